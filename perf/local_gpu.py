@@ -28,7 +28,7 @@ from tests.local import tiny
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
 from memantics.models.chat import move
 from memantics.models.local import LocalModel, LocalSettings
-from memantics.models.local.model import Batcher
+from memantics.models.local.model import RequestBatcher
 from memantics.models.local.runtime import Runtime
 from memantics.models.local.settings import find_versions
 
@@ -166,7 +166,7 @@ class Timed:
         return replies
 
 
-async def ask(batcher: Batcher, requests: Sequence[Request]) -> list[Reply]:
+async def ask(batcher: RequestBatcher, requests: Sequence[Request]) -> list[Reply]:
     """All at once, as the engine does with enough concurrency."""
     return await asyncio.gather(
         *(asyncio.wrap_future(batcher.submit(request)) for request in requests)
@@ -178,7 +178,7 @@ def measure(runtime: Runtime, requests: Sequence[Request], size: int) -> dict[st
     torch: Any = importlib.import_module("torch")
     encode = runtime.dialogue.encode
     timed = Timed(runtime)
-    batcher = Batcher(lambda: timed, size)
+    batcher = RequestBatcher(lambda: timed, size)
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     begin = time.perf_counter()
@@ -211,7 +211,7 @@ def run_out_of_memory(folder: Path, requests: Sequence[Request], device: str) ->
     total = torch.cuda.get_device_properties(0).total_memory
     room = torch.cuda.memory_allocated() + (3 << 29)
     torch.cuda.set_per_process_memory_fraction(room / total)
-    batcher = Batcher(lambda: runtime, len(requests))
+    batcher = RequestBatcher(lambda: runtime, len(requests))
     try:
         replies = asyncio.run(ask(batcher, requests))
     finally:

@@ -18,9 +18,9 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.detector.lora.judging import Conversation, open_model
+from memantics.detector.lora.judging import ChatProcessor, open_model
 from memantics.detector.lora.tuning import Fitting, Tuning, add_adapter, tune
-from memantics.detector.lora.wording import Case, Wording
+from memantics.detector.lora.wording import TuningCase, Wording
 from memantics.detector.neural.feeding import draw_order
 from memantics.detector.neural.machine import find_versions, get_torch
 from memantics.models.chat import move
@@ -29,26 +29,26 @@ from perf.local_gpu import Plan, make_model
 WORDING = Wording("pun", "caption", "zh")
 
 
-def draw_cases(folder: Path, groups: int) -> tuple[Case, ...]:
+def draw_cases(folder: Path, groups: int) -> tuple[TuningCase, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     for group in range(groups):
         for label in (True, False):
             path = folder / f"{group}-{label}.png"
             Pillow.new("RGB", (448, 448), (200, 40, 40) if label else (40, 40, 200)).save(path)
-            made.append(Case(path.stem, str(group), label, "天天向上", "", path))
+            made.append(TuningCase(path.stem, str(group), label, "天天向上", "", path))
     return tuple(made)
 
 
-def open_parts(folder: Path, device: Any, tuning: Tuning) -> tuple[Any, Conversation]:
+def open_parts(folder: Path, device: Any, tuning: Tuning) -> tuple[Any, ChatProcessor]:
     torch = get_torch()
     kind = "bfloat16" if device.type == "cuda" else "float32"
     model, processor, sees = open_model(folder, device, kind)
     torch.manual_seed(0)
-    return add_adapter(model, tuning), Conversation(processor, sees, WORDING)
+    return add_adapter(model, tuning), ChatProcessor(processor, sees, WORDING)
 
 
-def measure(folder: Path, cases: Sequence[Case], device: str, rounds: int) -> dict[str, Any]:
+def measure(folder: Path, cases: Sequence[TuningCase], device: str, rounds: int) -> dict[str, Any]:
     """Memes a second of our step and of a plain loop, in turns."""
     torch = get_torch()
     where = torch.device(device)

@@ -38,7 +38,7 @@ from memantics.detector.neural.machine import (
 )
 from memantics.detector.neural.network import build_network, measure
 from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, Shape, Training
+from memantics.detector.neural.settings import Backbones, NetworkShape, Training
 from memantics.detector.neural.training import Material, Trainer, resolve_precision
 
 PARTS = ("throughput", "fusion", "resume", "five", "rotation")
@@ -72,7 +72,7 @@ def measure_throughput(
     over images of noise.
     """
     torch = get_torch()
-    shape = Shape(length=80)
+    shape = NetworkShape(length=80)
     training = replace(SCRATCH, batch=32, device=device)
     with tempfile.TemporaryDirectory() as made:
         encoders = open_encoders(_make_backbones(data, Path(made), size), shape.length)
@@ -222,11 +222,11 @@ def check_resume(data: Path, device: str, limit: int, precision: str) -> dict[st
 
 def run_worker(data: Loaded, training: Training, out: Path) -> None:
     training = replace(training, seeds=(0,), epochs=3, save_every=10)
-    plan = SeedPlan(Backbones(text="scratch"), Shape(), training)
+    plan = SeedPlan(Backbones(text="scratch"), NetworkShape(), training)
     train_neural(data, plan, out, lambda line: print(line, flush=True))
 
 
-def train_five(data: Loaded, shape: Shape, training: Training, how: Any) -> dict[str, Any]:
+def train_five(data: Loaded, shape: NetworkShape, training: Training, how: Any) -> dict[str, Any]:
     """Five seeds over one split, in one command."""
     with tempfile.TemporaryDirectory() as made:
         begin = time.perf_counter()
@@ -246,7 +246,7 @@ def train_five(data: Loaded, shape: Shape, training: Training, how: Any) -> dict
     }
 
 
-def rotate(data: Loaded, shape: Shape, training: Training, how: Any) -> dict[str, Any]:
+def rotate(data: Loaded, shape: NetworkShape, training: Training, how: Any) -> dict[str, Any]:
     """Each seed tests on another fifth: every meme is scored by a network that never saw it."""
     count = 10 if how == "blocks" else 5
     folds = split_examples(data.examples, how, count) % 5
@@ -277,7 +277,7 @@ def rotate(data: Loaded, shape: Shape, training: Training, how: Any) -> dict[str
     }
 
 
-def _inner(data: Loaded, test: list[int], shape: Shape, how: Any) -> Parts:
+def _inner(data: Loaded, test: list[int], shape: NetworkShape, how: Any) -> Parts:
     """The validation part, held out of what the test part leaves, in the same way."""
     left = [row for row in range(len(data.examples)) if row not in set(test)]
     inner = hold_out([data.examples[row] for row in left], shape.target, how, 0.1)
@@ -314,7 +314,7 @@ def main() -> None:
     chosen = options.parse_args()
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     data = read_data(chosen.data, chosen.limit)
-    shape = Shape(target=chosen.target, integration=chosen.integration)
+    shape = NetworkShape(target=chosen.target, integration=chosen.integration)
     training = replace(
         SCRATCH, device=chosen.device, epochs=chosen.epochs, precision=chosen.precision
     )

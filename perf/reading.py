@@ -25,7 +25,7 @@ import numpy as np
 
 from memantics.core.images import decode
 from memantics.models.embedded import rapid
-from memantics.models.embedded.lines import Reading, order_lines
+from memantics.models.embedded.lines import ImageReading, order_lines
 
 # How many times cheaper than before. x86 processors compute with denormal numbers in microcode,
 # which is most of what ``thorough`` saves; ARM processors never did (docs/research/ocr.md).
@@ -47,7 +47,7 @@ class Reader:
     """A reader with its CPU time, stage by stage, and what it found of each caption."""
 
     name: str
-    read: Callable[[bytes, str], Reading]
+    read: Callable[[bytes, str], ImageReading]
     cpu: float = 0.0
     stages: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     texts: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ def count_letters(text: str) -> Counter[str]:
     return Counter(letter for letter in text.casefold() if letter.isalnum())
 
 
-def read_as_before() -> Callable[[bytes, str], Reading]:
+def read_as_before() -> Callable[[bytes, str], ImageReading]:
     """The package as it comes, with its own sessions: what reading cost before."""
     from rapidocr import RapidOCR
 
@@ -90,9 +90,9 @@ def read_as_before() -> Callable[[bytes, str], Reading]:
         }
     )
 
-    def read(data: bytes, name: str) -> Reading:
+    def read(data: bytes, name: str) -> ImageReading:
         pixels = np.ascontiguousarray(np.asarray(decode(data, name))[:, :, ::-1])
-        return Reading(order_lines(rapid._read_thoroughly(plain, pixels)))
+        return ImageReading(order_lines(rapid._read_thoroughly(plain, pixels)))
 
     return read
 

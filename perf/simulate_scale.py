@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from memantics.scale.driver import ScaleSettings, run_shards
-from memantics.scale.engines import Order
+from memantics.scale.engines import ShardOrder
 from memantics.scale.manifest import read_manifest
-from memantics.scale.records import Part, Process, Ref, Row, Work
+from memantics.scale.records import Process, Ref, Row, ShardPart, Work
 from memantics.scale.shard import write_part
 
 
@@ -81,11 +81,11 @@ class SimulatedEngine:
     def __post_init__(self) -> None:
         self._chance = random.Random(self.cluster.seed)
 
-    def run(self, orders: Iterable[Order], work: Work, folder: Path) -> Iterator[Part]:
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
         """Parts in the order in which simulated workers finish them."""
-        own, stream, again = self.cluster, iter(orders), deque[Order]()
+        own, stream, again = self.cluster, iter(orders), deque[ShardOrder]()
         idle = list(range(own.workers))
-        running: dict[int, tuple[float, float, Order]] = {}
+        running: dict[int, tuple[float, float, ShardOrder]] = {}
         events: list[tuple[float, int, int, str]] = [(self._draw_loss(), -1, 0, "loss")]
         while True:
             while idle:
@@ -118,8 +118,8 @@ class SimulatedEngine:
 
     def _lose_node(
         self,
-        running: dict[int, tuple[float, float, Order]],
-        again: deque[Order],
+        running: dict[int, tuple[float, float, ShardOrder]],
+        again: deque[ShardOrder],
         idle: list[int],
         events: list[tuple[float, int, int, str]],
     ) -> None:
@@ -138,7 +138,7 @@ class SimulatedEngine:
             heapq.heappush(events, (self.clock + own.repair_s, worker, 0, "back"))
         heapq.heappush(events, (self._draw_loss(), -1, self.nodes_lost, "loss"))
 
-    def _waste(self, held: Iterable[tuple[float, float, Order]]) -> None:
+    def _waste(self, held: Iterable[tuple[float, float, ShardOrder]]) -> None:
         for began, _, _ in held:
             self.wasted += self.clock - began
 

@@ -28,7 +28,7 @@ from memantics.starter import (
     Dimension,
     Emotion,
     HardOptions,
-    Harm,
+    HarmLabel,
     Pun,
     Relation,
     Sentiment,
@@ -45,7 +45,7 @@ CONTENT = Path(__file__).resolve().parent / "content"
 LETTERS: dict[str, Dimension] = dict(zip("TVSBEAPIXC", DIMENSIONS, strict=True))
 TARGETS = {"sad": "happy", "angry": "calm", "tense": "relaxed", "bored": "excited"}
 EDGES: tuple[Literal["top", "bottom"], ...] = ("top", "bottom")
-HARMLESS = Harm(False, "none", False, False, False, 0)
+HARMLESS = HarmLabel(False, "none", False, False, False, 0)
 NONE = "None of the others"
 # Of many seeds, one that spreads the keys evenly over the four places in both languages.
 SEED = 35
@@ -106,7 +106,7 @@ class Table(_Closed):
     captions: tuple[str, ...] = ()
     bar: bool = False
     background: tuple[str, ...] = ()
-    harm: Harm = HARMLESS
+    harm: HarmLabel = HARMLESS
     emotion: Feeling | None = None
     pun: Wordplay | None = None
     chats: tuple[Talk, ...] = ()

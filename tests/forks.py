@@ -80,7 +80,7 @@ def run(work: Callable[[], None], place: Place, seconds: float = 300) -> Ran:
 
 def read_user_seconds() -> float:
     """User CPU time of the helper and of its forks that have ended."""
-    helper: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    helper: Any = forkserver._forkserver
     stat = Path(f"/proc/{helper._forkserver_pid}/stat")
     if helper._forkserver_pid is None or not stat.exists():
         return 0.0
@@ -91,7 +91,7 @@ def read_user_seconds() -> float:
 
 def end() -> None:
     """End the helper and wait, so that its time is counted among that of this process."""
-    helper: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    helper: Any = forkserver._forkserver
     if helper._forkserver_pid is not None:
         os.kill(helper._forkserver_pid, signal.SIGTERM)
         helper._stop()

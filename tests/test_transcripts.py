@@ -19,7 +19,7 @@ from memantics.core.images import load, read_bytes
 from memantics.core.memes import Meme
 from memantics.core.task import Unparsed
 from memantics.models.embedded.ocr import open_reader
-from memantics.reappraise.records import Feeling
+from memantics.reappraise.records import MemeFeeling
 from memantics.reappraise.stages import read_feeling, read_plan
 from memantics.starter import image_path
 from memantics.vision.captions import TextLine
@@ -61,7 +61,7 @@ def read_other(row: dict[str, Any]) -> object:
         case _:
             if row["id"] == WATERMARKED:  # its second region was a watermark, which is none today
                 reply = reply.replace(', "2": "@idiein和m麻杭e"', "")
-            feeling = Feeling(
+            feeling = MemeFeeling(
                 emotion=row["emotion"],
                 description="…",
                 visual_type="Cartoon_Anime",

@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from memantics.actions.annotate import Storage, find_admin, import_annotations, open_annotations
-from memantics.annotate.workflow import Settings
+from memantics.annotate.workflow import ProjectSettings
 from memantics.core.memes import read_memes
 
 Values = Mapping[str, JsonValue]
@@ -42,7 +42,7 @@ def answer_all(storage: Storage, project: int, answer: Callable[[str, int, int],
     with open_annotations(storage) as service:
         lead = find_admin(service)
         settings = service.projects.get(lead, project).settings
-        plain = Settings.model_validate(settings.model_copy(update={"training": False}))
+        plain = ProjectSettings.model_validate(settings.model_copy(update={"training": False}))
         service.projects.set_settings(lead, project, plain)
         for name in PEOPLE:
             person = service.accounts.create(lead, name, secrets.token_urlsafe(24))

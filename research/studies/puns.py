@@ -11,7 +11,7 @@ from memantics.metrics.weighted import Case, Figure
 from memantics.models.embedded.encoder import open_encoder
 from memantics.phonetics.detector import LEARNT, LEARNT_DESCRIBED, apply_pun, fit_pun
 from memantics.phonetics.reading import ModelName
-from memantics.phonetics.speech import Analysis, analyze_caption, load_lattice
+from memantics.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
 from memantics.phonetics.training import (
     DESCRIBED_FEATURES,
     PUN_FEATURES,
@@ -35,7 +35,7 @@ UNSEEN = {"homophone": 0.21, "polysemy": 0.1233, "no pun": 0.6667}
 
 
 @cache
-def _analyze(caption: str, model: ModelName) -> Analysis:
+def _analyze(caption: str, model: ModelName) -> SoundAnalysis:
     return analyze_caption(caption, load_lattice(model, None), order=START)
 
 
@@ -91,7 +91,7 @@ def measure(model: ModelName, known: Sequence[Row[Sample]], asked: Sequence[Row[
     return cases
 
 
-def _rank(row: Row[Sample], heard: Analysis, count: int) -> Case:
+def _rank(row: Row[Sample], heard: SoundAnalysis, count: int) -> Case:
     wanted = row.content.intended or ""
     texts = [candidate.path.text for candidate in heard.candidates[:count]]
     hit = wanted if wanted in texts else None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memantics.annotate.database import Database
-from memantics.annotate.service import Service, open_service
+from memantics.annotate.service import AnnotationService, open_service
 from tests.annotate.postgres import Postgres, start_postgres, why_not
 from tests.annotate.team import Clock, quick_hasher
 
@@ -64,7 +64,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def service(database_url: str, tmp_path: Path, clock: Clock) -> Iterator[Service]:
+def service(database_url: str, tmp_path: Path, clock: Clock) -> Iterator[AnnotationService]:
     """A service over an empty database, with a clock that tests move."""
     made = open_service(database_url, tmp_path / "media", clock=clock, hasher=quick_hasher())
     yield made
@@ -72,7 +72,7 @@ def service(database_url: str, tmp_path: Path, clock: Clock) -> Iterator[Service
 
 
 @pytest.fixture
-def sqlite_service(sqlite_file: Path, tmp_path: Path, clock: Clock) -> Iterator[Service]:
+def sqlite_service(sqlite_file: Path, tmp_path: Path, clock: Clock) -> Iterator[AnnotationService]:
     """A service on SQLite alone, for what does not depend on the database."""
     made = open_service(sqlite_file, tmp_path / "media", clock=clock, hasher=quick_hasher())
     yield made

@@ -11,12 +11,12 @@ from argon2 import PasswordHasher
 from PIL import Image
 from pydantic import JsonValue
 
-from memantics.annotate.records import Actor, Project, Task
-from memantics.annotate.service import Service
+from memantics.annotate.records import Actor, AnnotationTask, Project
+from memantics.annotate.service import AnnotationService
 from memantics.core.queue import QueueCard, QueueItem, write_queue
 
 PASSWORD = "a long enough password"
-Answerer = Callable[[Task], Mapping[str, JsonValue]]
+Answerer = Callable[[AnnotationTask], Mapping[str, JsonValue]]
 
 
 class Clock:
@@ -62,12 +62,16 @@ def plain_items(count: int) -> list[QueueItem]:
     return [QueueItem(id=f"m{number}", group=f"m{number}") for number in range(1, count + 1)]
 
 
-def make_lead(service: Service, name: str = "lead") -> Actor:
+def make_lead(service: AnnotationService, name: str = "lead") -> Actor:
     return service.accounts.create_first(name, PASSWORD)
 
 
 def add_people(
-    service: Service, lead: Actor, project: int, names: Sequence[str], roles: Sequence[str]
+    service: AnnotationService,
+    lead: Actor,
+    project: int,
+    names: Sequence[str],
+    roles: Sequence[str],
 ) -> list[Actor]:
     """Invite people, let them accept and consent."""
     people = []
@@ -80,14 +84,16 @@ def add_people(
 
 
 def open_project(
-    service: Service, folder: Path, workflow: str, items: Iterable[QueueItem]
+    service: AnnotationService, folder: Path, workflow: str, items: Iterable[QueueItem]
 ) -> tuple[Actor, Project]:
     """A lead and their project, made from a queue."""
     lead = make_lead(service)
     return lead, service.exchange.open_queue(lead, make_queue(folder, workflow, items))
 
 
-def work_through(service: Service, actor: Actor, project: int, answer: Answerer) -> list[int]:
+def work_through(
+    service: AnnotationService, actor: Actor, project: int, answer: Answerer
+) -> list[int]:
     """Answer all there is for a person; the numbers of the items, in order."""
     numbers = []
     while (task := service.work.next(actor, project)) is not None:
@@ -104,7 +110,9 @@ def lines_of(data: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-def resolved(service: Service, lead: Actor, project: Project) -> list[tuple[str, bool, Any]]:
+def resolved(
+    service: AnnotationService, lead: Actor, project: Project
+) -> list[tuple[str, bool, Any]]:
     rows = lines_of(service.exchange.export(lead, project.id, "resolved").data)
     names = [field.id for field in project.workflow.fields]
     return [

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
 from memantics.annotate.records import Actor, Preferences
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from tests.annotate.team import PASSWORD, Clock, add_people, make_lead, open_project, plain_items
 
 
-def test_a_session_begins_and_ends(service: Service, clock: Clock) -> None:
+def test_a_session_begins_and_ends(service: AnnotationService, clock: Clock) -> None:
     lead = make_lead(service)
     session = service.accounts.log_in("LEAD", PASSWORD)
     assert service.accounts.actor_of(session.token) == lead
@@ -27,7 +27,7 @@ def test_a_session_begins_and_ends(service: Service, clock: Clock) -> None:
         service.accounts.actor_of(last.token)
 
 
-def test_wrong_names_and_passwords_fail_alike(service: Service) -> None:
+def test_wrong_names_and_passwords_fail_alike(service: AnnotationService) -> None:
     make_lead(service)
     with pytest.raises(LoginFailed) as wrong:
         service.accounts.log_in("lead", "not the password")
@@ -38,7 +38,7 @@ def test_wrong_names_and_passwords_fail_alike(service: Service) -> None:
         service.accounts.log_in("lead", "x" * 10_000)
 
 
-def test_only_hashes_are_stored(service: Service, tmp_path: Path) -> None:
+def test_only_hashes_are_stored(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     token = service.accounts.invite(lead, project.id, ["annotator"])
     session = service.accounts.log_in("lead", PASSWORD)
@@ -53,7 +53,7 @@ def test_only_hashes_are_stored(service: Service, tmp_path: Path) -> None:
         assert secret not in stored
 
 
-def test_a_password_change_ends_other_sessions(service: Service) -> None:
+def test_a_password_change_ends_other_sessions(service: AnnotationService) -> None:
     lead = make_lead(service)
     old = service.accounts.log_in("lead", PASSWORD)
     with pytest.raises(LoginFailed):
@@ -65,7 +65,9 @@ def test_a_password_change_ends_other_sessions(service: Service) -> None:
     service.accounts.log_in("lead", "another password")
 
 
-def test_an_invitation_is_used_once(service: Service, clock: Clock, tmp_path: Path) -> None:
+def test_an_invitation_is_used_once(
+    service: AnnotationService, clock: Clock, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     token = service.accounts.invite(lead, project.id, ["annotator", "reviewer"], note="for Ann")
     offer = service.accounts.invitation(token)
@@ -94,7 +96,7 @@ def test_an_invitation_is_used_once(service: Service, clock: Clock, tmp_path: Pa
         service.accounts.invite(lead, project.id, ["owner"])
 
 
-def test_a_login_link_works_once(service: Service, clock: Clock) -> None:
+def test_a_login_link_works_once(service: AnnotationService, clock: Clock) -> None:
     lead = make_lead(service)
     token = service.accounts.login_link(lead)
     with pytest.raises(TokenInvalid):
@@ -108,7 +110,7 @@ def test_a_login_link_works_once(service: Service, clock: Clock) -> None:
         service.accounts.enter(late)
 
 
-def test_preferences_are_kept(service: Service) -> None:
+def test_preferences_are_kept(service: AnnotationService) -> None:
     lead = make_lead(service)
     assert service.accounts.preferences(lead).blur
     wanted = Preferences(language="zh", blur=False, grey=True, daily_limit=5)
@@ -116,7 +118,7 @@ def test_preferences_are_kept(service: Service) -> None:
     assert service.accounts.preferences(lead) == wanted
 
 
-def test_a_closed_account_is_out_at_once(service: Service, tmp_path: Path) -> None:
+def test_a_closed_account_is_out_at_once(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(2))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     session = service.accounts.log_in("ann", PASSWORD)
@@ -135,7 +137,7 @@ def test_a_closed_account_is_out_at_once(service: Service, tmp_path: Path) -> No
     assert service.accounts.log_in("ann", "another password").actor == ann
 
 
-def test_administrators_are_checked_now_not_by_their_word(service: Service) -> None:
+def test_administrators_are_checked_now_not_by_their_word(service: AnnotationService) -> None:
     make_lead(service)
     liar = Actor(999, "lead", admin=True)
     with pytest.raises(Forbidden):
@@ -147,13 +149,15 @@ def test_administrators_are_checked_now_not_by_their_word(service: Service) -> N
 
 
 @pytest.mark.parametrize("name", ["ann\n", "ann b", "", "a" * 81, "ann\u202e"])
-def test_names_that_look_like_others_are_refused(sqlite_service: Service, name: str) -> None:
+def test_names_that_look_like_others_are_refused(
+    sqlite_service: AnnotationService, name: str
+) -> None:
     lead = make_lead(sqlite_service)
     with pytest.raises(AnswerError, match="letters, digits"):
         sqlite_service.accounts.create(lead, name, PASSWORD)
 
 
-def test_two_who_take_one_name_at_once_are_not_one_person(service: Service) -> None:
+def test_two_who_take_one_name_at_once_are_not_one_person(service: AnnotationService) -> None:
     lead = make_lead(service)
     barrier = threading.Barrier(2)
     outcomes: list[str] = []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater  # type: ignore[import-untyped,unused-ignore]
 
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from memantics.metrics.agreement import (
     Level,
     cohen_kappa,
@@ -74,7 +74,7 @@ def test_what_is_undefined_is_none() -> None:
         krippendorff_alpha([["a", "b"]], "ordinal")
 
 
-def test_live_agreement_on_a_project(sqlite_service: Service, tmp_path: Path) -> None:
+def test_live_agreement_on_a_project(sqlite_service: AnnotationService, tmp_path: Path) -> None:
     service = sqlite_service
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(4))
     people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])

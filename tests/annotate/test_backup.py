@@ -18,7 +18,7 @@ from memantics.annotate.backup import backup, restore
 from memantics.annotate.database import Database, newest_schema
 from memantics.annotate.records import Actor
 from memantics.annotate.schema import metadata
-from memantics.annotate.service import Service, open_service
+from memantics.annotate.service import AnnotationService, open_service
 from memantics.core.errors import DataError, InputError, StoreError
 from tests.annotate.team import add_people, open_project, plain_items, quick_hasher, work_through
 
@@ -26,7 +26,7 @@ NO = {"harmful": "no"}
 
 
 def test_a_backup_restores_into_either_database(
-    service: Service, empty_url: str, tmp_path: Path
+    service: AnnotationService, empty_url: str, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(5))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
@@ -48,7 +48,7 @@ def test_a_backup_restores_into_either_database(
         restore(tmp_path / "b.zip", empty_url, tmp_path / "other media")
 
 
-def test_a_backup_under_load_is_consistent(service: Service, tmp_path: Path) -> None:
+def test_a_backup_under_load_is_consistent(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(40))
     people = add_people(service, lead, project.id, ["a", "b"], ["annotator"])
 
@@ -74,7 +74,9 @@ def rows_of(packed: zipfile.ZipFile, table: str) -> Iterator[dict[str, object]]:
     return (json.loads(line) for line in packed.read(f"tables/{table}.jsonl").splitlines())
 
 
-def test_damaged_and_foreign_archives_are_refused(sqlite_service: Service, tmp_path: Path) -> None:
+def test_damaged_and_foreign_archives_are_refused(
+    sqlite_service: AnnotationService, tmp_path: Path
+) -> None:
     service = sqlite_service
     open_project(service, tmp_path / "q", "validate", plain_items(1))
     good = tmp_path / "good.zip"
@@ -123,7 +125,7 @@ def nameless(rows: bytes) -> bytes:
     return json.dumps(json.loads(rows) | {"name": None}).encode() + b"\n"
 
 
-def test_a_backup_is_for_its_owner_alone(sqlite_service: Service, tmp_path: Path) -> None:
+def test_a_backup_is_for_its_owner_alone(sqlite_service: AnnotationService, tmp_path: Path) -> None:
     """It holds the hashes of passwords, as the database does."""
     (tmp_path / "b.zip.partial").touch(0o644)
     backup(sqlite_service, tmp_path / "b.zip")
@@ -141,7 +143,7 @@ def test_migrations_and_tables_say_the_same(empty_url: str) -> None:
 
 
 def test_a_database_of_the_first_schema_is_brought_up_to_date(
-    service: Service, tmp_path: Path
+    service: AnnotationService, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(3))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
@@ -159,7 +161,7 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date(
 
 
 def test_what_one_holds_is_found_without_going_through_what_one_did(
-    sqlite_service: Service,
+    sqlite_service: AnnotationService,
 ) -> None:
     with sqlite_service.context.db.read() as connection:
         asked = queries.HELD_SEATS.all(connection, {"user": 1, "project": 1})
@@ -181,7 +183,9 @@ def test_a_newer_schema_is_refused(database_url: str) -> None:
 
 
 @pytest.mark.parametrize("table", ["revisions", "audit"])
-def test_history_cannot_be_rewritten(service: Service, tmp_path: Path, table: str) -> None:
+def test_history_cannot_be_rewritten(
+    service: AnnotationService, tmp_path: Path, table: str
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     work_through(service, ann, project.id, lambda _: {"question": "yes", "answer": "no"})

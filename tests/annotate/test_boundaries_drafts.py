@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.resolution import Ballot, Case, resolve, state_before
+from memantics.annotate.resolution import Ballot, ResolutionCase, resolve, state_before
 from memantics.annotate.workflow import Workflow, parse_workflow, read_workflow
 
 FIELD = '[[fields]]\nid = "{}"\nkind = "text"\nlabel = {{ en = "Text" }}\n'
@@ -36,7 +36,7 @@ DRAFT = {"first": "draft", "second": "draft"}
 
 
 def start_of(flow: Workflow, stage: int, *ballots: Ballot, prelabels: bool = True) -> object:
-    return state_before(flow, stage, Case("i", "g", DRAFT, ballots), prelabels=prelabels)
+    return state_before(flow, stage, ResolutionCase("i", "g", DRAFT, ballots), prelabels=prelabels)
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ def test_only_sequential_answers_up_to_the_stage_are_laid_over() -> None:
 def test_what_an_editor_emptied_is_gone() -> None:
     flow = chain(("sequential", "drafts"))
     assert start_of(flow, 0, Ballot(0, 0, {"first": "mine"})) == {"first": "mine"}
-    found = resolve(flow, Case("i", "g", DRAFT, [Ballot(0, 0, {"second": "mine"})]))
+    found = resolve(flow, ResolutionCase("i", "g", DRAFT, [Ballot(0, 0, {"second": "mine"})]))
     assert found.values == {"second": "mine"}
 
 
 def test_prelabels_count_unless_the_project_hides_them() -> None:
-    case = Case("i", "g", DRAFT, [])
+    case = ResolutionCase("i", "g", DRAFT, [])
     flow = chain(("sequential", "prelabels"))
     assert resolve(flow, case).values == DRAFT
     assert resolve(flow, case, prelabels=False).values == {}
     rated: list[JsonValue] = [4, 5]
     reviews = [Ballot(1, seat, {"correctness": rated, "completeness": rated}) for seat in range(2)]
-    drafted = Case("i", "g", {"intents": ["a", "b"]}, reviews)
+    drafted = ResolutionCase("i", "g", {"intents": ["a", "b"]}, reviews)
     edit = read_workflow("collect-and-edit")
     assert resolve(edit, drafted).values == {"intents": ["a", "b"]}
     assert resolve(edit, drafted, prelabels=False).values == {}
@@ -90,7 +90,9 @@ def settle(
     name: str, *answers: Mapping[str, JsonValue], labels: tuple[str, ...] = ()
 ) -> tuple[Mapping[str, JsonValue], Mapping[str, JsonValue]]:
     ballots = [Ballot(0, seat, own) for seat, own in enumerate(answers)]
-    found = resolve(read_workflow(name), Case("i", "g", {}, ballots, labels=frozenset(labels)))
+    found = resolve(
+        read_workflow(name), ResolutionCase("i", "g", {}, ballots, labels=frozenset(labels))
+    )
     return found.values, found.details
 
 
@@ -158,7 +160,7 @@ def test_a_list_is_voted_on_whatever_the_order_of_its_keys() -> None:
     one: JsonValue = {"a": 1, "b": 2}
     same: JsonValue = {"b": 2, "a": 1}
     votes = [Ballot(0, seat, {"first": own}) for seat, own in enumerate([one, same, "x"])]
-    assert resolve(flow, Case("i", "g", {}, votes)).values == {"first": one}
+    assert resolve(flow, ResolutionCase("i", "g", {}, votes)).values == {"first": one}
 
 
 def test_what_reviewers_drop_is_told_with_the_means() -> None:
@@ -168,7 +170,9 @@ def test_what_reviewers_drop_is_told_with_the_means() -> None:
         Ballot(1, seat, {"correctness": own, "completeness": [5, 5, 5]})
         for seat, own in enumerate(marks)
     ]
-    found = resolve(read_workflow("collect-and-edit"), Case("i", "g", {}, [edited, *reviews]))
+    found = resolve(
+        read_workflow("collect-and-edit"), ResolutionCase("i", "g", {}, [edited, *reviews])
+    )
     assert found.values["intents"] == ["one", "three"]
     assert found.details["means:correctness"] == [4.5, 3.5, 4.5]
     assert found.details["dropped:intents"] == ["two"]
@@ -183,7 +187,7 @@ def test_a_ruling_adds_to_what_the_voters_agreed_on() -> None:
     ]
     ballots = [Ballot(0, seat, own) for seat, own in enumerate(split)]
     ruling = Ballot(1, 0, {"sentiment_target": "self", "sentiment_type": "neutral"})
-    found = resolve(read_workflow("pun-form"), Case("i", "g", {}, [*ballots, ruling]))
+    found = resolve(read_workflow("pun-form"), ResolutionCase("i", "g", {}, [*ballots, ruling]))
     assert found.values == split[0]
     assert found.kept
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.resolution import Ballot, Case, needs_adjudication, resolve
+from memantics.annotate.resolution import Ballot, ResolutionCase, needs_adjudication, resolve
 from memantics.annotate.workflow import Workflow, parse_workflow
 
 HEAD = """
@@ -52,7 +52,7 @@ def workflow(rule: str) -> Workflow:
 
 def settle(rule: str, *scores: JsonValue) -> dict[str, JsonValue]:
     ballots = [Ballot(0, seat, {"score": one}) for seat, one in enumerate(scores)]
-    found = resolve(workflow(rule), Case("i", "g", {}, ballots))
+    found = resolve(workflow(rule), ResolutionCase("i", "g", {}, ballots))
     return {**found.values, **{f"~{name}": value for name, value in found.details.items()}}
 
 
@@ -88,11 +88,11 @@ def test_what_a_tie_leads_to_is_said_by_the_rule() -> None:
     text = f"{HEAD}{NUMBER}{STAGE}{DECIDE}"
     rules = parse_workflow(text, "tiny.toml")
     ballots = [Ballot(0, seat, {"score": one}) for seat, one in enumerate(tied)]
-    assert needs_adjudication(rules, Case("i", "g", {}, ballots))
-    assert not needs_adjudication(rules, Case("i", "g", {}, ballots[:3]))
-    open_case = resolve(rules, Case("i", "g", {}, ballots))
+    assert needs_adjudication(rules, ResolutionCase("i", "g", {}, ballots))
+    assert not needs_adjudication(rules, ResolutionCase("i", "g", {}, ballots[:3]))
+    open_case = resolve(rules, ResolutionCase("i", "g", {}, ballots))
     assert (open_case.kept, open_case.reason) == (False, "no majority")
     assert open_case.details["tied"] is True
-    ruled = resolve(rules, Case("i", "g", {}, [*ballots, Ballot(1, 0, {"score": 6})]))
+    ruled = resolve(rules, ResolutionCase("i", "g", {}, [*ballots, Ballot(1, 0, {"score": 6})]))
     assert (ruled.kept, ruled.values, ruled.details["adjudicated"]) == (True, {"score": 6}, True)
     assert "tied" not in ruled.details

@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from memantics.annotate.values import _check_field, clean_text
-from memantics.annotate.workflow import Field, FieldKind, Words, WorkflowChoice
+from memantics.annotate.workflow import FieldKind, Words, WorkflowChoice, WorkflowField
 
 NEEDED = "an answer is needed"
 PROBLEMS: list[tuple[FieldKind, JsonValue, str]] = [
@@ -42,12 +42,12 @@ PROBLEMS: list[tuple[FieldKind, JsonValue, str]] = [
 ]
 
 
-def make_field(kind: FieldKind, **more: object) -> Field:
+def make_field(kind: FieldKind, **more: object) -> WorkflowField:
     options = tuple(WorkflowChoice(value=v, label=Words(en=v)) for v in ("yes", "no"))
     facts: dict[str, object] = {"id": "f", "kind": kind, "label": Words(en="F"), "max_length": 4}
     facts |= {"low": 2, "high": 4} if kind == "scale" else {}
     facts |= {"options": options} if kind == "choice" else {}
-    return Field.model_validate(facts | {"max_items": 2} | more)
+    return WorkflowField.model_validate(facts | {"max_items": 2} | more)
 
 
 @pytest.mark.parametrize(("kind", "value", "problem"), PROBLEMS)

@@ -15,10 +15,10 @@ import pytest
 from pydantic import JsonValue
 
 from memantics.annotate.errors import AnnotateError
-from memantics.annotate.records import Actor, Task
-from memantics.annotate.service import Service
+from memantics.annotate.records import Actor, AnnotationTask
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.values import visible
-from memantics.annotate.workflow import Field, Workflow, list_workflows, read_workflow
+from memantics.annotate.workflow import Workflow, WorkflowField, list_workflows, read_workflow
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.team import add_people, open_project
 
@@ -26,7 +26,7 @@ WORDS = ("cat", "=1+1", "双关", "a\nb", "<script>", "' OR 1=1 --", "naïve �
 PEOPLE = ("ann", "bob", "cyd", "dan", "eve", "fay")
 
 
-def make_value(field: Field, draw: random.Random) -> JsonValue:
+def make_value(field: WorkflowField, draw: random.Random) -> JsonValue:
     match field.kind:
         case "choice":
             return draw.choice(field.allowed)
@@ -42,7 +42,9 @@ def make_value(field: Field, draw: random.Random) -> JsonValue:
             return draw.choice(WORDS)
 
 
-def make_answer(workflow: Workflow, task: Task, draw: random.Random) -> dict[str, JsonValue]:
+def make_answer(
+    workflow: Workflow, task: AnnotationTask, draw: random.Random
+) -> dict[str, JsonValue]:
     values: dict[str, JsonValue] = {}
     for name in task.fields:
         if name in visible(workflow, task.fields, values, task.labels):
@@ -68,7 +70,9 @@ def make_items(count: int, draw: random.Random, workflow: str) -> list[QueueItem
     return items
 
 
-def wander(service: Service, workflow: Workflow, project: int, person: Actor, seed: int) -> None:
+def wander(
+    service: AnnotationService, workflow: Workflow, project: int, person: Actor, seed: int
+) -> None:
     """One step of somebody who answers, hesitates, comes back and steps away."""
     draw = random.Random(seed)
     task = service.work.next(person, project)
@@ -95,7 +99,7 @@ def wander(service: Service, workflow: Workflow, project: int, person: Actor, se
 
 # Of a questionnaire everybody fills in one form, and nobody may look at it.
 @pytest.mark.parametrize("name", [n for n in list_workflows() if not read_workflow(n).personal])
-def test_a_busy_project(sqlite_service: Service, tmp_path: Path, name: str) -> None:
+def test_a_busy_project(sqlite_service: AnnotationService, tmp_path: Path, name: str) -> None:
     service, draw = sqlite_service, random.Random(name)
     lead, project = open_project(service, tmp_path / "q", name, make_items(8, draw, name))
     everybody = add_people(
@@ -113,7 +117,7 @@ def test_a_busy_project(sqlite_service: Service, tmp_path: Path, name: str) -> N
     check_round_trip(service, lead, project.id, name, tmp_path)
 
 
-def check_seats(service: Service, lead: Actor, project: int, workflow: Workflow) -> None:
+def check_seats(service: AnnotationService, lead: Actor, project: int, workflow: Workflow) -> None:
     """Distinct people, in order, reviewers apart from annotators of that meme."""
     worked: dict[tuple[str, str], set[str]] = defaultdict(set)
     views = service.lead.items(lead, project)
@@ -138,7 +142,7 @@ def check_seats(service: Service, lead: Actor, project: int, workflow: Workflow)
             assert not people_there & worked[group, other]
 
 
-def check_history(service: Service, lead: Actor, project: int) -> None:
+def check_history(service: AnnotationService, lead: Actor, project: int) -> None:
     """Versions have no gap, and what stands is what history ends with."""
     for view in service.lead.items(lead, project):
         assert len(view.history) == sum(seat.version for seat in view.seats)
@@ -147,7 +151,9 @@ def check_history(service: Service, lead: Actor, project: int) -> None:
         assert all(values in said for values in latest)
 
 
-def check_round_trip(service: Service, lead: Actor, project: int, name: str, folder: Path) -> None:
+def check_round_trip(
+    service: AnnotationService, lead: Actor, project: int, name: str, folder: Path
+) -> None:
     packed = service.exchange.export(lead, project, "labelstudio", "zip").data
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         archive.extractall(folder / "ls")
@@ -165,14 +171,14 @@ def check_round_trip(service: Service, lead: Actor, project: int, name: str, fol
     ]
 
 
-def answers_of(service: Service, lead: Actor, project: int) -> list[str]:
+def answers_of(service: AnnotationService, lead: Actor, project: int) -> list[str]:
     lines = service.exchange.export(lead, project, "raw").data.splitlines()
     rows = [json.loads(line) for line in lines]
     kept: list[Any] = [row for row in rows if row["kind"] == "revision" and row["current"]]
     return sorted(json.dumps(row, sort_keys=True) for row in kept)
 
 
-def resolved(service: Service, lead: Actor, project: int) -> list[Any]:
+def resolved(service: AnnotationService, lead: Actor, project: int) -> list[Any]:
     lines = service.exchange.export(lead, project, "resolved").data.splitlines()
     rows: list[Any] = [json.loads(line) for line in lines]
     return sorted(rows, key=lambda row: str(row["item"]))

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from memantics.annotate.errors import AnnotateError
 from memantics.annotate.records import Actor
-from memantics.annotate.service import Service, open_service
+from memantics.annotate.service import AnnotationService, open_service
 from tests.annotate.team import (
     Clock,
     add_people,
@@ -40,12 +40,14 @@ def run_together(jobs: Sequence[Callable[[], None]]) -> None:
             done.result()
 
 
-def count(service: Service, query: str) -> int:
+def count(service: AnnotationService, query: str) -> int:
     with service.context.db.read() as connection:
         return int(connection.execute(sa.text(query)).scalar_one())
 
 
-def test_three_people_saving_at_once_keep_180_of_180(service: Service, tmp_path: Path) -> None:
+def test_three_people_saving_at_once_keep_180_of_180(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(60))
     people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
     kept: list[int] = []
@@ -62,7 +64,7 @@ def test_three_people_saving_at_once_keep_180_of_180(service: Service, tmp_path:
     assert service.lead.progress(lead, project.id).finished == 60
 
 
-def test_leases_never_overlap(service: Service, tmp_path: Path) -> None:
+def test_leases_never_overlap(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(20))
     people = add_people(service, lead, project.id, [f"p{n}" for n in range(8)], ["annotator"])
     held: Counter[int] = Counter()
@@ -82,7 +84,7 @@ def test_leases_never_overlap(service: Service, tmp_path: Path) -> None:
     assert len(held) == 16
 
 
-def test_one_person_in_two_tabs_holds_one_item(service: Service, tmp_path: Path) -> None:
+def test_one_person_in_two_tabs_holds_one_item(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(9))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     seen: set[int] = set()
@@ -98,7 +100,9 @@ def test_one_person_in_two_tabs_holds_one_item(service: Service, tmp_path: Path)
     assert len(seen) == 1
 
 
-def test_tabs_that_save_at_once_keep_every_version(service: Service, tmp_path: Path) -> None:
+def test_tabs_that_save_at_once_keep_every_version(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     task = service.work.next(ann, project.id)
@@ -120,7 +124,9 @@ def test_tabs_that_save_at_once_keep_every_version(service: Service, tmp_path: P
     assert count(service, "SELECT COUNT(*) FROM revisions") == 1
 
 
-def test_the_last_votes_at_once_open_one_adjudication(service: Service, tmp_path: Path) -> None:
+def test_the_last_votes_at_once_open_one_adjudication(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(6))
     people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
     kinds = ("offence", "innuendo", "dispirited")
@@ -156,7 +162,7 @@ while (task := service.work.next(actor, int(project))) is not None:
 
 @pytest.mark.slow
 def test_kill_9_loses_no_acknowledged_answer(
-    service: Service, database_url: str, tmp_path: Path
+    service: AnnotationService, database_url: str, tmp_path: Path
 ) -> None:
     lead = make_lead(service)
     project = service.projects.create(lead, "many", "label-by-vote")
@@ -197,7 +203,9 @@ def test_kill_9_loses_no_acknowledged_answer(
         again.close()
 
 
-def test_expired_leases_are_taken_over_once(service: Service, clock: Clock, tmp_path: Path) -> None:
+def test_expired_leases_are_taken_over_once(
+    service: AnnotationService, clock: Clock, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(3))
     first = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
     later = add_people(service, lead, project.id, ["d", "e", "f", "g"], ["annotator"])

@@ -15,8 +15,8 @@ from pyarrow import parquet
 from pydantic import JsonValue
 
 from memantics.annotate.errors import NoSuchForm
-from memantics.annotate.records import Actor, Project, Task
-from memantics.annotate.service import Service
+from memantics.annotate.records import Actor, AnnotationTask, Project
+from memantics.annotate.service import AnnotationService
 from memantics.core.queue import QueueItem, Shown, read_verdicts
 from tests.annotate.team import (
     add_people,
@@ -39,7 +39,7 @@ def harm(kind: str) -> dict[str, JsonValue]:
 
 
 def vote_through(
-    service: Service,
+    service: AnnotationService,
     lead: Actor,
     project: Project,
     tables: Sequence[Table],
@@ -51,7 +51,7 @@ def vote_through(
         work_through(service, person, project.id, answer_by_number(table))
 
 
-def test_label_by_vote(service: Service, tmp_path: Path) -> None:
+def test_label_by_vote(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(3))
     no: dict[str, JsonValue] = {"harmful": "no"}
     tables: list[Table] = [
@@ -71,7 +71,7 @@ def test_label_by_vote(service: Service, tmp_path: Path) -> None:
     assert (progress.items, progress.finished) == (3, 3)
 
 
-def test_validate(service: Service, tmp_path: Path) -> None:
+def test_validate(service: AnnotationService, tmp_path: Path) -> None:
     shown = [Shown(label="Question", value="Who?"), Shown(label="Knowledge", value="It is.")]
     items = [item.model_copy(update={"shown": shown}) for item in plain_items(3)]
     lead, project = open_project(service, tmp_path / "q", "validate", items)
@@ -85,7 +85,7 @@ def test_validate(service: Service, tmp_path: Path) -> None:
     ]
 
 
-def test_collect_edit_and_review(service: Service, tmp_path: Path) -> None:
+def test_collect_edit_and_review(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(2))
     chain: list[Table] = [
         {1: {"intents": ["x"]}, 2: {"intents": ["p"], "background": ["fact"]}},
@@ -108,7 +108,7 @@ def test_collect_edit_and_review(service: Service, tmp_path: Path) -> None:
         service.exchange.export(lead, project.id, "verdicts", "csv")
 
 
-def test_verify_stages(service: Service, tmp_path: Path) -> None:
+def test_verify_stages(service: AnnotationService, tmp_path: Path) -> None:
     drafts: dict[str, JsonValue] = {
         "source_emotion": "sad",
         "description": "a dog",
@@ -119,7 +119,7 @@ def test_verify_stages(service: Service, tmp_path: Path) -> None:
     items = [item.model_copy(update={"values": drafts}) for item in plain_items(3)]
     lead, project = open_project(service, tmp_path / "q", "verify-stages", items)
 
-    def answer(task: Task) -> Mapping[str, JsonValue]:
+    def answer(task: AnnotationTask) -> Mapping[str, JsonValue]:
         assert task.state["plan"] == "add sun" or task.number == 1
         if task.stage == "emotion" and task.number == 2:
             return {"emotion_check": "remove"}
@@ -162,7 +162,7 @@ def pun(target: str, kind: str, text: str, **more: str) -> dict[str, JsonValue]:
     return base | dict(more)
 
 
-def test_pun_form(service: Service, tmp_path: Path) -> None:
+def test_pun_form(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "pun-form", plain_items(2))
     word = {"pun": "yes", "pun_word": "堡", "homophone": "饱"}
     tables: list[Table] = [
@@ -179,7 +179,7 @@ def test_pun_form(service: Service, tmp_path: Path) -> None:
     ]
 
 
-def test_rate_outputs_is_blind(service: Service, tmp_path: Path) -> None:
+def test_rate_outputs_is_blind(service: AnnotationService, tmp_path: Path) -> None:
     hidden: dict[str, JsonValue] = {"a": "model-x", "b": "model-y"}
     pair = Shown(label="pair", value=["text of a", "text of b"], kind="pair")
     items = [QueueItem(id=f"p{n}", group=f"g{n}", shown=[pair], hidden=hidden) for n in range(1, 9)]
@@ -187,7 +187,7 @@ def test_rate_outputs_is_blind(service: Service, tmp_path: Path) -> None:
     people = add_people(service, lead, project.id, ["a", "b"], ["annotator"])
     seen: set[str] = set()
 
-    def prefer_a(task: Task) -> Mapping[str, JsonValue]:
+    def prefer_a(task: AnnotationTask) -> Mapping[str, JsonValue]:
         assert "model" not in repr(task)
         first = task.shown[0].value[0]
         seen.add(first)
@@ -202,7 +202,7 @@ def test_rate_outputs_is_blind(service: Service, tmp_path: Path) -> None:
     assert rates == {"preference": {"model-x": 1.0, "model-y": 0.0}}
 
 
-def test_raw_exports_hold_every_revision(service: Service, tmp_path: Path) -> None:
+def test_raw_exports_hold_every_revision(service: AnnotationService, tmp_path: Path) -> None:
     items = plain_items(1)
     items[0] = items[0].model_copy(update={"hidden": {"model": "m"}, "values": {"harmful": "no"}})
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", items)
@@ -227,11 +227,13 @@ def test_raw_exports_hold_every_revision(service: Service, tmp_path: Path) -> No
     assert parquet.read_table(io.BytesIO(data)).column("version").to_pylist() == [1, 2, 3]
 
 
-def csv_of(service: Service, lead: Actor, project: Project) -> str:
+def csv_of(service: AnnotationService, lead: Actor, project: Project) -> str:
     return service.exchange.export(lead, project.id, "raw", "csv").data.decode()
 
 
-def test_two_imports_at_once_bring_each_item_once(service: Service, tmp_path: Path) -> None:
+def test_two_imports_at_once_bring_each_item_once(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead = make_lead(service)
     project = service.projects.create(lead, "twice", "label-by-vote").id
     queue = make_queue(tmp_path / "q", "label-by-vote", plain_items(4))
@@ -253,7 +255,7 @@ def test_two_imports_at_once_bring_each_item_once(service: Service, tmp_path: Pa
 
 
 def test_texts_that_look_like_formulas_are_defused_in_csv(
-    sqlite_service: Service, tmp_path: Path
+    sqlite_service: AnnotationService, tmp_path: Path
 ) -> None:
     service = sqlite_service
     lead, project = open_project(service, tmp_path / "q", "pun-form", plain_items(1))
@@ -265,7 +267,9 @@ def test_texts_that_look_like_formulas_are_defused_in_csv(
     assert lines[-1]["values"]["explanation"] == evil
 
 
-def test_numbers_do_not_tell_models_apart(sqlite_service: Service, tmp_path: Path) -> None:
+def test_numbers_do_not_tell_models_apart(
+    sqlite_service: AnnotationService, tmp_path: Path
+) -> None:
     shown = [Shown(label="output", value="text")]
     items = [
         QueueItem(id=f"{model}-{n}", group=f"g{n}", shown=shown, hidden={"model": model})

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, JsonValue
 
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.workflow import (
     End,
-    Field,
     Keep,
+    ProjectSettings,
     Rule,
-    Settings,
     Stage,
-    Training,
+    TrainingRounds,
     Workflow,
     WorkflowChoice,
+    WorkflowField,
     parse_workflow,
 )
 from tests.annotate.team import (
@@ -36,7 +36,18 @@ EXAMPLE = re.findall(r"```toml\n(.*?)```", GUIDE, flags=re.DOTALL)[0]
 
 
 @pytest.mark.parametrize(
-    "shape", [Workflow, Field, WorkflowChoice, Stage, End, Rule, Keep, Training, Settings]
+    "shape",
+    [
+        Workflow,
+        WorkflowField,
+        WorkflowChoice,
+        Stage,
+        End,
+        Rule,
+        Keep,
+        TrainingRounds,
+        ProjectSettings,
+    ],
 )
 def test_every_key_is_in_the_guide(shape: type[BaseModel]) -> None:
     missing = [name for name in shape.model_fields if f"`{name}`" not in GUIDE]
@@ -45,7 +56,7 @@ def test_every_key_is_in_the_guide(shape: type[BaseModel]) -> None:
 
 def test_every_word_of_a_closed_list_is_in_the_guide() -> None:
     words: set[str] = set()
-    for shape in (Field, Stage, Rule, Settings):
+    for shape in (WorkflowField, Stage, Rule, ProjectSettings):
         for name in ("kind", "role", "start", "rule", "tie", "level", "prelabels"):
             if name in shape.model_fields:
                 words |= set(re.findall(r"'([a-z]+)'", repr(shape.model_fields[name].annotation)))
@@ -53,7 +64,7 @@ def test_every_word_of_a_closed_list_is_in_the_guide() -> None:
     assert [word for word in sorted(words) if f"`{word}`" not in GUIDE] == []
 
 
-def test_the_example_works(sqlite_service: Service, tmp_path: Path) -> None:
+def test_the_example_works(sqlite_service: AnnotationService, tmp_path: Path) -> None:
     service = sqlite_service
     assert parse_workflow(EXAMPLE, "own.toml").name == "how-funny"
     lead = make_lead(service)

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from memantics.annotate import labelstudio
 from memantics.annotate.labelstudio import unpack_tasks
-from memantics.annotate.records import Actor, Project, Task
-from memantics.annotate.service import Service
+from memantics.annotate.records import Actor, AnnotationTask, Project
+from memantics.annotate.service import AnnotationService
 from memantics.core.errors import DataError
 from memantics.core.queue import Shown
 from tests.annotate.team import (
@@ -30,7 +30,7 @@ from tests.annotate.team import (
 )
 
 
-def test_label_studio_there_and_back(service: Service, tmp_path: Path) -> None:
+def test_label_studio_there_and_back(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(2))
     names = ["a", "b", "c"]
     people = add_people(service, lead, project.id, names, ["annotator"])
@@ -53,13 +53,13 @@ def test_label_studio_there_and_back(service: Service, tmp_path: Path) -> None:
     assert (again.items, again.answers) == (0, 0)
 
 
-def len_of(task: Task) -> int:
+def len_of(task: AnnotationTask) -> int:
     intents = task.state["intents"]
     assert isinstance(intents, list)
     return len(intents)
 
 
-def strip(service: Service, lead: Actor, project: Project) -> list[Any]:
+def strip(service: AnnotationService, lead: Actor, project: Project) -> list[Any]:
     """A raw export without what is minted anew in every project."""
     lines = lines_of(service.exchange.export(lead, project.id, "raw").data)
     kept = [line for line in lines if line["kind"] in ("item", "revision")]
@@ -70,7 +70,7 @@ def strip(service: Service, lead: Actor, project: Project) -> list[Any]:
     return sorted(kept, key=lambda line: json.dumps(line, sort_keys=True))
 
 
-def test_foreign_label_studio_tasks(sqlite_service: Service, tmp_path: Path) -> None:
+def test_foreign_label_studio_tasks(sqlite_service: AnnotationService, tmp_path: Path) -> None:
     service = sqlite_service
     lead = make_lead(service)
     project = service.projects.create(lead, "foreign", "label-by-vote")
@@ -126,7 +126,7 @@ PAST = {"version": 1, "action": "submit", "at": 1.0, "values": {}}
     ],
 )
 def test_tasks_that_would_break_the_data_are_refused(
-    sqlite_service: Service, tasks: list[Any], message: str
+    sqlite_service: AnnotationService, tasks: list[Any], message: str
 ) -> None:
     lead = make_lead(sqlite_service)
     project = sqlite_service.projects.create(lead, "foreign", "label-by-vote").id

@@ -10,9 +10,9 @@ from PIL import Image
 from pydantic import JsonValue
 
 from memantics.annotate.errors import AnswerError, Locked, NotFound, TrainingFailed
-from memantics.annotate.records import Actor, Task
-from memantics.annotate.service import Service
-from memantics.annotate.workflow import Settings, read_workflow, workflow_text
+from memantics.annotate.records import Actor, AnnotationTask
+from memantics.annotate.service import AnnotationService
+from memantics.annotate.workflow import ProjectSettings, read_workflow, workflow_text
 from memantics.core.errors import DataError, ImageError
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (
@@ -35,7 +35,7 @@ QUICK = (
 )
 
 
-def training_project(service: Service, folder: Path, gold: int = 5) -> tuple[Actor, int]:
+def training_project(service: AnnotationService, folder: Path, gold: int = 5) -> tuple[Actor, int]:
     lead = make_lead(service)
     project = service.projects.create(lead, "training", QUICK)
     items = [
@@ -48,7 +48,7 @@ def training_project(service: Service, folder: Path, gold: int = 5) -> tuple[Act
 
 @pytest.mark.parametrize(("right", "passed"), [(2, False), (3, True), (4, True)])
 def test_a_round_is_passed_exactly_at_the_threshold(
-    service: Service, tmp_path: Path, right: int, passed: bool
+    service: AnnotationService, tmp_path: Path, right: int, passed: bool
 ) -> None:
     text = workflow_text("label-by-vote").replace("size = 10", "size = 4")
     assert "threshold = 0.75" in text
@@ -67,7 +67,7 @@ def test_a_round_is_passed_exactly_at_the_threshold(
     assert saved.feedback.state == ("passed" if passed else "running")
 
 
-def test_training_is_passed_before_real_work(service: Service, tmp_path: Path) -> None:
+def test_training_is_passed_before_real_work(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = training_project(service, tmp_path / "q")
     (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
     standing = service.work.standing(ann, project)
@@ -93,7 +93,9 @@ def test_training_is_passed_before_real_work(service: Service, tmp_path: Path) -
     assert (drift.items, drift.accuracy) == (5, 0.8)
 
 
-def test_writers_of_intents_begin_with_worked_examples(service: Service, tmp_path: Path) -> None:
+def test_writers_of_intents_begin_with_worked_examples(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     """Worked examples beside the form, then a round that shows what others wrote."""
     lead = make_lead(service)
     project = service.projects.create(lead, "intents", "collect-and-edit").id
@@ -119,7 +121,7 @@ def test_writers_of_intents_begin_with_worked_examples(service: Service, tmp_pat
     assert not task.training
 
 
-def test_training_can_fail_and_be_opened_again(service: Service, tmp_path: Path) -> None:
+def test_training_can_fail_and_be_opened_again(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = training_project(service, tmp_path / "q")
     (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
     with pytest.raises(TrainingFailed) as caught:
@@ -137,7 +139,7 @@ def test_training_can_fail_and_be_opened_again(service: Service, tmp_path: Path)
     assert service.work.standing(ann, project).training == "passed"
 
 
-def test_a_skipped_training_item_does_not_block(service: Service, tmp_path: Path) -> None:
+def test_a_skipped_training_item_does_not_block(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = training_project(service, tmp_path / "q")
     (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
     task = service.work.next(ann, project)
@@ -151,7 +153,7 @@ def test_a_skipped_training_item_does_not_block(service: Service, tmp_path: Path
 
 
 def test_a_round_that_is_opened_again_leaves_out_what_was_skipped(
-    service: Service, tmp_path: Path
+    service: AnnotationService, tmp_path: Path
 ) -> None:
     lead, project = training_project(service, tmp_path / "q", gold=2)
     (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
@@ -169,7 +171,7 @@ def test_a_round_that_is_opened_again_leaves_out_what_was_skipped(
     assert saved.feedback.state == "passed"
 
 
-def test_a_lead_lets_somebody_pass(service: Service, tmp_path: Path) -> None:
+def test_a_lead_lets_somebody_pass(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = training_project(service, tmp_path / "q")
     (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
     service.lead.set_training(lead, project, ann.id, "passed")
@@ -178,7 +180,7 @@ def test_a_lead_lets_somebody_pass(service: Service, tmp_path: Path) -> None:
         service.lead.set_training(lead, project, ann.id, "failed")
 
 
-def test_reopening_begins_later_stages_anew(service: Service, tmp_path: Path) -> None:
+def test_reopening_begins_later_stages_anew(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
     people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
     (judge,) = add_people(service, lead, project.id, ["j"], ["adjudicator"])
@@ -207,7 +209,7 @@ def test_reopening_begins_later_stages_anew(service: Service, tmp_path: Path) ->
         service.lead.reopen(lead, seats[0] + 3)
 
 
-def test_every_change_is_in_the_audit_log(service: Service, tmp_path: Path) -> None:
+def test_every_change_is_in_the_audit_log(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(2))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     task = service.work.next(ann, project.id)
@@ -218,7 +220,7 @@ def test_every_change_is_in_the_audit_log(service: Service, tmp_path: Path) -> N
     other = service.work.next(ann, project.id)
     assert other is not None
     service.work.skip(ann, other.assignment)
-    service.projects.set_settings(lead, project.id, Settings(daily_limit=9))
+    service.projects.set_settings(lead, project.id, ProjectSettings(daily_limit=9))
     service.projects.set_limits(lead, project.id, ann.id, 5, 6)
     service.projects.set_roles(lead, project.id, ann.id, ["reviewer"])
     service.projects.archive(lead, project.id)
@@ -244,7 +246,7 @@ def test_every_change_is_in_the_audit_log(service: Service, tmp_path: Path) -> N
     assert newest[0].person == "lead"
 
 
-def test_progress_and_pace(service: Service, tmp_path: Path) -> None:
+def test_progress_and_pace(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(4))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     for seconds in (3.0, 9.0, 5.0):
@@ -262,26 +264,28 @@ def test_progress_and_pace(service: Service, tmp_path: Path) -> None:
     assert service.work.standing(ann, project.id).pace == 5.0
 
 
-def test_prelabels_are_shown_or_hidden_by_setting(service: Service, tmp_path: Path) -> None:
+def test_prelabels_are_shown_or_hidden_by_setting(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     drafts: dict[str, JsonValue] = {"caption": "read by a machine", "pun": "yes"}
     items = [item.model_copy(update={"values": drafts}) for item in plain_items(1)]
     lead, project = open_project(service, tmp_path / "q", "pun-form", items)
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
 
-    def look() -> Task:
+    def look() -> AnnotationTask:
         task = service.work.next(ann, project.id)
         assert task is not None
         return task
 
     assert look().suggestions == drafts
     assert look().answer is None
-    service.projects.set_settings(lead, project.id, Settings(prelabels="hidden"))
+    service.projects.set_settings(lead, project.id, ProjectSettings(prelabels="hidden"))
     assert look().suggestions == {}
     assert "machine" not in repr(look())
 
 
 def test_drafts_of_a_queue_start_a_sequence_where_they_are_shown(
-    service: Service, tmp_path: Path
+    service: AnnotationService, tmp_path: Path
 ) -> None:
     drafts: dict[str, JsonValue] = {"intents": ["teases"]}
     items = [item.model_copy(update={"values": drafts}) for item in plain_items(1)]
@@ -290,13 +294,13 @@ def test_drafts_of_a_queue_start_a_sequence_where_they_are_shown(
     task = service.work.next(ann, project.id)
     assert task is not None
     assert task.state == drafts
-    service.projects.set_settings(lead, project.id, Settings(prelabels="hidden"))
+    service.projects.set_settings(lead, project.id, ProjectSettings(prelabels="hidden"))
     hidden = service.work.next(ann, project.id)
     assert hidden is not None
     assert hidden.state == {}
 
 
-def test_a_folder_of_memes_is_a_queue_too(service: Service, tmp_path: Path) -> None:
+def test_a_folder_of_memes_is_a_queue_too(service: AnnotationService, tmp_path: Path) -> None:
     for number in range(3):
         draw_image(tmp_path / "memes" / f"m{number}.png", number)
     (tmp_path / "memes" / "bad.png").write_bytes(b"no image")
@@ -309,7 +313,7 @@ def test_a_folder_of_memes_is_a_queue_too(service: Service, tmp_path: Path) -> N
     assert (again.items, len(again.skipped)) == (0, 4)
 
 
-def test_images_are_checked_and_renamed(service: Service, tmp_path: Path) -> None:
+def test_images_are_checked_and_renamed(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     for name, data in (("x.svg", b"<svg onload=alert(1)>"), ("x.png", b"\x89PNG\r\n\x1a\n")):
         with pytest.raises(ImageError):
@@ -337,7 +341,7 @@ def test_images_are_checked_and_renamed(service: Service, tmp_path: Path) -> Non
     ],
 )
 def test_bad_queues_are_refused_whole(
-    sqlite_service: Service, tmp_path: Path, changed: Mapping[str, object], message: str
+    sqlite_service: AnnotationService, tmp_path: Path, changed: Mapping[str, object], message: str
 ) -> None:
     lead = make_lead(sqlite_service)
     folder = make_queue(tmp_path / "q", "label-by-vote", plain_items(1))
@@ -352,7 +356,7 @@ def test_bad_queues_are_refused_whole(
         sqlite_service.exchange.import_queue(lead, other.id, folder)
 
 
-def test_answers_to_one_item_by_number(sqlite_service: Service, tmp_path: Path) -> None:
+def test_answers_to_one_item_by_number(sqlite_service: AnnotationService, tmp_path: Path) -> None:
     service = sqlite_service
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(2))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])

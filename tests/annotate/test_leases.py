@@ -8,8 +8,8 @@ import pytest
 from pydantic import JsonValue
 
 from memantics.annotate.errors import Conflict
-from memantics.annotate.records import Actor, Task
-from memantics.annotate.service import Service
+from memantics.annotate.records import Actor, AnnotationTask
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.workflow import workflow_text
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (
@@ -26,14 +26,14 @@ TWO: dict[str, JsonValue] = {"intents": ["mocks robots", "asks for help"]}
 TURNED: dict[str, JsonValue] = {"intents": ["asks for help", "mocks robots"]}
 
 
-def take(service: Service, person: Actor, project: int) -> Task:
+def take(service: AnnotationService, person: Actor, project: int) -> AnnotationTask:
     task = service.work.next(person, project)
     assert task is not None
     return task
 
 
 def test_a_training_item_stays_with_its_person(
-    service: Service, clock: Clock, tmp_path: Path
+    service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead = make_lead(service)
     text = workflow_text("label-by-vote").replace("size = 10", "size = 1")
@@ -56,7 +56,7 @@ def test_a_training_item_stays_with_its_person(
 
 
 def test_a_late_review_of_a_list_that_changed_is_not_counted(
-    service: Service, clock: Clock, tmp_path: Path
+    service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(1))
     editors = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
@@ -77,7 +77,7 @@ def test_a_late_review_of_a_list_that_changed_is_not_counted(
 
 
 def test_an_undone_answer_takes_back_the_turn_of_who_went_away(
-    service: Service, clock: Clock, tmp_path: Path
+    service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(1))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
@@ -91,7 +91,9 @@ def test_an_undone_answer_takes_back_the_turn_of_who_went_away(
     assert service.work.next(bob, project.id) is None
 
 
-def test_who_keeps_typing_keeps_the_item(service: Service, clock: Clock, tmp_path: Path) -> None:
+def test_who_keeps_typing_keeps_the_item(
+    service: AnnotationService, clock: Clock, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     task = take(service, ann, project.id)
@@ -104,7 +106,7 @@ def test_who_keeps_typing_keeps_the_item(service: Service, clock: Clock, tmp_pat
 
 
 def test_a_reopened_answer_is_held_for_its_week(
-    service: Service, clock: Clock, tmp_path: Path
+    service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])

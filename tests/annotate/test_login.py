@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from memantics.annotate import attempts
 from memantics.annotate.errors import LoginFailed, TooManyAttempts
-from memantics.annotate.service import Service, open_service
+from memantics.annotate.service import AnnotationService, open_service
 from memantics.annotate.web.app import make_app
 from memantics.annotate.web.settings import WebSettings
 from memantics.core.errors import InputError
@@ -43,14 +43,16 @@ def hasher() -> CountingHasher:
 @pytest.fixture
 def door(
     database_url: str, tmp_path: Path, clock: Clock, hasher: CountingHasher
-) -> Iterator[Service]:
+) -> Iterator[AnnotationService]:
     made = open_service(database_url, tmp_path / "media", clock=clock, hasher=hasher)
     make_lead(made)
     yield made
     made.close()
 
 
-def guess(service: Service, name: str = "lead", password: str = "wrong", address: str = "") -> str:
+def guess(
+    service: AnnotationService, name: str = "lead", password: str = "wrong", address: str = ""
+) -> str:
     try:
         service.accounts.log_in(name, password, address)
     except (LoginFailed, TooManyAttempts) as error:
@@ -58,7 +60,9 @@ def guess(service: Service, name: str = "lead", password: str = "wrong", address
     return "in"
 
 
-def test_of_24_parallel_guesses_8_are_looked_at(door: Service, hasher: CountingHasher) -> None:
+def test_of_24_parallel_guesses_8_are_looked_at(
+    door: AnnotationService, hasher: CountingHasher
+) -> None:
     with ThreadPoolExecutor(24) as pool:
         ends = Counter(pool.map(lambda n: guess(door, password=f"wrong {n}"), range(24)))
     assert ends == {"LoginFailed": 8, "TooManyAttempts": 16}
@@ -66,7 +70,7 @@ def test_of_24_parallel_guesses_8_are_looked_at(door: Service, hasher: CountingH
 
 
 def test_two_servers_on_one_database_count_together(
-    door: Service, database_url: str, tmp_path: Path, clock: Clock
+    door: AnnotationService, database_url: str, tmp_path: Path, clock: Clock
 ) -> None:
     other = open_service(database_url, tmp_path / "media", clock=clock, hasher=quick_hasher())
     servers = [door, other] * 12
@@ -76,7 +80,7 @@ def test_two_servers_on_one_database_count_together(
     assert ends["LoginFailed"] == 8
 
 
-def test_a_window_slides_from_the_first_guess(door: Service, clock: Clock) -> None:
+def test_a_window_slides_from_the_first_guess(door: AnnotationService, clock: Clock) -> None:
     assert guess(door) == "LoginFailed"
     clock.forward(100)
     assert [guess(door) for _ in range(8)] == ["LoginFailed"] * 7 + ["TooManyAttempts"]
@@ -92,13 +96,13 @@ def test_a_window_slides_from_the_first_guess(door: Service, clock: Clock) -> No
     assert guess(door, password=PASSWORD) == "in"
 
 
-def test_the_right_password_clears_the_count_of_its_account(door: Service) -> None:
+def test_the_right_password_clears_the_count_of_its_account(door: AnnotationService) -> None:
     for _ in range(3):
         assert [guess(door) for _ in range(7)] == ["LoginFailed"] * 7
         assert guess(door, password=PASSWORD) == "in"
 
 
-def test_names_that_mean_one_account_are_one_account(door: Service) -> None:
+def test_names_that_mean_one_account_are_one_account(door: AnnotationService) -> None:
     assert [guess(door, name) for name in ("lead", "LEAD", "Lead", "leaD") * 2] == [
         "LoginFailed"
     ] * 8
@@ -110,7 +114,10 @@ def test_names_that_mean_one_account_are_one_account(door: Service) -> None:
     [("PER_ADDRESS", {"name": "somebody {}"}), ("PER_ACCOUNT", {"address": "203.0.113.{}"})],
 )
 def test_an_address_and_an_account_have_limits_of_their_own(
-    sqlite_service: Service, monkeypatch: pytest.MonkeyPatch, limit: str, vary: dict[str, str]
+    sqlite_service: AnnotationService,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    vary: dict[str, str],
 ) -> None:
     monkeypatch.setattr(attempts, limit, 12)
     make_lead(sqlite_service)
@@ -120,14 +127,14 @@ def test_an_address_and_an_account_have_limits_of_their_own(
 
 
 def test_logging_in_often_locks_nobody_out(
-    sqlite_service: Service, monkeypatch: pytest.MonkeyPatch
+    sqlite_service: AnnotationService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempts, "PER_ADDRESS", 3)
     make_lead(sqlite_service)
     assert [guess(sqlite_service, password=PASSWORD) for _ in range(5)] == ["in"] * 5
 
 
-def test_guesses_at_the_old_password_are_limited_too(door: Service) -> None:
+def test_guesses_at_the_old_password_are_limited_too(door: AnnotationService) -> None:
     lead = door.accounts.log_in("lead", PASSWORD).actor
     for _ in range(8):
         with pytest.raises(LoginFailed):
@@ -136,14 +143,14 @@ def test_guesses_at_the_old_password_are_limited_too(door: Service) -> None:
         door.accounts.change_password(lead, PASSWORD, "another long password")
 
 
-def test_an_ipv6_network_is_one_address(sqlite_service: Service) -> None:
+def test_an_ipv6_network_is_one_address(sqlite_service: AnnotationService) -> None:
     make_lead(sqlite_service)
     inside = [guess(sqlite_service, address=f"2001:db8::{n:x}") for n in range(9)]
     assert inside == ["LoginFailed"] * 8 + ["TooManyAttempts"]
     assert guess(sqlite_service, address="2001:db8:0:1::1") == "LoginFailed"
 
 
-def codes(service: Service, peer: str, trusted: tuple[str, ...]) -> Counter[int]:
+def codes(service: AnnotationService, peer: str, trusted: tuple[str, ...]) -> Counter[int]:
     """What 12 wrong passwords get, each with another address in its header."""
     app = make_app(service, WebSettings(SECRET, trusted_proxies=trusted))
     visitor = Visitor(app)
@@ -157,13 +164,13 @@ def codes(service: Service, peer: str, trusted: tuple[str, ...]) -> Counter[int]
     )
 
 
-def test_only_a_named_proxy_is_believed(sqlite_service: Service) -> None:
+def test_only_a_named_proxy_is_believed(sqlite_service: AnnotationService) -> None:
     make_lead(sqlite_service)
     assert codes(sqlite_service, "10.0.0.8", ("10.0.0.7/32",)) == {401: 8, 429: 4}
     assert codes(sqlite_service, "10.0.0.7", ("10.0.0.7/32",)) == {401: 12}
 
 
-def test_24_parallel_posts_are_held_to_the_limit(sqlite_service: Service) -> None:
+def test_24_parallel_posts_are_held_to_the_limit(sqlite_service: AnnotationService) -> None:
     make_lead(sqlite_service)
     app = make_app(sqlite_service, WebSettings(SECRET))
     visitors = [Visitor(app) for _ in range(24)]

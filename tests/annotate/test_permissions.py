@@ -12,8 +12,8 @@ import pytest
 
 from memantics.annotate.errors import Forbidden, Locked
 from memantics.annotate.records import Actor, Preferences
-from memantics.annotate.service import Service
-from memantics.annotate.workflow import Settings
+from memantics.annotate.service import AnnotationService
+from memantics.annotate.workflow import ProjectSettings
 from tests.annotate.team import PASSWORD, add_people, make_queue, open_project, plain_items
 
 ROLES = ("lead", "annotator", "reviewer", "adjudicator", "former", "outsider", "nobody")
@@ -26,7 +26,7 @@ ANNOTATOR = frozenset({"annotator"})
 class Stage:
     """A project with one member of each kind, and an item that the annotator holds."""
 
-    service: Service
+    service: AnnotationService
     people: dict[str, Actor]
     project: int
     seat: int
@@ -56,7 +56,7 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
     "projects.get": (MEMBERS, lambda s, a: s.service.projects.get(a, s.project)),
     "projects.set_settings": (
         LEAD,
-        lambda s, a: s.service.projects.set_settings(a, s.project, Settings()),
+        lambda s, a: s.service.projects.set_settings(a, s.project, ProjectSettings()),
     ),
     "projects.archive": (
         LEAD,
@@ -157,14 +157,14 @@ OWN = {
 }
 
 
-def methods_with_an_actor(service: Service) -> Iterator[str]:
+def methods_with_an_actor(service: AnnotationService) -> Iterator[str]:
     for part in ("accounts", "projects", "work", "lead", "exchange"):
         for name, method in inspect.getmembers(getattr(service, part), inspect.ismethod):
             if not name.startswith("_") and "actor" in inspect.signature(method).parameters:
                 yield f"{part}.{name}"
 
 
-def set_up(service: Service, folder: Path) -> Stage:
+def set_up(service: AnnotationService, folder: Path) -> Stage:
     lead, project = open_project(service, folder / "q", "label-by-vote", plain_items(2))
     people = {"lead": lead}
     for role in ("annotator", "reviewer", "adjudicator", "former"):
@@ -190,12 +190,14 @@ def set_up(service: Service, folder: Path) -> Stage:
     )
 
 
-def test_every_method_is_classified(sqlite_service: Service) -> None:
+def test_every_method_is_classified(sqlite_service: AnnotationService) -> None:
     assert set(methods_with_an_actor(sqlite_service)) == set(CALLS) | OWN
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_forbidden_calls_are_refused(sqlite_service: Service, tmp_path: Path, role: str) -> None:
+def test_forbidden_calls_are_refused(
+    sqlite_service: AnnotationService, tmp_path: Path, role: str
+) -> None:
     stage = set_up(sqlite_service, tmp_path)
     actor = stage.people[role]
     before = len(stage.service.lead.audit(stage.people["lead"], stage.project, limit=1000))
@@ -215,7 +217,9 @@ def test_forbidden_calls_are_refused(sqlite_service: Service, tmp_path: Path, ro
 
 
 @pytest.mark.parametrize("role", sorted(MEMBERS))
-def test_allowed_calls_are_not_refused(sqlite_service: Service, tmp_path: Path, role: str) -> None:
+def test_allowed_calls_are_not_refused(
+    sqlite_service: AnnotationService, tmp_path: Path, role: str
+) -> None:
     stage = set_up(sqlite_service, tmp_path)
     for name, (allowed, call) in CALLS.items():
         # After a skip there is nothing left to release.
@@ -227,7 +231,7 @@ def test_allowed_calls_are_not_refused(sqlite_service: Service, tmp_path: Path, 
             assert name == "lead.reopen"
 
 
-def test_what_concerns_oneself_asks_for_nobody_else(sqlite_service: Service) -> None:
+def test_what_concerns_oneself_asks_for_nobody_else(sqlite_service: AnnotationService) -> None:
     liar = Actor(999_999, "nobody", admin=True)
     assert sqlite_service.projects.mine(liar) == ()
     with pytest.raises(Forbidden):

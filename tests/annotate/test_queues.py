@@ -17,11 +17,11 @@ from memantics.actions.queues import (
     normalise,
 )
 from memantics.annotate.errors import Forbidden
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.values import visible
 from memantics.annotate.workflow import read_workflow
 from memantics.core.errors import DataError, InputError
-from memantics.core.queue import Verdict, read_queue, write_verdicts
+from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
 from memantics.starter import image_path
 from tests.annotate.team import PASSWORD
 from tests.commands import Shell
@@ -55,8 +55,10 @@ def test_texts_are_corrected_and_put_back(tmp_path: Path) -> None:
     assert [len(item.shown) for item in items] == [1, 0], "shown where normalising changed it"
     assert all((done.folder / item.images[0]).is_file() for item in items)
     verdicts = [
-        Verdict(item="a", group="a", workflow="review-text", kept=True, values={"text": "one!"}),
-        Verdict(item="b", group="b", workflow="review-text", kept=False, values={}),
+        ItemVerdict(
+            item="a", group="a", workflow="review-text", kept=True, values={"text": "one!"}
+        ),
+        ItemVerdict(item="b", group="b", workflow="review-text", kept=False, values={}),
     ]
     path = tmp_path / "verdicts.jsonl"
     write_verdicts(path, verdicts)
@@ -99,7 +101,9 @@ def test_items_that_most_runs_miss_are_coded(tmp_path: Path) -> None:
         make_error_queue([], tmp_path / "none")
 
 
-def test_a_questionnaire_is_opened_without_images(service: Service, tmp_path: Path) -> None:
+def test_a_questionnaire_is_opened_without_images(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     """The app takes items without a picture."""
     lead = service.accounts.create_first("lead", PASSWORD)
     project = service.exchange.open_queue(lead, make_questionnaire(tmp_path / "q", 2).folder)
@@ -117,7 +121,7 @@ def test_a_questionnaire_is_opened_without_images(service: Service, tmp_path: Pa
 
 
 def test_what_people_are_and_what_they_vote_share_no_database(
-    service: Service, tmp_path: Path
+    service: AnnotationService, tmp_path: Path
 ) -> None:
     lead = service.accounts.create_first("lead", PASSWORD)
     forms = make_questionnaire(tmp_path / "q", 4).folder
@@ -149,7 +153,9 @@ def test_what_people_are_and_what_they_vote_share_no_database(
         service.lead.item(lead, 1)
 
 
-def test_a_database_with_votes_takes_no_questionnaire(service: Service, tmp_path: Path) -> None:
+def test_a_database_with_votes_takes_no_questionnaire(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead = service.accounts.create_first("lead", PASSWORD)
     service.projects.create(lead, "votes", "label-by-vote")
     with pytest.raises(InputError, match="asks people about themselves"):
@@ -169,7 +175,11 @@ def test_the_commands_say_how_to_open_what_they_wrote(shell: Shell) -> None:
     assert "memantics annotate open texts" in shell.done("annotate", "texts", "memes")
     write_verdicts(
         shell.folder / "v.jsonl",
-        [Verdict(item="a", group="a", workflow="review-text", kept=True, values={"text": "two"})],
+        [
+            ItemVerdict(
+                item="a", group="a", workflow="review-text", kept=True, values={"text": "two"}
+            )
+        ],
     )
     assert "1 texts changed" in shell.done("annotate", "apply-texts", "memes", "v.jsonl")
     assert json.loads((memes / "memes.jsonl").read_text(encoding="utf-8"))["text"] == "two"

@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.resolution import Ballot, Case, resolve
+from memantics.annotate.resolution import Ballot, ResolutionCase, resolve
 from memantics.annotate.workflow import Workflow, parse_workflow, read_workflow
 
 Answer = Mapping[str, JsonValue]
@@ -18,13 +18,13 @@ def case(
     *stages: list[Answer],
     labels: frozenset[str] = frozenset(),
     prelabels: Answer | None = None,
-) -> Case:
+) -> ResolutionCase:
     ballots = [
         Ballot(stage, seat, answer)
         for stage, answers in enumerate(stages)
         for seat, answer in enumerate(answers)
     ]
-    return Case("i", "g", prelabels or {}, ballots, labels=labels)
+    return ResolutionCase("i", "g", prelabels or {}, ballots, labels=labels)
 
 
 def harm(kind: str, modality: str = "text", **more: str) -> dict[str, JsonValue]:
@@ -227,7 +227,7 @@ def test_ratings_are_averaged_and_preferences_counted() -> None:
 
 
 def test_an_unfinished_item_is_not_kept() -> None:
-    open_case = Case("i", "g", {}, [Ballot(0, 0, JUDGED)], complete=False)
+    open_case = ResolutionCase("i", "g", {}, [Ballot(0, 0, JUDGED)], complete=False)
     found = resolve(read_workflow("validate"), open_case)
     assert (found.kept, found.reason, found.complete) == (False, "not finished", False)
 
@@ -293,25 +293,27 @@ def test_answers_count_by_their_seats_in_whatever_order_they_are_read(
     words = ["short", "longest", "longer"]
     ballots = [Ballot(0, seat, {"word": word}) for seat, word in enumerate(words)]
     for order in permutations(ballots):
-        found = resolve(vote_on("majority", tie), Case("i", "g", {}, order))
+        found = resolve(vote_on("majority", tie), ResolutionCase("i", "g", {}, order))
         assert found.values.get("word") == winner
 
 
 def test_the_earlier_of_two_equally_long_answers_wins() -> None:
     ballots = [Ballot(0, seat, {"word": word}) for seat, word in enumerate(["ab", "cd"])]
     for order in permutations(ballots):
-        assert resolve(vote_on("longest"), Case("i", "g", {}, order)).values == {"word": "ab"}
+        assert resolve(vote_on("longest"), ResolutionCase("i", "g", {}, order)).values == {
+            "word": "ab"
+        }
 
 
 def test_chains_and_ends_follow_stages_and_seats() -> None:
     chain = read_workflow("collect-and-edit")
     ballots = [Ballot(0, seat, intents(text)) for seat, text in enumerate(["one", "two", "three"])]
     for order in permutations(ballots):
-        found = resolve(chain, Case("i", "g", {}, order))
+        found = resolve(chain, ResolutionCase("i", "g", {}, order))
         assert found.values["intents"] == ["three"]
     removed = [Ballot(0, 0, {"emotion_check": "remove"}), Ballot(1, 0, {"plan_check": "remove"})]
     for order in permutations(removed):
-        ended = resolve(read_workflow("verify-stages"), Case("i", "g", DRAFTS, order))
+        ended = resolve(read_workflow("verify-stages"), ResolutionCase("i", "g", DRAFTS, order))
         assert ended.reason == "removed at emotion"
 
 
@@ -319,5 +321,5 @@ def test_the_last_ruling_stands() -> None:
     votes = [Ballot(0, seat, answer) for seat, answer in enumerate([NO, harm("offence")])]
     rulings = [Ballot(1, 0, NO), Ballot(1, 1, harm("offence"))]
     for order in permutations([*votes, *rulings]):
-        found = resolve(read_workflow("label-by-vote"), Case("i", "g", {}, order))
+        found = resolve(read_workflow("label-by-vote"), ResolutionCase("i", "g", {}, order))
         assert found.values == harm("offence")

@@ -16,8 +16,8 @@ from memantics.annotate.errors import (
     Locked,
 )
 from memantics.annotate.records import Preferences
-from memantics.annotate.service import Service
-from memantics.annotate.workflow import Settings
+from memantics.annotate.service import AnnotationService
+from memantics.annotate.workflow import ProjectSettings
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (
     Clock,
@@ -32,14 +32,16 @@ NO = {"harmful": "no"}
 YES = {"harmful": "yes", "type": "offence", "modality": "text"}
 
 
-def test_k_distinct_people_answer_each_item(service: Service, tmp_path: Path) -> None:
+def test_k_distinct_people_answer_each_item(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(3))
     people = add_people(service, lead, project.id, ["a", "b", "c", "d"], ["annotator"])
     done = [work_through(service, one, project.id, lambda _: NO) for one in people]
     assert done == [[1, 2, 3], [1, 2, 3], [1, 2, 3], []]
 
 
-def test_a_lease_is_given_again_and_expires(service: Service, clock: Clock, tmp_path: Path) -> None:
+def test_a_lease_is_given_again_and_expires(
+    service: AnnotationService, clock: Clock, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     first = service.work.next(ann, project.id)
@@ -61,7 +63,7 @@ def test_a_lease_is_given_again_and_expires(service: Service, clock: Clock, tmp_
 
 
 def test_a_late_answer_counts_while_nobody_took_the_seat(
-    service: Service, clock: Clock, tmp_path: Path
+    service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
@@ -72,7 +74,7 @@ def test_a_late_answer_counts_while_nobody_took_the_seat(
     assert service.work.submit(ann, task.assignment, answer, task.version).version == 1
 
 
-def test_two_tabs_of_one_person_lose_nothing(service: Service, tmp_path: Path) -> None:
+def test_two_tabs_of_one_person_lose_nothing(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     task = service.work.next(ann, project.id)
@@ -89,7 +91,7 @@ def test_two_tabs_of_one_person_lose_nothing(service: Service, tmp_path: Path) -
     assert edited.version == 2
 
 
-def test_undo_restores_what_stood_before(service: Service, tmp_path: Path) -> None:
+def test_undo_restores_what_stood_before(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     task = service.work.next(ann, project.id)
@@ -107,7 +109,9 @@ def test_undo_restores_what_stood_before(service: Service, tmp_path: Path) -> No
     assert held.assignment == task.assignment
 
 
-def test_drafts_are_kept_and_give_way_to_the_answer(service: Service, tmp_path: Path) -> None:
+def test_drafts_are_kept_and_give_way_to_the_answer(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "pun-form", plain_items(1))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     task = service.work.next(ann, project.id)
@@ -130,7 +134,7 @@ def test_drafts_are_kept_and_give_way_to_the_answer(service: Service, tmp_path: 
     assert service.work.open(ann, task.assignment).draft is None
 
 
-def test_a_skipped_meme_never_comes_back(service: Service, tmp_path: Path) -> None:
+def test_a_skipped_meme_never_comes_back(service: AnnotationService, tmp_path: Path) -> None:
     items = [QueueItem(id=f"i{n}", group=f"meme{n // 2}") for n in range(4)]
     lead, project = open_project(service, tmp_path / "q", "validate", items)
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
@@ -143,11 +147,11 @@ def test_a_skipped_meme_never_comes_back(service: Service, tmp_path: Path) -> No
 
 
 def test_limits_are_enforced_a_day_and_a_week(
-    service: Service, clock: Clock, tmp_path: Path
+    service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(12))
     service.projects.set_settings(
-        lead, project.id, Settings(daily_limit=3, weekly_limit=5, lease_minutes=10)
+        lead, project.id, ProjectSettings(daily_limit=3, weekly_limit=5, lease_minutes=10)
     )
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     good = {"question": "yes", "answer": "yes"}
@@ -167,7 +171,9 @@ def test_limits_are_enforced_a_day_and_a_week(
     assert service.work.standing(ann, project.id).done == 6
 
 
-def test_a_limit_of_ones_own_holds_over_all_projects(service: Service, tmp_path: Path) -> None:
+def test_a_limit_of_ones_own_holds_over_all_projects(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead, first = open_project(service, tmp_path / "q", "validate", plain_items(4))
     second = service.projects.create(lead, "another", "validate")
     service.exchange.import_queue(lead, second.id, tmp_path / "q")
@@ -187,9 +193,11 @@ def test_a_limit_of_ones_own_holds_over_all_projects(service: Service, tmp_path:
     assert (standing.done, standing.today, standing.daily_limit) == (1, 3, 3)
 
 
-def test_a_refused_item_is_not_held(service: Service, clock: Clock, tmp_path: Path) -> None:
+def test_a_refused_item_is_not_held(
+    service: AnnotationService, clock: Clock, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(2))
-    service.projects.set_settings(lead, project.id, Settings(daily_limit=1))
+    service.projects.set_settings(lead, project.id, ProjectSettings(daily_limit=1))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     good = {"question": "yes", "answer": "yes"}
     with pytest.raises(LimitReached):
@@ -199,7 +207,7 @@ def test_a_refused_item_is_not_held(service: Service, clock: Clock, tmp_path: Pa
     assert task.number == 2
 
 
-def test_consent_comes_before_the_first_meme(service: Service, tmp_path: Path) -> None:
+def test_consent_comes_before_the_first_meme(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     service.projects.set_roles(lead, project.id, lead.id, ["lead", "annotator"])
     with pytest.raises(ConsentMissing):
@@ -208,7 +216,7 @@ def test_consent_comes_before_the_first_meme(service: Service, tmp_path: Path) -
     assert service.work.next(lead, project.id) is not None
 
 
-def test_nobody_judges_what_they_uploaded(service: Service, tmp_path: Path) -> None:
+def test_nobody_judges_what_they_uploaded(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     service.projects.set_roles(lead, project.id, lead.id, ["lead", "annotator"])
     service.projects.consent(lead, project.id)
@@ -218,7 +226,7 @@ def test_nobody_judges_what_they_uploaded(service: Service, tmp_path: Path) -> N
     assert work_through(service, lead, project.id, lambda _: good) == [1]
 
 
-def test_a_sequence_hands_its_state_on(service: Service, tmp_path: Path) -> None:
+def test_a_sequence_hands_its_state_on(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(1))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     first = service.work.next(ann, project.id)
@@ -240,7 +248,7 @@ def test_a_sequence_hands_its_state_on(service: Service, tmp_path: Path) -> None
     assert third.state == {"intents": ["wants to tease friends"]}
 
 
-def test_reviewers_did_not_annotate_that_meme(service: Service, tmp_path: Path) -> None:
+def test_reviewers_did_not_annotate_that_meme(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(1))
     everybody = add_people(
         service, lead, project.id, ["a", "b", "c", "d", "e"], ["annotator", "reviewer"]
@@ -255,7 +263,9 @@ def test_reviewers_did_not_annotate_that_meme(service: Service, tmp_path: Path) 
     assert [task.stage for task in reviews if task] == ["review", "review"]
 
 
-def test_an_edit_can_make_a_tie_and_take_it_back(service: Service, tmp_path: Path) -> None:
+def test_an_edit_can_make_a_tie_and_take_it_back(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
     people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
     (judge,) = add_people(service, lead, project.id, ["j"], ["adjudicator"])
@@ -275,7 +285,7 @@ def test_an_edit_can_make_a_tie_and_take_it_back(service: Service, tmp_path: Pat
         service.work.submit(people[2], seats[2], YES, 3)
 
 
-def test_answers_are_checked_field_by_field(service: Service, tmp_path: Path) -> None:
+def test_answers_are_checked_field_by_field(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     task = service.work.next(ann, project.id)
@@ -289,7 +299,7 @@ def test_answers_are_checked_field_by_field(service: Service, tmp_path: Path) ->
 
 
 def test_how_long_somebody_has_worked_without_a_pause(
-    sqlite_service: Service, clock: Clock, tmp_path: Path
+    sqlite_service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     service = sqlite_service
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(6))
@@ -305,7 +315,9 @@ def test_how_long_somebody_has_worked_without_a_pause(
     assert service.work.standing(ann, project.id).working_minutes == 0
 
 
-def test_open_counts_items_that_a_person_could_take(service: Service, tmp_path: Path) -> None:
+def test_open_counts_items_that_a_person_could_take(
+    service: AnnotationService, tmp_path: Path
+) -> None:
     lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(3))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator", "reviewer"])
     assert service.work.standing(ann, project.id).open == 3

@@ -29,8 +29,8 @@ from memantics.metrics.choice import accuracy
 from memantics.metrics.interval import clustered_wilson
 from memantics.models.baseline import Baseline, open_baseline
 from memantics.run.ask import AskSettings
-from memantics.run.audit.asking import Asker
-from memantics.run.audit.audit import Inquiry, Trivial
+from memantics.run.audit.asking import AuditAsking
+from memantics.run.audit.audit import Inquiry, TrivialModels
 from memantics.run.audit.subject import AuditSubject, Exam, open_exams, strip_images
 from memantics.run.facts import DataFacts
 from memantics.tasks.plugin import AuditHooks
@@ -187,18 +187,18 @@ def name_pictures(release: object) -> list[str]:
     return sorted({image.path.name for item in release for image in item.images})
 
 
-def trivial() -> Trivial:
-    return Trivial(
+def trivial() -> TrivialModels:
+    return TrivialModels(
         tuple(Baseline(own) for own in ("constant", "longest", "majority", "positive")),
         tuple(open_baseline(f"baseline/random?seed={seed}") for seed in range(3)),
     )
 
 
-def make_asker(out: Path) -> Asker:
+def make_asker(out: Path) -> AuditAsking:
     def watch(title: str, total: int) -> Callable[[object], None]:
         return lambda _: None
 
-    return Asker(BENCHMARK, DATA, out, None, AskSettings(concurrency=4), watch)
+    return AuditAsking(BENCHMARK, DATA, out, None, AskSettings(concurrency=4), watch)
 
 
 def make_inquiry(out: Path, *models: object) -> Inquiry:

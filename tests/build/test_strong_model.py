@@ -20,7 +20,7 @@ from memantics.build.questions.asking import QuestionSubject, ask_draft
 from memantics.build.questions.assembly import make_item
 from memantics.build.questions.blind import read_letter
 from memantics.build.questions.records import QuestionSettings, Slot
-from memantics.build.questions.writing import Drafted, read_sound
+from memantics.build.questions.writing import SlotDraft, read_sound
 from memantics.core.memes import Meme
 from memantics.core.records import Request
 from memantics.core.step import ask_again
@@ -82,7 +82,7 @@ def test_of_every_draft_two_wrong_options_are_chosen_that_fit_its_answer() -> No
             continue
         slot, known = slot_of(row), subject(row["meme"]).knowledge
         draft = read_sound(row["reply"], slot, known, SETTINGS)
-        item = make_item(Drafted(slot, "answered", draft), draft)
+        item = make_item(SlotDraft(slot, "answered", draft), draft)
         sizes = [len(own.text) for own in item.shown]
         assert len(item.wrong) == 2
         assert max(sizes) <= 2 * min(sizes) + 12

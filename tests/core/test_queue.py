@@ -8,10 +8,10 @@ import pytest
 
 from memantics.core.errors import DataError
 from memantics.core.queue import (
+    ItemVerdict,
     QueueCard,
     QueueItem,
     Shown,
-    Verdict,
     Vote,
     read_queue,
     read_verdicts,
@@ -40,7 +40,7 @@ def test_a_queue_comes_back_as_it_went(tmp_path: Path) -> None:
 
 
 def test_verdicts_come_back_as_they_went(tmp_path: Path) -> None:
-    verdict = Verdict(
+    verdict = ItemVerdict(
         item="q1",
         group="m1",
         workflow="validate",

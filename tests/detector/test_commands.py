@@ -10,7 +10,7 @@ from memantics.cli import detector
 from memantics.core.errors import InputError
 from memantics.detector.examples import Loaded
 from memantics.models.embedded import ocr
-from memantics.models.embedded.ocr import Line, Reading
+from memantics.models.embedded.ocr import ImageReading, Line
 from tests.commands import Shell
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
@@ -109,9 +109,9 @@ class Reader:
     def __init__(self, profile: str = "thorough") -> None:
         del profile
 
-    def read(self, data: bytes, name: str) -> Reading:
+    def read(self, data: bytes, name: str) -> ImageReading:
         del data
-        return Reading((Line("苦瓜酸菜" if name[0] == "b" else "西瓜", (0, 0, 9, 9), 1.0),))
+        return ImageReading((Line("苦瓜酸菜" if name[0] == "b" else "西瓜", (0, 0, 9, 9), 1.0),))
 
 
 def test_what_was_learnt_from_images_is_read_in_them_again(

@@ -17,7 +17,7 @@ from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train
 from memantics.models.embedded import ocr
-from memantics.models.embedded.ocr import Line, Reading
+from memantics.models.embedded.ocr import ImageReading, Line
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
 
@@ -103,11 +103,11 @@ class Reader:
     def __init__(self, profile: str = "thorough") -> None:
         del profile
 
-    def read(self, data: bytes, name: str) -> Reading:
+    def read(self, data: bytes, name: str) -> ImageReading:
         from memantics.core.images import decode
 
         dark = decode(data, name).convert("L").getextrema() == (0, 0)
-        return Reading(() if dark else (Line("我们买苦瓜酸菜", (0, 0, 9, 9), 1.0),))
+        return ImageReading(() if dark else (Line("我们买苦瓜酸菜", (0, 0, 9, 9), 1.0),))
 
 
 def test_a_path_is_read_or_refused_and_never_judged_as_a_text(

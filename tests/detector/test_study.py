@@ -16,7 +16,7 @@ from memantics.actions.study import StudyData
 from memantics.core.errors import DataError, InputError, StoreError, UnknownName
 from memantics.detector.examples import LABELS, Example, Loaded
 from memantics.detector.neural.settings import Training
-from memantics.detector.study.figures import Sheet, contrast, correct, score_sheet
+from memantics.detector.study.figures import VariantVerdicts, contrast, correct, score_sheet
 from memantics.detector.study.running import StudyPlan, read_study, read_verdicts, run_study
 from memantics.detector.study.variants import (
     CHECKS,
@@ -150,9 +150,9 @@ def test_memes_without_an_image_are_nobody_s(encoder: Make, tmp_path: Path) -> N
         run_study(first, first, plan, tmp_path / "same", lambda _: None)
 
 
-def make_sheet(gold: list[int], *said: list[int]) -> Sheet:
+def make_sheet(gold: list[int], *said: list[int]) -> VariantVerdicts:
     names = tuple(f"m{place}" for place in range(len(gold)))
-    return Sheet(names, np.array(gold), np.array(said), LABELS)
+    return VariantVerdicts(names, np.array(gold), np.array(said), LABELS)
 
 
 def test_figures_are_scikit_learn_s_averaged_over_seeds() -> None:
@@ -191,7 +191,7 @@ def test_contrasts_are_by_memes_and_by_seeds() -> None:
     alone = contrast("harmful", ("a", "b"), make_sheet(gold, worse[0]), make_sheet(gold, gold))
     assert alone is not None
     assert alone.p_seeds is None, "one seed tells nothing about seeds"
-    empty = Sheet((), np.array([], np.int64), np.zeros((1, 0), np.int64), LABELS)
+    empty = VariantVerdicts((), np.array([], np.int64), np.zeros((1, 0), np.int64), LABELS)
     assert contrast("harmful", ("a", "b"), one, empty) is None
     mended = correct([replace(found, p=0.01), replace(found, p=0.04), replace(found, task="type")])
     assert [own.corrected for own in mended] == [0.02, 0.04, found.p]

@@ -23,7 +23,7 @@ from memantics.detector.archive import find_format
 from memantics.knowledge.formats import Format, parse
 from memantics.knowledge.official import _read_head
 from memantics.knowledge.shapes import _Compiler
-from memantics.scale.tables import Columns, _read_separated
+from memantics.scale.tables import TableColumns, _read_separated
 from memantics.tasks.recipe import read_recipe
 from tests.commands import Shell
 
@@ -109,7 +109,7 @@ def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path: Path) -> No
 
 
 def test_columns_that_are_no_csv_are_refused() -> None:
-    lines, columns = ['"id"x,text\n', "a,b\n"], Columns("", "", "")
+    lines, columns = ['"id"x,text\n', "a,b\n"], TableColumns("", "", "")
     with pytest.raises(DataError, match="its first row is no CSV"):
         next(_read_separated(lines, Path("x.csv"), columns, ","))
     lines[0] = '"id",text\n'

@@ -13,7 +13,7 @@ from memantics.build.questions.records import DraftQuestion, QuestionOption
 from memantics.build.questions.review import write_review
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
-from memantics.core.queue import Verdict, Vote, read_queue, write_verdicts
+from memantics.core.queue import ItemVerdict, Vote, read_queue, write_verdicts
 from memantics.core.review import read_review
 from memantics.knowledge import Individual, Knowledge, Provenance, Relation
 from memantics.knowledge.figures import measure
@@ -57,7 +57,7 @@ def judge(build: Path) -> None:
         Vote(person=person, stage="judge", values={"knowledge": one, "element": other})
         for person, (one, other) in said.items()
     ]
-    verdict = Verdict(
+    verdict = ItemVerdict(
         item=item.id,
         group=item.group,
         workflow="validate",

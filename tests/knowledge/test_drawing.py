@@ -15,7 +15,7 @@ from memantics.actions.knowledge import read_starter_knowledge
 from memantics.knowledge import Individual, Knowledge, Relation, tell_apart
 from memantics.knowledge.cards import PAD, choose_cards, make_legend, measure_text, tame, wrap
 from memantics.knowledge.drawing import WIDTH, draw, draw_narrow, read_style
-from memantics.knowledge.layout import GAP, Box, Line, arrange, assign_tracks
+from memantics.knowledge.layout import GAP, Box, CardLine, arrange, assign_tracks
 from memantics.knowledge.ontology import DIMENSIONS
 from tests.knowledge.samples import DUEL, UNTIDY
 
@@ -32,20 +32,20 @@ def test_a_drawing_without_links_has_neither_links_nor_names() -> None:
 
 
 @st.composite
-def graphs(make: st.DrawFn) -> tuple[list[Box], list[Line]]:
+def graphs(make: st.DrawFn) -> tuple[list[Box], list[CardLine]]:
     count = make(st.integers(1, 14))
     boxes = [
         Box(make(st.integers(0, 3)), make(st.integers(40, 120)), (25.0, 35.0)) for _ in range(count)
     ]
     ends = st.integers(0, count - 1)
-    lines = make(st.lists(st.builds(Line, ends, st.integers(0, 1), ends), max_size=16))
+    lines = make(st.lists(st.builds(CardLine, ends, st.integers(0, 1), ends), max_size=16))
     return boxes, lines
 
 
 @settings(max_examples=120, deadline=None)
 @given(graphs())
 def test_cards_and_lanes_of_a_column_keep_their_distance(
-    graph: tuple[list[Box], list[Line]],
+    graph: tuple[list[Box], list[CardLine]],
 ) -> None:
     boxes, lines = graph
     plan = arrange(boxes, lines)

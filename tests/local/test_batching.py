@@ -12,8 +12,8 @@ import pytest
 
 from memantics.core.errors import Rejected, Unavailable
 from memantics.core.records import Form, Image, Message, Reply, Request
-from memantics.models.local.model import Batcher
-from memantics.models.local.runtime import Draw, OutOfMemory, Prompt, Turn
+from memantics.models.local.model import RequestBatcher
+from memantics.models.local.runtime import Draw, EncodedPrompt, OutOfMemory, ReadyRequest
 
 pytestmark = pytest.mark.slow
 
@@ -32,13 +32,13 @@ class Echo:
         self.gate = threading.Event()
         self.gate.set()
 
-    def prepare(self, request: Request) -> Turn:
+    def prepare(self, request: Request) -> ReadyRequest:
         text = next(p for p in request.messages[0].parts if isinstance(p, str))
         if text == "unpreparable":
             raise KeyError(text)
-        return Turn(Prompt(text), 1, Draw(0.0, 0))
+        return ReadyRequest(EncodedPrompt(text), 1, Draw(0.0, 0))
 
-    def generate(self, turns: Sequence[Turn], stop: Callable[[], bool]) -> list[Reply]:
+    def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
         while not (self.gate.wait(0.01) or stop()):
             pass
         texts = [turn.prompt.text for turn in turns]
@@ -52,8 +52,10 @@ class Echo:
         return [Reply(text) for text in texts]
 
 
-def run(echo: Echo, requests: Sequence[Request], size: int = 4) -> tuple[list[object], Batcher]:
-    batcher = Batcher(lambda: echo, size)
+def run(
+    echo: Echo, requests: Sequence[Request], size: int = 4
+) -> tuple[list[object], RequestBatcher]:
+    batcher = RequestBatcher(lambda: echo, size)
 
     async def all_at_once() -> list[object]:
         futures = [asyncio.wrap_future(batcher.submit(request)) for request in requests]
@@ -94,7 +96,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_stays_small() -> None:
 
 def test_one_request_that_never_fits_fails_alone() -> None:
     class Full(Echo):
-        def generate(self, turns: Sequence[Turn], stop: Callable[[], bool]) -> list[Reply]:
+        def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
             if any(turn.prompt.text == "huge" for turn in turns):
                 raise OutOfMemory
             return super().generate(turns, stop)
@@ -125,7 +127,7 @@ def test_a_model_that_does_not_open_tells_everyone(error: Exception) -> None:
     def fail() -> Echo:
         raise error
 
-    batcher = Batcher(fail, 4)
+    batcher = RequestBatcher(fail, 4)
     futures = [batcher.submit(ask("a")), batcher.submit(ask("b"))]
     for future in futures:
         with pytest.raises(Unavailable):
@@ -138,7 +140,7 @@ def test_a_model_that_does_not_open_tells_everyone(error: Exception) -> None:
 def test_closing_stops_what_runs_and_cancels_what_waits() -> None:
     echo = Echo()
     echo.gate.clear()
-    batcher = Batcher(lambda: echo, 1)
+    batcher = RequestBatcher(lambda: echo, 1)
     running, waiting = batcher.submit(ask("a")), batcher.submit(ask("b"))
     while not running.running():
         pass
@@ -154,7 +156,7 @@ def test_closing_stops_what_runs_and_cancels_what_waits() -> None:
 def test_a_cancelled_request_is_not_answered() -> None:
     echo = Echo()
     echo.gate.clear()
-    batcher = Batcher(lambda: echo, 1)
+    batcher = RequestBatcher(lambda: echo, 1)
     first, second = batcher.submit(ask("a")), batcher.submit(ask("b"))
     while not first.running():
         pass

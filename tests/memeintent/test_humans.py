@@ -13,7 +13,7 @@ from scipy import stats
 from memantics.actions.humans import score_humans
 from memantics.benchmarks.memeintent.humans import export_human_evaluation
 from memantics.core.errors import DataError, InputError, StoreError
-from memantics.core.queue import ITEMS, Verdict, Vote, read_queue, write_verdicts
+from memantics.core.queue import ITEMS, ItemVerdict, Vote, read_queue, write_verdicts
 from memantics.metrics.correlation import spearman, spearman_span
 from memantics.run.ratings import HumanScores, Rated, RatingContrast, score_ratings
 from tests.commands import Shell
@@ -112,7 +112,7 @@ def rate(folder: Path, points: dict[str, int]) -> None:
             for person, less in (("p1", 0), ("p2", int(place % 3 == 0)))
         ]
         verdicts.append(
-            Verdict(
+            ItemVerdict(
                 item=item.id,
                 group=item.group,
                 workflow="rate-outputs",
@@ -180,12 +180,12 @@ def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
         score_humans(tmp_path)
     with pytest.raises(InputError, match="no verdicts"):
         score_humans(rated, verdicts=tmp_path / "none.jsonl")
-    other = Verdict(item="r9999", group="1", workflow="rate-outputs", kept=True, values={})
+    other = ItemVerdict(item="r9999", group="1", workflow="rate-outputs", kept=True, values={})
     write_verdicts(tmp_path / "other.jsonl", [other])
     with pytest.raises(DataError, match="not in the key"):
         score_humans(rated, verdicts=tmp_path / "other.jsonl")
     first = lines(rated / "key.jsonl")[0]["id"]
-    silent = Verdict(item=first, group="1", workflow="rate-outputs", kept=True, values={})
+    silent = ItemVerdict(item=first, group="1", workflow="rate-outputs", kept=True, values={})
     write_verdicts(tmp_path / "silent.jsonl", [silent])
     with pytest.raises(DataError, match="holds no ratings"):
         score_humans(rated, verdicts=tmp_path / "silent.jsonl")

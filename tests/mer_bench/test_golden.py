@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.mer_bench.views import Kept, View, draw_pairs
+from memantics.benchmarks.mer_bench.views import KeptMemes, View, draw_pairs
 from memantics.core.data import Source
 from memantics.core.records import Item, Outcome, Score
 from memantics.core.task import Task, Unparsed
@@ -73,7 +73,7 @@ def digest(value: object) -> str:
 
 def draws(source: Source, editors: int) -> dict[str, str]:
     rows = opened(source).rows
-    kept = Kept(rows, tuple(f"editor{n:02}" for n in range(editors)), len(rows))
+    kept = KeptMemes(rows, tuple(f"editor{n:02}" for n in range(editors)), len(rows))
     return {
         view: digest([[p.row.id, p.editor, p.runs] for p in draw_pairs(kept, view, 42)])
         for view in VIEWS

@@ -12,7 +12,7 @@ import pytest
 
 from memantics.benchmarks.mer_bench.humans import (
     PAIRS,
-    Study,
+    JudgeStudy,
     agree_among_judges,
     agree_among_people,
     compare_with_people,
@@ -23,7 +23,7 @@ from memantics.benchmarks.mer_bench.humans import (
 )
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
-from memantics.core.queue import Verdict, Vote, read_queue
+from memantics.core.queue import ItemVerdict, Vote, read_queue
 from memantics.core.records import Request
 from memantics.core.rundir import RunWriter
 from memantics.models.fake import FakeModel
@@ -80,10 +80,10 @@ def vote(person: str, target: str, **changes: Any) -> Vote:
     )
 
 
-def rate(queue: Path, pairs: Mapping[str, str], targets: Mapping[str, str]) -> list[Verdict]:
+def rate(queue: Path, pairs: Mapping[str, str], targets: Mapping[str, str]) -> list[ItemVerdict]:
     _, items = read_queue(queue)
     return [
-        Verdict(
+        ItemVerdict(
             item=item.id,
             group=item.group,
             workflow="rate-edits",
@@ -146,7 +146,9 @@ def test_judges_beside_people(tmp_path: Path, source: Source, runs: dict[str, Pa
 
 
 def test_one_judge_has_nobody_to_win_against() -> None:
-    study = Study({"only": {"one/1.png": dict.fromkeys(("vgq",), 1.0)}}, {}, {"one/1.png": "1"})
+    study = JudgeStudy(
+        {"only": {"one/1.png": dict.fromkeys(("vgq",), 1.0)}}, {}, {"one/1.png": "1"}
+    )
     assert list(agree_among_judges(study)) == []
     assert [(s.value, s.n) for s in win_rates(study)] == [(None, 0)]
-    assert list(agree_among_judges(Study({}, {}, {}))) == []
+    assert list(agree_among_judges(JudgeStudy({}, {}, {}))) == []

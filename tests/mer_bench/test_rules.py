@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memantics.benchmarks.mer_bench.judgement import (
     PARTS,
     Checks,
-    Judgement,
+    EditJudgement,
     Rationale,
     judge,
     list_fields,
@@ -27,7 +27,7 @@ from tests.mer_bench.samples import bare, reason, reply
 
 def read(
     body: Any, target: str = "happy", rationale: Rationale = "RF", checks: Checks = "all"
-) -> Judgement:
+) -> EditJudgement:
     text = body if isinstance(body, str) else json.dumps(body)
     return judge(text, target, rationale, checks)
 
@@ -44,7 +44,7 @@ def test_a_flawless_reply() -> None:
     assert found.rate("happy") == (4, 5, 3, 4, 1.0, 4, 1.0, 4)
     assert found.rate("calm")[6] == 0
     assert (found.label, found.other, found.bare, found.broken) == ("happy", None, False, ())
-    assert Judgement.model_validate(found.dump()) == found
+    assert EditJudgement.model_validate(found.dump()) == found
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_strange_values_are_unparsed_never_an_error(part: Any, key: str, value: 
     body = reply()
     body[part.name][key] = value
     with contextlib.suppress(Unparsed):
-        assert isinstance(read(body), Judgement)
+        assert isinstance(read(body), EditJudgement)
 
 
 @given(st.text(max_size=200))

@@ -12,7 +12,7 @@ from memantics.benchmarks.mer_bench.load import ReappraisalRow
 from memantics.benchmarks.mer_bench.views import (
     FACTORS,
     LEVELS,
-    Kept,
+    KeptMemes,
     Pair,
     draw_pairs,
     level_of,
@@ -27,8 +27,8 @@ def rows(tmp_path: Path) -> tuple[ReappraisalRow, ...]:
     return opened(write_release(tmp_path, 130, ())).rows
 
 
-def keep(rows: tuple[ReappraisalRow, ...], editors: int) -> Kept:
-    return Kept(rows, tuple(f"editor{n:02}" for n in range(editors)), len(rows))
+def keep(rows: tuple[ReappraisalRow, ...], editors: int) -> KeptMemes:
+    return KeptMemes(rows, tuple(f"editor{n:02}" for n in range(editors)), len(rows))
 
 
 def drawn_in(pairs: tuple[Pair, ...], table: str, run: int) -> Counter[tuple[str, str]]:

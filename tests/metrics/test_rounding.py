@@ -61,7 +61,7 @@ def test_chances_that_are_alike(metric: Metric) -> None:
         ]
         return prepare(cases, Figure(metric, "harmful"))(np.ones(len(cases)))
 
-    nudged = [nudge(value) if place % 8 == 0 else value for place, value in enumerate(chances)]
+    nudged = [nudge(own) if place % 8 == 0 else own for place, own in enumerate(chances)]
     assert rate(nudged) == pytest.approx(rate(chances), rel=1e-9)
 
 
@@ -78,8 +78,8 @@ def test_a_threshold_holds_at_its_last_bit() -> None:
 def test_bins_and_thresholds_of_chances_that_are_alike() -> None:
     chances, truth = [0.4, 0.4, 0.4, 0.8], [1, 0, 0, 1]
     nudged = [nudge(0.4), 0.4, 0.4, 0.8]
-    assert [value[1:] for value in reliability(nudged, truth, 2)] == [
-        value[1:] for value in reliability(chances, truth, 2)
+    assert [own[1:] for own in reliability(nudged, truth, 2)] == [
+        own[1:] for own in reliability(chances, truth, 2)
     ]
-    found = [choose_threshold(np.array(value), np.array(truth)) for value in (chances, nudged)]
+    found = [choose_threshold(np.array(own), np.array(truth)) for own in (chances, nudged)]
     assert found[0] == found[1]

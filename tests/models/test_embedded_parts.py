@@ -19,11 +19,11 @@ from memantics.core.errors import ImageError, Unavailable
 from memantics.models.embedded import encoder as encoders
 from memantics.models.embedded import rapid
 from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
-from memantics.models.embedded.lexicon import Lexicon
+from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.models.embedded.ocr import (
+    ImageReading,
     Line,
     RapidReader,
-    Reading,
     RememberingOcr,
     order_lines,
 )
@@ -49,9 +49,9 @@ class CountingOcr:
         self.version = version
         self.calls = 0
 
-    def read(self, data: bytes, name: str) -> Reading:
+    def read(self, data: bytes, name: str) -> ImageReading:
         self.calls += 1
-        return Reading((Line(data.decode(), (0, 0, 9, 9), 0.5),))
+        return ImageReading((Line(data.decode(), (0, 0, 9, 9), 0.5),))
 
 
 def test_a_drawn_caption_is_read_in_order(eye: RapidReader, tmp_path: Path) -> None:
@@ -124,9 +124,9 @@ def test_another_version_reads_afresh(tmp_path: Path) -> None:
 
 def test_empty_readings_are_remembered_too(tmp_path: Path) -> None:
     class Blind(CountingOcr):
-        def read(self, data: bytes, name: str) -> Reading:
+        def read(self, data: bytes, name: str) -> ImageReading:
             self.calls += 1
-            return Reading()
+            return ImageReading()
 
     ocr = Blind()
     store = RememberingOcr(ocr, None)
@@ -196,14 +196,14 @@ def test_without_the_package_letters_stand_in(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_valence(text: str, sign: int) -> None:
-    assert np.sign(Lexicon().feel(text).valence) == sign
+    assert np.sign(MoodLexicon().feel(text).valence) == sign
 
 
 def test_rude_and_gloomy_words_are_whole_words() -> None:
-    mood = Lexicon().feel("You IDIOT, shut up. I am so tired, giving up. 你这个笨蛋")
+    mood = MoodLexicon().feel("You IDIOT, shut up. I am so tired, giving up. 你这个笨蛋")
     assert mood.rude == ("idiot", "shut up", "笨蛋")
     assert mood.gloomy == ("so tired", "giving up")
-    assert Lexicon().feel("dumbbells and trashcans, foolproof").rude == ()
+    assert MoodLexicon().feel("dumbbells and trashcans, foolproof").rude == ()
 
 
 @pytest.mark.parametrize(

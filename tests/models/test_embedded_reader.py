@@ -22,8 +22,8 @@ from memantics.models import embedded
 from memantics.models.embedded import EmbeddedReader
 from memantics.models.embedded.encoder import GramEncoder
 from memantics.models.embedded.evidence import Senses, compare_pixels, find_topic, split_sides
-from memantics.models.embedded.lexicon import Lexicon
-from memantics.models.embedded.ocr import Line, Reading
+from memantics.models.embedded.lexicon import MoodLexicon
+from memantics.models.embedded.ocr import ImageReading, Line
 from tests.models.forms import (
     EAR,
     EMOTIONS,
@@ -50,13 +50,13 @@ class NamedOcr:
     def __init__(self, **said: str) -> None:
         self.said = said
 
-    def read(self, data: bytes, name: str) -> Reading:
+    def read(self, data: bytes, name: str) -> ImageReading:
         text = self.said.get(Path(name).stem, "")
-        return Reading(tuple(Line(line, (0, 0, 1, 1), 1.0) for line in text.splitlines()))
+        return ImageReading(tuple(Line(line, (0, 0, 1, 1), 1.0) for line in text.splitlines()))
 
 
 def reader(**said: str) -> EmbeddedReader:
-    return EmbeddedReader(Senses(NamedOcr(**said), GramEncoder(), Lexicon(), EAR))
+    return EmbeddedReader(Senses(NamedOcr(**said), GramEncoder(), MoodLexicon(), EAR))
 
 
 @pytest.fixture
@@ -235,12 +235,12 @@ def test_the_loop_runs_while_the_reader_works(pictures: dict[str, Path]) -> None
     set_by_the_loop = threading.Event()
 
     class WaitingOcr(NamedOcr):
-        def read(self, data: bytes, name: str) -> Reading:
+        def read(self, data: bytes, name: str) -> ImageReading:
             assert set_by_the_loop.wait(30)
             return super().read(data, name)
 
     async def run() -> str:
-        model = EmbeddedReader(Senses(WaitingOcr(), GramEncoder(), Lexicon(), EAR))
+        model = EmbeddedReader(Senses(WaitingOcr(), GramEncoder(), MoodLexicon(), EAR))
         answer = asyncio.ensure_future(model.answer(ask(HARM, pictures["one"])))
         await asyncio.sleep(0)
         set_by_the_loop.set()

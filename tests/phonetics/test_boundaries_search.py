@@ -21,15 +21,15 @@ from memantics.phonetics.evidence import find_double_meanings, find_evidence, fi
 from memantics.phonetics.language import FrequencyModel, Transitions
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.ranking import (
-    Candidate,
     Linear,
+    PathCandidate,
     describe_caption,
     describe_path,
     load_weights,
 )
 from memantics.phonetics.reading import Settings
 from memantics.phonetics.sound import (
-    Sound,
+    SyllableSound,
     list_sounds,
     parse_marked,
     read_in_context,
@@ -169,7 +169,7 @@ def test_a_caption_without_readings_has_no_score_and_one_reading_a_wide_margin(
     assert none["plain"] == -2.5
     assert none["literal_rank"] == pytest.approx(4.110874)
     features = {"changes": 1.0, "gain": 2.0, "unknown": 9.0}
-    alone = Candidate(plain, script, (), features, 3.0)
+    alone = PathCandidate(plain, script, (), features, 3.0)
     one = describe_caption((alone,), plain, script, 0)
     assert (one["margin"], one["score"], one["gain"]) == (5.0, 3.0, 2.0)
     assert one["changed_share"] == 0.25
@@ -200,9 +200,9 @@ def test_a_caption_without_readings_has_no_score_and_one_reading_a_wide_margin(
     ],
 )
 def test_tone_marks_are_read_and_written(marked: str, sound: tuple[str, int]) -> None:
-    assert parse_marked(marked) == Sound(*sound)
+    assert parse_marked(marked) == SyllableSound(*sound)
     if marked[0] != "ê":
-        assert write_marked(Sound(*sound)) == marked
+        assert write_marked(SyllableSound(*sound)) == marked
 
 
 def test_a_character_has_four_readings_at_most_and_one_where_it_stands() -> None:

@@ -10,7 +10,7 @@ from memantics.phonetics.evidence import (
     find_evidence,
     find_in_description,
 )
-from memantics.phonetics.lattice import Lattice, Path, Piece
+from memantics.phonetics.lattice import Lattice, Path, PathWord
 from memantics.phonetics.ranking import Linear
 from memantics.phonetics.reading import Settings
 from memantics.phonetics.sound import (
@@ -106,7 +106,7 @@ def test_what_is_quoted_is_no_description() -> None:
 def path(*words: str) -> Path:
     pieces, start = [], 0
     for word in words:
-        pieces.append(Piece(word, start, start + len(word), False))
+        pieces.append(PathWord(word, start, start + len(word), False))
         start += len(word)
     return Path("".join(words), tuple(pieces), 0.0, 0.0)
 

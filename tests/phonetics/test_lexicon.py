@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.phonetics.lexicon import RARE_READING, Costs, Lexicon
+from memantics.phonetics.lexicon import RARE_READING, Costs, SoundLexicon
 from memantics.phonetics.sound import list_sounds, measure_distance, read_in_context
 
 WORDS = [
@@ -25,11 +25,11 @@ WORDS = [
 COSTS = Costs(change=1.0, tone=0.25, sound=2.0, common=1.0)
 
 
-def small() -> Lexicon:
-    return Lexicon(WORDS, [-4.0] * len(WORDS))
+def small() -> SoundLexicon:
+    return SoundLexicon(WORDS, [-4.0] * len(WORDS))
 
 
-def hear(lexicon: Lexicon, text: str, reach: float = 1.3) -> list:  # type: ignore[type-arg]
+def hear(lexicon: SoundLexicon, text: str, reach: float = 1.3) -> list:  # type: ignore[type-arg]
     return [
         lexicon.hear({s: 0.0}, ord(c), reach)
         for c, s in zip(text, read_in_context(text), strict=True)
@@ -68,14 +68,14 @@ def test_single_characters_match_a_brute_force_search(word: str, reach: float) -
 
 
 def test_only_the_best_are_kept() -> None:
-    lexicon = Lexicon(["鱼", "余", "于"], [-4.0, -9.0, -3.0])
+    lexicon = SoundLexicon(["鱼", "余", "于"], [-4.0, -9.0, -3.0])
     sounds = {list_sounds("鱼")[0]: 0.0}
     found = lexicon.find([lexicon.hear(sounds, 0, 0.0)], COSTS, 1.0, 2)
     assert {m.word for m in found[0]} == {"鱼", "于"}
 
 
 def test_second_readings_cost_more() -> None:
-    lexicon = Lexicon(["行"], [-3.0])
+    lexicon = SoundLexicon(["行"], [-3.0])
     hang = next(s for s in list_sounds("行") if s.syllable == "hang")
     (match,) = lexicon.find([lexicon.hear({hang: 0.0}, 0, 0.0)], COSTS, 1.0, 5)[0]
     assert match.cost >= COSTS.change + COSTS.sound * RARE_READING - 1e-5

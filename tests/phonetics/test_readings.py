@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memantics.core.errors import InputError
 from memantics.phonetics.caption import write_scripts
 from memantics.phonetics.evidence import clean_description
-from memantics.phonetics.lattice import Lattice, Path, Piece
+from memantics.phonetics.lattice import Lattice, Path, PathWord
 from memantics.phonetics.ranking import describe_path
 from memantics.phonetics.reading import Heard, Settings, explain, hint
 from memantics.phonetics.speech import analyze_caption, read_aloud, read_many
@@ -182,7 +182,7 @@ def test_a_word_dangles_at_the_end_of_a_clause_alone(
     plain = lattice.read_plainly(script)
     text = "".join(slot.simple or "，" for slot in script.slots)
     pieces = tuple(
-        Piece("于" if n == place else character, n, n + 1, n != place)
+        PathWord("于" if n == place else character, n, n + 1, n != place)
         for n, character in enumerate(text)
     )
     path = Path("".join(piece.word for piece in pieces), pieces, -9.0, -9.0)

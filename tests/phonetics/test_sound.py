@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from memantics.phonetics.sound import (
     KNOWN_SYLLABLES,
     MERGED,
-    Sound,
+    SyllableSound,
     describe_difference,
     list_sounds,
     measure_distance,
@@ -50,11 +50,15 @@ def test_unlike_syllables_are_far(pair: str) -> None:
 
 @given(syllables, st.integers(1, 5))
 def test_marked_pinyin_round_trip(syllable: str, tone: int) -> None:
-    assert parse_marked(write_marked(Sound(syllable, tone))) == Sound(syllable, tone)
+    assert parse_marked(write_marked(SyllableSound(syllable, tone))) == SyllableSound(
+        syllable, tone
+    )
 
 
 def test_marks_stand_on_the_right_vowel() -> None:
-    written = [write_marked(Sound(s, 4)) for s in ("liu", "gui", "xue", "zhuang", "nve", "hou")]
+    written = [
+        write_marked(SyllableSound(s, 4)) for s in ("liu", "gui", "xue", "zhuang", "nve", "hou")
+    ]
     assert written == ["liù", "guì", "xuè", "zhuàng", "nüè", "hòu"]
 
 

@@ -17,7 +17,7 @@ from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.fake import Said
 from memantics.reappraise.records import Target
 from memantics.reappraise.stages import Planner
-from memantics.reappraise.workshop import Review, Workshop
+from memantics.reappraise.workshop import StageReview, Workshop
 from memantics.vision.captions import TextLine
 from memantics.vision.page import Page, read_page
 from tests.vision.pictures import Print, blank, print_on
@@ -59,7 +59,7 @@ def make_shop(
     lines: list[TextLine],
     editor: Editor | None = None,
     target: Target | None = None,
-    review: Review | None = None,
+    review: StageReview | None = None,
 ) -> Workshop:
     """A workshop in which every source reads the same; results are read by the OCR that ships."""
 

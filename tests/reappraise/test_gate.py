@@ -8,14 +8,14 @@ import pytest
 
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
-from memantics.core.queue import Verdict, write_verdicts
+from memantics.core.queue import ItemVerdict, write_verdicts
 from memantics.reappraise.gate import pass_gate
 
 MEMES = [Meme(name, Path(f"{name}.png")) for name in ("a", "b", "c", "d", "e")]
 
 
-def verdict(meme: str, *, kept: bool = True, reason: str = "", **values: str) -> Verdict:
-    return Verdict(
+def verdict(meme: str, *, kept: bool = True, reason: str = "", **values: str) -> ItemVerdict:
+    return ItemVerdict(
         item=meme,
         group=meme,
         workflow="find-emotions",

@@ -23,7 +23,7 @@ from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPl
 from memantics.reappraise.rules import find_faults, find_motto, only_adds
 from memantics.reappraise.sentiment import LexiconMeter
 from memantics.reappraise.stages import ReappraisalSubject
-from memantics.reappraise.understanding import Line, understand
+from memantics.reappraise.understanding import UnderstoodLine, understand
 from memantics.vision.page import Page, read_page
 from tests.reappraise.benches import draw_meme_file, make_page
 from tests.vision.pictures import BLACK, Print, blank, print_on
@@ -87,10 +87,10 @@ def test_of_a_pun_the_thing_in_the_picture_stays() -> None:
 def test_a_pun_that_would_stay_as_it_is_shows_what_is_meant() -> None:
     reading = understand(["鸭梨大啊"]).lines[0].reading
     assert reading is not None
-    line = Line("鸭梨大啊", reading)
+    line = UnderstoodLine("鸭梨大啊", reading)
     assert write_things("压力大啊", line) == ["压梨大啊", "鸭力大啊"]
-    assert write_things("没有这个音", Line("鸭梨大啊", reading)) == ["没有这个音"]
-    assert write_things("没有", Line("没有")) == ["没有"]
+    assert write_things("没有这个音", UnderstoodLine("鸭梨大啊", reading)) == ["没有这个音"]
+    assert write_things("没有", UnderstoodLine("没有")) == ["没有"]
 
 
 def test_a_punchline_may_give_way_but_the_first_caption_tells_of_what() -> None:
@@ -101,11 +101,11 @@ def test_a_punchline_may_give_way_but_the_first_caption_tells_of_what() -> None:
 
 
 def test_a_sentence_gets_another_end() -> None:
-    line = Line("we walked to the lake and everything was terrible and sad")
+    line = UnderstoodLine("we walked to the lake and everything was terrible and sad")
     ways = [own for own in rewrite(line, "happy") if own.way == "clause"]
     assert ways
     assert all(own.printed.startswith("we walked to the lake") for own in ways)
-    assert not [own for own in rewrite(Line("so sad"), "happy") if own.way == "clause"]
+    assert not [own for own in rewrite(UnderstoodLine("so sad"), "happy") if own.way == "clause"]
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from memantics.reappraise.grading import (
 )
 from memantics.reappraise.records import TARGETS, ReappraisalPlan, Target
 from memantics.reappraise.rendering import (
-    Drawn,
-    Made,
+    DrawnMeme,
+    MadeMeme,
     check_result,
     draw_meme,
     measure_reading,
@@ -184,13 +184,13 @@ def test_checks_notice_what_went_wrong(meme: tuple[Image.Image, Page]) -> None:
     good = asyncio.run(draw_meme(image, page, plan))
     box = page.captions[1].block.box
     read = [TextLine("THE KETTLE IS EAGER", box)]
-    fine = check_result(image, page, plan, Made(good, read))
+    fine = check_result(image, page, plan, MadeMeme(good, read))
     assert fine.panels_kept
     assert fine.changed_outside == 0
     assert (fine.captions[0].overlap, fine.captions[0].read) == (1.0, 1.0)
     ruined = image.copy()
     ruined.paste("lime", (0, 100, 240, 300))
-    bad = check_result(image, page, plan, Made(Drawn(ruined, good.boxes, good.allowed), []))
+    bad = check_result(image, page, plan, MadeMeme(DrawnMeme(ruined, good.boxes, good.allowed), []))
     assert bad.changed_outside > 0.1
     assert (bad.captions[0].overlap, bad.captions[0].read) == (0.0, 0.0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import UnknownName
-from memantics.reappraise.records import PAIRS, TARGETS, Feeling, ReappraisalPlan, find_source
+from memantics.reappraise.records import PAIRS, TARGETS, MemeFeeling, ReappraisalPlan, find_source
 from memantics.reappraise.rules import find_faults, find_motto, keeps_scenario
 from memantics.reappraise.stages import read_plan
 from tests.reappraise.benches import FEELING, PLAN, TOP, make_page
@@ -122,5 +122,5 @@ def test_a_caption_of_one_word_leaves_the_scenario_to_the_picture(
 def test_words_that_a_model_lists_wrongly_cost_no_plan(tmp_path: Path) -> None:
     said = PLAN | {"scenario": ["phone", "laptop", "panic"]}
     page = make_page(tmp_path)
-    plan = read_plan(json.dumps(said), page, Feeling.model_validate(FEELING))
+    plan = read_plan(json.dumps(said), page, MemeFeeling.model_validate(FEELING))
     assert plan.scenario == ["phone"]

@@ -16,7 +16,7 @@ from memantics.benchmarks.mer_bench.load import open_release
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
-from memantics.reappraise.whole import Wish, write_instruction
+from memantics.reappraise.whole import EditWish, write_instruction
 from tests.mer_bench.samples import opened, write_release
 from tests.mer_bench.test_judge import task_on
 from tests.reappraise.test_openai_images import png, serving
@@ -117,7 +117,7 @@ def test_masked_edits_of_the_sample(tmp_path: Path) -> None:
 
 
 def test_the_instruction_says_it_all() -> None:
-    wish = Wish(
+    wish = EditWish(
         *("1.png", "sad", "happy", "a wet cat", "ducks love it", "an umbrella"),
         *("Cartoon_Anime", "Negative"),
     )

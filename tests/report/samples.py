@@ -25,7 +25,7 @@ from memantics.core.records import (
     Status,
 )
 from memantics.core.rundir import (
-    Baseline,
+    BaselineFigures,
     RunFacts,
     RunWriter,
     Scores,
@@ -214,7 +214,7 @@ def write_run(
     facts: RunFacts,
     items: Sequence[Item],
     answers: Sequence[Answer],
-    baselines: tuple[Baseline, ...] = (),
+    baselines: tuple[BaselineFigures, ...] = (),
     scores: tuple[Score, ...] | None = None,
 ) -> Path:
     """Write a run as the engine would, with scores to match."""
@@ -261,8 +261,8 @@ def write_demo(root: Path, warning: str = WARNING) -> list[Path]:
         guesses = {item.id: place % 4 == 0 for place, item in enumerate(items)}
         scorer = score_puns if task.startswith("pun") else score_questions
         trivial = (
-            Baseline("baseline/longest", scorer(items, guesses)),
-            Baseline("baseline/constant", scorer(items, guesses)),
+            BaselineFigures("baseline/longest", scorer(items, guesses)),
+            BaselineFigures("baseline/constant", scorer(items, guesses)),
         )
         for place, (model, skill) in enumerate(
             (("openai/sample-vl-72b", 0.8), ("embedded/reader", 0.45), ("baseline/constant", 0.05))

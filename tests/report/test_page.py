@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 import memantics as mm
 from memantics.core.errors import StoreError
 from memantics.core.records import Field, Form, Image, Item, Option, Score
-from memantics.core.rundir import Baseline, read_items
+from memantics.core.rundir import BaselineFigures, read_items
 from memantics.report import STARTER_NOTE, ReportSettings, build_report
 from tests.report.conftest import Opener
 from tests.report.samples import WARNING, answer, draw_image, make_facts, write_run
@@ -63,7 +63,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         data={"kind": ATTACK, ATTACK: [ATTACK]},
         identity={ATTACK: {ATTACK: ATTACK}},
     )
-    baseline = (Baseline("baseline/" + ATTACK, scores),)
+    baseline = (BaselineFigures("baseline/" + ATTACK, scores),)
     first = write_run(root / "a<script>", facts, items, answers, baseline, scores)
     other = replace(facts, model=ATTACK + "2")
     second = write_run(root / "b&amp;", other, items, answers, baseline, scores)

@@ -16,7 +16,7 @@ import memantics as mm
 from memantics.actions.datasets import add_release
 from memantics.benchmarks.mquest.paper_models import _MODELS as SYSTEMS
 from memantics.benchmarks.mquest.paper_models import NAMES
-from memantics.core.queue import QueueCard, QueueItem, Verdict, write_queue, write_verdicts
+from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, write_queue, write_verdicts
 from memantics.registry import STARTER_IMAGES
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.report.test_papers_filled import find_empty, redo_memeintent, rename
@@ -73,7 +73,7 @@ def judge_questions(folder: Path) -> Path:
             values = {"second_question": "yes", "second_answer": "yes"}
         items.append(QueueItem(id=name, group=meme, images=["images/1.png"], hidden=hidden))
         verdicts.append(
-            Verdict(item=name, group=meme, workflow="validate", kept=place < len(NAMES),
+            ItemVerdict(item=name, group=meme, workflow="validate", kept=place < len(NAMES),
                     values=values, votes=[])
         )  # fmt: skip
     write_queue(folder, QueueCard(title="Validation", workflow="validate", warning="Rude."), items)

@@ -22,7 +22,7 @@ from memantics.benchmarks.mer_bench.paper import EDITORS
 from memantics.benchmarks.punmemecn.paper_models import EXPLORED, SYSTEMS
 from memantics.core.data import DataKind
 from memantics.core.paper import PaperRow, PaperSheet
-from memantics.core.queue import QueueItem, Verdict, Vote, read_queue, write_verdicts
+from memantics.core.queue import ItemVerdict, QueueItem, Vote, read_queue, write_verdicts
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell
@@ -54,9 +54,9 @@ def rename(run: Path, model: str) -> Path:
 def rate(queue: Path, values: dict[str, JsonValue], stage: str = "rate") -> Path:
     card, items = read_queue(queue)
 
-    def tell(item: QueueItem) -> Verdict:
+    def tell(item: QueueItem) -> ItemVerdict:
         votes = [Vote(person=name, stage=stage, values=values) for name in ("p1", "p2")]
-        return Verdict(
+        return ItemVerdict(
             item=item.id, group=item.group, workflow=card.workflow, kept=True, values=values,
             votes=votes,
         )  # fmt: skip

@@ -63,7 +63,16 @@ def test_what_lies_in_a_checkout_but_is_not_named_stays_there(tmp_path: Path) ->
     for private in ("notes.txt", "shared/data.csv", "src/.coverage", "demo/index.html"):
         (copy / private).parent.mkdir(exist_ok=True)
         (copy / private).write_text("private", encoding="utf-8")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path / "dist"]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "sdist",
+        "-d",
+        str(tmp_path / "dist"),
+    ]
     subprocess.run(command, cwd=copy, capture_output=True, check=True)
     with tarfile.open(next((tmp_path / "dist").glob("*.tar.gz"))) as archive:
         names = {Path(name).name for name in archive.getnames()}
@@ -75,7 +84,16 @@ def test_what_lies_in_a_checkout_but_is_not_named_stays_there(tmp_path: Path) ->
 def test_the_sources_build_the_same_wheel(dist: Path, tmp_path: Path) -> None:
     with tarfile.open(dist / f"{NAME}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "dist"]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        str(tmp_path / "dist"),
+    ]
     subprocess.run(command, cwd=tmp_path / NAME, capture_output=True, check=True)
     wheel = f"{NAME}-py3-none-any.whl"
     assert (tmp_path / "dist" / wheel).read_bytes() == (dist / wheel).read_bytes()
@@ -87,7 +105,8 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment(dist: Path, tmp_path: P
     python = tmp_path / "env" / "bin" / "python"
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
     wheel = next(dist.glob("*.whl"))
-    install = [python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt"]
+    install = [str(python), *["-m", "pip", "install", "--quiet", "--constraint"]]
+    install.append(str(ROOT / "constraints.txt"))
     done = subprocess.run(
         [*install, wheel],
         cwd=tmp_path,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memantics.scale.engines import Order
-from memantics.scale.records import Part, Work
+from memantics.scale.engines import ShardOrder
+from memantics.scale.records import ShardPart, Work
 from memantics.scale.shard import run_shard
 
 
 class InlineEngine:
     """What a worker does, without a process of its own."""
 
-    def run(self, orders: Iterable[Order], work: Work, folder: Path) -> Iterator[Part]:
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
         process = work.open()
         for order in orders:
             yield run_shard(order.shard, work, process, folder, only_failed=order.only_failed)

@@ -15,7 +15,7 @@ from memantics.core.errors import ImageError, InputError
 from memantics.registry import STARTER_IMAGES
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Ref
-from memantics.scale.sources import Columns, read_sources
+from memantics.scale.sources import TableColumns, read_sources
 from tests.places import ROOT
 
 IMAGES = [STARTER_IMAGES / f"{name}.png" for name in ("en-001", "CN90001", "en-005")]
@@ -85,8 +85,8 @@ def test_a_csv_with_columns_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="neither an image nor a text column"):
         list(read_sources([path]))
     with pytest.raises(InputError, match="no column 'word'"):
-        list(read_sources([path], Columns(text="word")))
-    refs = list(read_sources([path], Columns(id="nr", text="words")))
+        list(read_sources([path], TableColumns(text="word")))
+    refs = list(read_sources([path], TableColumns(id="nr", text="words")))
     assert [(ref.id, ref.text) for ref in refs] == [("1", "a, b"), ("2", "第二")]
 
 

@@ -17,7 +17,7 @@ import pytest
 from memantics.core.errors import ImageError, InputError
 from memantics.scale.driver import ScaleSettings, run_shards
 from memantics.scale.fetching import Fetcher
-from memantics.scale.sources import Columns, read_sources
+from memantics.scale.sources import TableColumns, read_sources
 from memantics.scale.tables import LONGEST_LINE
 from tests.scale.inline import InlineEngine
 from tests.scale.test_sources import BODIES, bodies, put_images
@@ -213,7 +213,7 @@ def test_samples_with_several_images_captions_and_hidden_files(tmp_path: Path) -
     ]
     assert bodies(refs) == [*BODIES, BODIES[0]]
     assert refs[2].language == "zh"
-    assert list(read_sources([path], Columns(text="words")))[3].text == "w"
+    assert list(read_sources([path], TableColumns(text="words")))[3].text == "w"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from memantics.actions.build_shards import ShardsBuilt, ShardSettings, build_sha
 from memantics.core.errors import InputError
 from memantics.core.memes import read_captions
 from memantics.registry import STARTER_IMAGES
-from memantics.scale.engines import Order
-from memantics.scale.records import Part, Work
+from memantics.scale.engines import ShardOrder
+from memantics.scale.records import ShardPart, Work
 from tests.scale.inline import InlineEngine
 
 MEMES = {"en-001": "well, this is awkward", "CN90001": "最近有点键忘", "en-005": "one more time"}
@@ -26,7 +26,7 @@ KNOWLEDGE = ShardSettings("knowledge", "fake/drafter")
 class DyingEngine(InlineEngine):
     """Ends after its first shard, as a machine does that is switched off."""
 
-    def run(self, orders: Iterable[Order], work: Work, folder: Path) -> Iterator[Part]:
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
         yield from [next(super().run(orders, work, folder))]
         raise KeyboardInterrupt
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from memantics.actions.scoring import Order, ScoringDesk, work
+from memantics.actions.scoring import ScoringDesk, ScoringOrder, work
 from memantics.core.rundir import Scores, read_scores
 from memantics.models.fake import FakeModel
 from memantics.run.ask import AskSettings
@@ -70,8 +70,8 @@ def test_the_worker_goes_on_after_a_run_it_cannot_score(bench: Bench, tmp_path: 
     toy = bench.make_toy(items=4)
     [job] = [result.job for result in conduct(bench, [f"{toy}/choice"], models()[:1])]
     orders = [
-        Order(str(tmp_path / "nowhere"), "wrong", True),
-        Order(str(job.folder), "wrong", False),
+        ScoringOrder(str(tmp_path / "nowhere"), "wrong", True),
+        ScoringOrder(str(job.folder), "wrong", False),
     ]
     answers = io.BytesIO()
     work(io.BytesIO(b"".join(orjson.dumps(own) + b"\n" for own in orders)), answers)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memantics.benchmarks.memeintent.task import parse_reply
-from memantics.benchmarks.mer_bench.judgement import Judgement, judge
+from memantics.benchmarks.mer_bench.judgement import EditJudgement, judge
 from memantics.benchmarks.toxicn_mm.replies import parse_target, parse_type, parse_verdict
 from memantics.core.records import Form
 from memantics.core.task import Unparsed
@@ -57,8 +57,8 @@ def test_a_reply_is_accepted_and_read_right(row: dict[str, Any]) -> None:
     found, wanted = read(row), row["value"]
     match row["task"]:
         case "mer_bench/judge":
-            assert isinstance(found, Judgement)
-            assert found == Judgement(**wanted, other=found.other)
+            assert isinstance(found, EditJudgement)
+            assert found == EditJudgement(**wanted, other=found.other)
         case "toxicn_mm/type":
             assert found == TYPES[wanted]
         case "toxicn_mm/target":

@@ -23,7 +23,7 @@ from memantics.run.evaluate import narrow, pose
 from memantics.run.facts import DataFacts, Scope
 from memantics.tasks import table
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
-from memantics.tasks.table import Choice, Row, Table, choice_benchmark, shuffle_places
+from memantics.tasks.table import Choice, RecordTable, Row, choice_benchmark, shuffle_places
 
 PROMPTS = Path(__file__).resolve().parents[2] / "examples" / "meanings"
 
@@ -55,7 +55,9 @@ def write(root: Path, count: int, *more: object) -> Source:
     return Source("starter", root)
 
 
-def make(plugin: BenchmarkPlugin[Table[Meme]], source: Source, options: Mapping[str, str]) -> Task:
+def make(
+    plugin: BenchmarkPlugin[RecordTable[Meme]], source: Source, options: Mapping[str, str]
+) -> Task:
     card = TaskCard(name="choose", title="", main="accuracy", baselines=())
     return plugin.make_task(
         TaskSetup("toy/choose", card, PROMPTS, options, "all", source, InvalidPolicy(), SERVICES)

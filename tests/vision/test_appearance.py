@@ -12,7 +12,7 @@ from PIL import Image
 from memantics.build.analysis.gather import Tools, look
 from memantics.core.errors import DataError, MissingExtra
 from memantics.core.memes import Meme
-from memantics.models.embedded.lines import Reading
+from memantics.models.embedded.lines import ImageReading
 from memantics.starter import image_path
 from memantics.vision import appearance
 from memantics.vision.appearance import (
@@ -104,7 +104,7 @@ def test_starter_memes_are_drawings_with_their_layout_and_colours() -> None:
 def test_faces_are_counted_with_a_detector_of_the_user(tmp_path: Path) -> None:
     picture = tmp_path / "meme.png"
     Image.new("RGB", (64, 64), "white").save(picture)
-    plain = Tools(lambda *_: Reading(), lambda _: "en", lambda *_: ())
+    plain = Tools(lambda *_: ImageReading(), lambda _: "en", lambda *_: ())
     meme = Meme("m", picture)
     assert "faces: needs --faces FILE" in look(meme, plain).gaps
     found = look(meme, replace(plain, faces=YuNet(write_detector(tmp_path / "one.onnx", 64))))

@@ -18,7 +18,7 @@ from memantics.vision.lettering import Lettering
 from memantics.vision.regions import PixelBox
 from memantics.vision.typefaces import ANTON, Typeface
 from memantics.vision.typesetting import (
-    Setting,
+    TypesetText,
     _judge,
     _place,
     _set_column,
@@ -64,7 +64,7 @@ STYLE = Lettering(
 )
 
 
-def check(setting: Setting, **expected: float) -> None:
+def check(setting: TypesetText, **expected: float) -> None:
     for name, value in expected.items():
         assert getattr(setting, name) == pytest.approx(value, abs=1e-3), name
 
@@ -115,7 +115,7 @@ def test_a_column_has_one_character_below_the_other() -> None:
 
 def test_a_setting_is_judged_by_room_stretch_size_and_lines() -> None:
     style, box = replace(STYLE, rows=2), (10, 20, 110, 70)
-    plain = Setting(("ab", "cd"), style.face, 20, 1.0, 24, 100, 50)
+    plain = TypesetText(("ab", "cd"), style.face, 20, 1.0, 24, 100, 50)
     assert _judge(plain, style, box) == pytest.approx(0)
     assert _judge(replace(plain, width=150, height=80), style, box) == pytest.approx(0)
     assert _judge(replace(plain, width=50, height=40), style, box) == pytest.approx(2 * 0.6)
@@ -172,7 +172,7 @@ def test_capitals_and_the_authors_own_breaks() -> None:
 @pytest.mark.parametrize(("align", "left"), [("left", 12.0), ("centre", 32.0), ("right", 52.0)])
 def test_lines_stand_where_the_old_ones_did(align: Any, left: float) -> None:
     style = replace(STYLE, align=align, outline_width=2.0)
-    setting = Setting(("abcd", "abcdefgh"), style.face, 20, 1.0, 30, 84, 48)
+    setting = TypesetText(("abcd", "abcdefgh"), style.face, 20, 1.0, 30, 84, 48)
     # 40 and 80 wide, 2 of outline on each side, in a box of 84; 100 high, of which 48 are used.
     (first, second) = _place(setting, style, (10, 0, 94, 100))
     assert first == pytest.approx((left, 26 + 2 - 4))
@@ -181,7 +181,7 @@ def test_lines_stand_where_the_old_ones_did(align: Any, left: float) -> None:
 
 def test_a_column_is_centred_whatever_the_alignment() -> None:
     style = replace(STYLE, align="left", vertical=True)
-    setting = Setting(("好", "了"), style.face, 20, 2.0, 24, 20, 44)
+    setting = TypesetText(("好", "了"), style.face, 20, 2.0, 24, 20, 44)
     assert _place(setting, style, (0, 0, 40, 44)) == [
         pytest.approx((10.0, -1.2)),
         pytest.approx((10.0, 22.8)),

@@ -21,7 +21,7 @@ from memantics.core.result import Result
 
 if TYPE_CHECKING:
     from memantics.annotate.records import Actor
-    from memantics.annotate.service import Service
+    from memantics.annotate.service import AnnotationService
 
 FIRST_NAME = "lead"
 
@@ -223,7 +223,7 @@ def restore_backup(storage: Storage, archive: Path) -> BackupSummary:
 
 
 @contextmanager
-def open_annotations(storage: Storage) -> Iterator[Service]:
+def open_annotations(storage: Storage) -> Iterator[AnnotationService]:
     """The service over a database, closed at the end of the block."""
     from memantics.annotate.service import open_service
 
@@ -234,7 +234,7 @@ def open_annotations(storage: Storage) -> Iterator[Service]:
         service.close()
 
 
-def find_admin(service: Service) -> Actor:
+def find_admin(service: AnnotationService) -> Actor:
     """The administrator that the person at the terminal is; made at the first start."""
     # Nobody knows this password: the link logs in, and 'annotate password' makes another.
     return service.accounts.local_admin() or service.accounts.create_first(
@@ -242,7 +242,7 @@ def find_admin(service: Service) -> Actor:
     )
 
 
-def _require_project(service: Service, actor: Actor, number: int) -> None:
+def _require_project(service: AnnotationService, actor: Actor, number: int) -> None:
     """Say which numbers there are: at the terminal, nobody need be kept in the dark."""
     known = [str(project.id) for project in service.projects.mine(actor)]
     if not known:
@@ -253,7 +253,9 @@ def _require_project(service: Service, actor: Actor, number: int) -> None:
         raise UnknownName("project", str(number), known)
 
 
-def _add(service: Service, actor: Actor, folder: Path, workflow: str | None) -> ImportSummary:
+def _add(
+    service: AnnotationService, actor: Actor, folder: Path, workflow: str | None
+) -> ImportSummary:
     """A project from a queue, or from a folder of memes; its maker may do everything in it.
 
     The same folder given again adds what is new to the project that it made before.

@@ -11,9 +11,9 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from memantics.annotate.records import Actor, Task
-from memantics.annotate.service import Service
-from memantics.annotate.workflow import ROLES, Settings, Workflow
+from memantics.annotate.records import Actor, AnnotationTask
+from memantics.annotate.service import AnnotationService
+from memantics.annotate.workflow import ROLES, ProjectSettings, Workflow
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.starter import StarterMeme, image_path, read_starter
 
@@ -41,7 +41,7 @@ class Show:
     items: Callable[[], Iterator[tuple[QueueItem, str]]]
 
 
-def make_demo(service: Service, folder: Path) -> tuple[Actor, str]:
+def make_demo(service: AnnotationService, folder: Path) -> tuple[Actor, str]:
     """Fill an empty database; return who the newcomer is, and where they start."""
     me = service.accounts.create_first("you", secrets.token_urlsafe(24))
     others = [service.accounts.create(me, name, secrets.token_urlsafe(24)) for name in COLLEAGUES]
@@ -50,7 +50,7 @@ def make_demo(service: Service, folder: Path) -> tuple[Actor, str]:
         queue = _write(folder / "queues" / show.workflow, show)
         project = service.exchange.open_queue(me, queue)
         settings = project.settings.model_copy(update={"warning": WARNING, "training": False})
-        service.projects.set_settings(me, project.id, Settings.model_validate(settings))
+        service.projects.set_settings(me, project.id, ProjectSettings.model_validate(settings))
         service.projects.set_roles(me, project.id, me.id, ROLES)
         for other in others:
             service.projects.add_member(me, project.id, other.name, ("annotator", "reviewer"))
@@ -73,7 +73,7 @@ def _write(folder: Path, show: Show) -> Path:
     return folder
 
 
-def _work(service: Service, person: Actor, project: int) -> None:
+def _work(service: AnnotationService, person: Actor, project: int) -> None:
     """Let a colleague answer the first few items, so that there is something to agree on."""
     service.projects.consent(person, project)
     flow = service.projects.get(person, project).workflow
@@ -88,7 +88,7 @@ def _work(service: Service, person: Actor, project: int) -> None:
         service.work.submit(person, task.assignment, answer, task.version, 20.0 + 3 * turn)
 
 
-def _answer(flow: Workflow, task: Task, turn: int) -> dict[str, JsonValue]:
+def _answer(flow: Workflow, task: AnnotationTask, turn: int) -> dict[str, JsonValue]:
     """Plausible answers, mostly the first option: these colleagues are made up, and agree often."""
     values: dict[str, JsonValue] = {}
     for name in task.fields:

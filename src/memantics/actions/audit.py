@@ -29,8 +29,8 @@ from memantics.registry import (
 from memantics.report.leaderboard import show_figure, show_span
 from memantics.report.pages.audit import Audit
 from memantics.run.ask import AskSettings
-from memantics.run.audit.asking import Asker
-from memantics.run.audit.audit import AuditNotes, Inquiry, Trivial, order_findings
+from memantics.run.audit.asking import AuditAsking
+from memantics.run.audit.audit import AuditNotes, Inquiry, TrivialModels, order_findings
 from memantics.run.audit.audit import audit as audit_tasks
 from memantics.run.audit.published import check_tables
 from memantics.run.audit.subject import AuditSubject
@@ -97,7 +97,7 @@ async def conduct_audit(name: str, wanted: AuditSettings, watch: Watch) -> Audit
     extra = check_tables(_read_table(table), table.name) if table else None
     settings = AskSettings(concurrency=wanted.asking.concurrency)
     with open_cache(bool(models) and wanted.asking.use_cache) as cache:
-        asker = Asker(subject.card, subject.data, wanted.runs, cache, settings, watch)
+        asker = AuditAsking(subject.card, subject.data, wanted.runs, cache, settings, watch)
         inquiry = Inquiry(models, asker, wanted.limit) if models else None
         found = await _audit(subject, cards, inquiry)
     if extra is not None:
@@ -118,7 +118,7 @@ async def _audit(
     subject: AuditSubject, cards: Sequence[TaskCard], inquiry: Inquiry | None
 ) -> AuditNotes:
     plain_settings = ModelSettings()
-    trivial = Trivial(
+    trivial = TrivialModels(
         tuple(open_model(f"baseline/{text}", plain_settings) for text in STRATEGIES),
         tuple(open_model(f"baseline/random?seed={n}", plain_settings) for n in range(COINS)),
     )

@@ -15,7 +15,7 @@ from memantics.knowledge.cards import Legend, choose_cards, make_legend, tame
 from memantics.knowledge.drawing import draw, draw_narrow
 from memantics.knowledge.naming import meme_of
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
-from memantics.knowledge.querying import Rows, shorten
+from memantics.knowledge.querying import QueryRows, shorten
 from memantics.knowledge.records import Knowledge
 from memantics.knowledge.searching import search
 from memantics.knowledge.store import GRAPHS
@@ -90,7 +90,7 @@ class StoreReader:
         hits = search(store, text, known, start=start, count=count)
         return hits.total, tuple(self._make_card(store.get(meme)) for meme in hits.memes)
 
-    def query(self, sparql: str, seconds: float, limit: int = 500) -> Rows:
+    def query(self, sparql: str, seconds: float, limit: int = 500) -> QueryRows:
         """The rows of a query, bounded in number and time."""
         return self.store.query(sparql, limit=limit, timeout=seconds)
 

@@ -11,7 +11,7 @@ from memantics.actions.retrieve import open_known
 from memantics.build.chats.build import BuildSettings
 from memantics.build.chats.distractors import DistractorSettings
 from memantics.build.chats.generate import ChatSettings
-from memantics.build.chats.rules import Limits
+from memantics.build.chats.rules import ChatLimits
 from memantics.build.chats.tools import ChatTools
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.folder import read_background
@@ -28,13 +28,13 @@ __all__ = [
     "MOST_INTENTS",
     "TOPICS",
     "BuildSettings",
+    "ChatLimits",
     "ChatSettings",
     "ChatTools",
     "Critic",
     "DistractorSettings",
     "ExtractSettings",
     "IntentSettings",
-    "Limits",
     "QuestionSettings",
     "Refine",
     "find_dimensions",

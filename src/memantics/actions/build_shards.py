@@ -35,10 +35,10 @@ from memantics.core.waiting import run_sync
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge
 from memantics.models.embedded.ocr import open_reader
 from memantics.scale.driver import ScaleProgress, ScaleSettings, run_shards
-from memantics.scale.engines import Engine, PoolEngine
+from memantics.scale.engines import PoolEngine, ShardEngine
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row, write_refs
-from memantics.scale.sources import Columns, count_ahead, name_sources, read_sources
+from memantics.scale.sources import TableColumns, count_ahead, name_sources, read_sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -213,8 +213,8 @@ def build_shards(
     settings: ShardSettings,
     *,
     out: str | Path,
-    columns: Columns | None = None,
-    engine: Engine | None = None,
+    columns: TableColumns | None = None,
+    engine: ShardEngine | None = None,
     shard_size: int = 50,
     retry_failed: bool = False,
     progress: Callable[[ScaleProgress], None] = lambda _: None,

@@ -10,7 +10,7 @@ from memantics.actions.desk import Watch
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gather
 from memantics.build.collect.listing import OWN
-from memantics.build.collect.rules import DEFAULT_RULES, Rule, RuleSet, read_thresholds
+from memantics.build.collect.rules import DEFAULT_RULES, FilterRule, RuleSet, read_thresholds
 from memantics.core.memes import MEMES
 from memantics.core.result import Table, show_cell
 from memantics.models.embedded.ocr import open_reader
@@ -20,7 +20,7 @@ from memantics.run.progress import Progress
 __all__ = ["DUPLICATE_BITS", "FAMILY_BITS", "CollectSettings", "Collected", "collect"]
 
 
-def list_rules() -> tuple[Rule, ...]:
+def list_rules() -> tuple[FilterRule, ...]:
     """The rules by which images are dropped, with their thresholds."""
     return DEFAULT_RULES
 

@@ -18,8 +18,8 @@ from memantics.core.memes import read_captions, read_memes
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
 from memantics.detector.fast import Prediction
-from memantics.detector.lora.card import Origin
-from memantics.detector.lora.wording import Case
+from memantics.detector.lora.card import DataOrigin
+from memantics.detector.lora.wording import TuningCase
 from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import fit_novelty
 from memantics.detector.operating_points import list_operating_points
@@ -280,7 +280,7 @@ def looks_like_path(text: str) -> bool:
         return False
 
 
-def load_pun_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
+def load_pun_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin]:
     """PunMemeCN's groups, a pun and the two memes that were made from it; and whose they are."""
     if data not in (None, STARTER, "release", "punmemecn"):
         raise InputError(f"puns cannot be read from {data}", hint="use starter or release")
@@ -293,19 +293,19 @@ def load_pun_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
     card = benchmark.card.release
     licence = card.licence if card is not None and kind == "release" else ""
     cases = tuple(
-        Case(meme.id, meme.group, meme.is_pun, meme.caption, meme.explanation, meme.image)
+        TuningCase(meme.id, meme.group, meme.is_pun, meme.caption, meme.explanation, meme.image)
         for meme in memes
     )
     if kind == "starter":
-        return cases, Origin(STARTER, "CC0-1.0", sample=True)
-    return cases, Origin("PunMemeCN", licence or "not said")
+        return cases, DataOrigin(STARTER, "CC0-1.0", sample=True)
+    return cases, DataOrigin("PunMemeCN", licence or "not said")
 
 
-def load_harm_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
+def load_harm_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin]:
     """Memes with a label, each a group of its own, equal texts together; and whose they are."""
     loaded = load_examples(data)
     cases = tuple(
-        Case(
+        TuningCase(
             example.id,
             fold_text(example.text) or example.id,
             bool(example.label),
@@ -316,13 +316,14 @@ def load_harm_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
         for example in loaded.examples
         if example.label is not None
     )
-    return cases, Origin(loaded.name, loaded.licence, sample=loaded.sample)
+    return cases, DataOrigin(loaded.name, loaded.licence, sample=loaded.sample)
 
 
-def load_external_cases(folder: Path) -> tuple[Case, ...]:
+def load_external_cases(folder: Path) -> tuple[TuningCase, ...]:
     """Memes of a folder of which none puns or harms."""
     return tuple(
-        Case(meme.id, meme.id, False, meme.text, "", meme.image) for meme in read_memes(folder)
+        TuningCase(meme.id, meme.id, False, meme.text, "", meme.image)
+        for meme in read_memes(folder)
     )
 
 

@@ -21,7 +21,7 @@ from memantics.detector.neural.saved import is_neural
 from memantics.detector.storage import load, save
 
 __all__ = [
-    "Exported",
+    "ExportedDetector",
     "export",
     "find_detector",
     "forget_detector",
@@ -75,7 +75,7 @@ def write_predictions(out: Path, said: Sequence[Prediction]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported(Result):
+class ExportedDetector(Result):
     """A detector's file, how large it is and its checksum."""
 
     file: str
@@ -83,7 +83,7 @@ class Exported(Result):
     sha256: str
 
 
-def export(model: Path, out: Path) -> Exported:
+def export(model: Path, out: Path) -> ExportedDetector:
     """Write the single file that is loaded without PyTorch, and read it back once."""
     if is_neural(model) and model.is_dir():
         export_onnx(model, out)
@@ -92,4 +92,4 @@ def export(model: Path, out: Path) -> Exported:
         save(judge.detector, out, judge.card)
         load(out)
     body = out.read_bytes()
-    return Exported(str(out), len(body), hashlib.sha256(body).hexdigest())
+    return ExportedDetector(str(out), len(body), hashlib.sha256(body).hexdigest())

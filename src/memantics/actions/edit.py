@@ -25,7 +25,7 @@ from memantics.core.waiting import make_sync
 from memantics.models.embedded.ocr import open_reader
 from memantics.reappraise.chain import reappraise
 from memantics.reappraise.folder import MEME
-from memantics.reappraise.whole import Wish, WishPlanner, edit_whole
+from memantics.reappraise.whole import EditWish, WishPlanner, edit_whole
 from memantics.reappraise.workshop import Workshop
 from memantics.registry import find_benchmark, find_source
 from memantics.run.progress import Progress
@@ -143,9 +143,9 @@ async def _edit_all(
     return Edited(place, made, kept, failed)
 
 
-def _wish(row: ReappraisalRow) -> Wish:
+def _wish(row: ReappraisalRow) -> EditWish:
     """What a row of the index asks for."""
-    return Wish(**{field.name: getattr(row, field.name) for field in fields(Wish)})
+    return EditWish(**{field.name: getattr(row, field.name) for field in fields(EditWish)})
 
 
 def _is_there(path: Path) -> bool:

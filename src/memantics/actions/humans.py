@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from memantics.actions.report import RunLike, find_folder
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError, InputError
-from memantics.core.queue import VERDICTS, Verdict, read_verdicts
+from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
 from memantics.core.rundir import read_facts
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks, open_task_of_run
 from memantics.run.ratings import HumanScores, Rated, score_ratings
@@ -112,7 +112,7 @@ def name_settings(keys: Sequence[_KeyRow]) -> Mapping[str, str]:
     return {run: f"{name} ({run})" if name in twice else name for run, name in named.items()}
 
 
-def _read_votes(verdict: Verdict) -> Mapping[str, Mapping[str, float]]:
+def _read_votes(verdict: ItemVerdict) -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for vote in verdict.votes:
         for scale, value in vote.values.items():

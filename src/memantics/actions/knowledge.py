@@ -14,7 +14,7 @@ from memantics.knowledge.drawing import draw, read_style
 from memantics.knowledge.figures import StoreFigures, list_dangling, measure
 from memantics.knowledge.formats import Format, guess_format, serialize
 from memantics.knowledge.ontology.vocabulary import RELATIONS, name_dimension
-from memantics.knowledge.querying import MOST_CHARACTERS, Rows, shorten
+from memantics.knowledge.querying import MOST_CHARACTERS, QueryRows, shorten
 from memantics.knowledge.records import (
     Dangling,
     Individual,
@@ -38,7 +38,7 @@ __all__ = [
     "Knowledge",
     "KnowledgeStore",
     "MemeKnowledge",
-    "Rows",
+    "QueryRows",
     "StoreFigures",
 ]
 _SHOWN = 15
@@ -166,7 +166,7 @@ def _tell_links(known: Knowledge, individual: Individual) -> list[str]:
     return told
 
 
-def tabulate_rows(found: Rows) -> Table:
+def tabulate_rows(found: QueryRows) -> Table:
     """The rows that a query found, with known prefixes in place of long names."""
     rows = (tuple("" if cell is None else shorten(cell) for cell in row) for row in found.rows)
     return Table(found.variables, tuple(rows))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memantics.actions.audit import audit_data
 from memantics.build.collect.families import Face, find_kin
-from memantics.build.publish.bundle import Bundle, Facts, Section
+from memantics.build.publish.bundle import Bundle, CardFacts, CardSection
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.build.publish.sections import (
     describe_acceptance,
@@ -83,7 +83,7 @@ def publish(
     if chats is not None:
         spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
     family, made = _write(review, spoken, split)
-    facts = Facts(
+    facts = CardFacts(
         name=name,
         title=title or review.card.title,
         summary=summary or f"{review.card.title}: {len(made.memes):,} memes.",
@@ -189,7 +189,7 @@ def _check_data(family: Benchmark, folder: Path) -> None:
         ) from error
 
 
-def _audit(name: str) -> Section:
+def _audit(name: str) -> CardSection:
     found = audit_data(name)
     rows = [
         # A family's own checks name the family's task.
@@ -202,6 +202,6 @@ def _audit(name: str) -> Section:
         for finding in found.findings
     ]
     rows += [(f"not checked: {gap.check}", gap.reason) for gap in found.gaps]
-    return Section(
+    return CardSection(
         "Audit", ("What the data give away by themselves, before a model is asked.",), tuple(rows)
     )

@@ -42,10 +42,9 @@ from memantics.reappraise.gate import pass_gate
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.records import Checks, ReappraisalPlan, Target
-from memantics.reappraise.records import Feeling as MemeFeeling
+from memantics.reappraise.records import Checks, MemeFeeling, ReappraisalPlan, Target
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
-from memantics.reappraise.workshop import ENDINGS, Reappraisal, Review, Stage, Workshop
+from memantics.reappraise.workshop import ENDINGS, Reappraisal, Stage, StageReview, Workshop
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
@@ -98,7 +97,7 @@ class ReappraiseOptions(EditingOptions, total=False):
     editor: str
     sticker: bool | None
     out: ImagePath
-    review: Review | None
+    review: StageReview | None
     ocr: RememberingOcr | None
 
 

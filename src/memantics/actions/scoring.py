@@ -19,7 +19,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from memantics.core.errors import MemanticsError
-from memantics.core.rundir import Baseline, Scores, read_facts, read_scores, write_scores
+from memantics.core.rundir import BaselineFigures, Scores, read_facts, read_scores, write_scores
 from memantics.registry import open_baselines, open_task_of_run
 from memantics.run.evaluate import Job, score_here
 from memantics.run.score import name_baselines, score_run
@@ -29,7 +29,7 @@ _SMALL = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ScoringOrder:
     """One run that is to be scored."""
 
     folder: str
@@ -37,7 +37,7 @@ class Order:
     baselines: bool
 
 
-_ORDER = TypeAdapter(Order)
+_ORDER = TypeAdapter(ScoringOrder)
 
 
 class ScoringDesk:
@@ -51,7 +51,7 @@ class ScoringDesk:
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(max(1, (os.cpu_count() or 1) // 2))
         self._idle: list[Process] = []
-        self._known: dict[int, tuple[Baseline, ...]] = {}
+        self._known: dict[int, tuple[BaselineFigures, ...]] = {}
 
     async def score(self, job: Job) -> Scores:
         """The figures of a run."""
@@ -76,7 +76,7 @@ class ScoringDesk:
 
     async def _count_apart(self, job: Job) -> bool:
         process = self._idle.pop() if self._idle else await _start()
-        order = Order(str(job.folder.resolve()), str(job.task.invalid), bool(job.baselines))
+        order = ScoringOrder(str(job.folder.resolve()), str(job.task.invalid), bool(job.baselines))
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -123,7 +123,7 @@ def work(orders: IO[bytes], answers: IO[bytes]) -> None:
         answers.flush()
 
 
-def _score(order: Order) -> None:
+def _score(order: ScoringOrder) -> None:
     folder = Path(order.folder)
     ref, task = open_task_of_run(read_facts(folder), order.invalid)
     trivial = open_baselines(ref.card) if order.baselines else ()

@@ -37,20 +37,20 @@ from memantics.detector.opinions import open_judges
 from memantics.models.embedded.ocr import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
-from memantics.scale.engines import Engine, PoolEngine
+from memantics.scale.engines import PoolEngine, ShardEngine
 from memantics.scale.export import Format, Sample, write_samples
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Ref, Row
-from memantics.scale.sources import STDIN, Columns, count_ahead, name_sources, read_sources
+from memantics.scale.sources import STDIN, TableColumns, count_ahead, name_sources, read_sources
 
 __all__ = [
-    "Columns",
     "Format",
     "Profile",
     "Readings",
     "ScaleProgress",
     "ScreenSettings",
     "Screened",
+    "TableColumns",
     "open_engine",
     "read_range",
     "read_rows",
@@ -97,8 +97,8 @@ def screen(
     settings: ScreenSettings | None = None,
     *,
     out: str | Path = "screened",
-    columns: Columns | None = None,
-    engine: Engine | None = None,
+    columns: TableColumns | None = None,
+    engine: ShardEngine | None = None,
     shard_size: int = 0,
     retry_failed: bool = False,
     csv: bool = False,
@@ -187,7 +187,7 @@ def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:
 
 def open_engine(
     name: Literal["pool", "ray"], workers: int = 0, address: str | None = None
-) -> Engine:
+) -> ShardEngine:
     """The engine of that name."""
     if name == "ray":
         from memantics.scale.ray import RayEngine

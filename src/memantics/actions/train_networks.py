@@ -23,13 +23,19 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.language import guess_language
 from memantics.core.result import Result, Table, to_plain
 from memantics.detector.examples import Loaded, keep_typed, list_languages
-from memantics.detector.lora.card import Origin
+from memantics.detector.lora.card import DataOrigin
 from memantics.detector.lora.card import write_card as write_tuned_card
-from memantics.detector.lora.tuning import Tools, Tuned, Tuning, tune
+from memantics.detector.lora.tuning import Tuned, Tuning, TuningTools, tune
 from memantics.detector.lora.wording import Language, Question, Style, Wording
 from memantics.detector.lora.writing import TunedWriter, tune_writer
 from memantics.detector.neural.card import CARD, write_card
-from memantics.detector.neural.seeds import SeedPlan, Trained, summarise, tabulate, train_neural
+from memantics.detector.neural.seeds import (
+    SeedPlan,
+    TrainedSeeds,
+    summarise,
+    tabulate,
+    train_neural,
+)
 from memantics.detector.neural.settings import (
     Backbones,
     HoldOut,
@@ -94,7 +100,7 @@ def plan_network(
 class TrainedNetwork(Result):
     """A network for each seed, and what they were trained on."""
 
-    trained: Trained
+    trained: TrainedSeeds
     data: Loaded
 
     @property
@@ -186,7 +192,7 @@ def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
     if not usable:
         raise InputError("no meme of the data has an image", hint="add the images to the data")
     outside = () if options.external is None else load_external_cases(options.external)
-    tools = Tools(outside, say, origin)
+    tools = TuningTools(outside, say, origin)
     tuning, model = options.tuning, options.model
     tuned = tune(model, usable, wording, tuning, options.out, tools)
     given = ", in words that were given" if wording.text else ""
@@ -215,13 +221,15 @@ def tune_intents(options: WriterOptions, say: Say = print) -> TunedModel:
     posed = pose_one(f"{name}/{INTENT}", wanted)
     task, data = posed.task, posed.data
     texts = [item.form.context.get("text", "") for item in task.items()]
-    origin = Origin(
+    origin = DataOrigin(
         f"{posed.cards[0].title}, {data.kind}, split {posed.scope.split}",
         data.licence or "not said",
         tuple(list_languages([text for text in texts if text.strip()])),
         data.kind == STARTER,
     )
-    tuned = tune_writer(options.model, task, options.tuning, options.out, Tools((), say, origin))
+    tuned = tune_writer(
+        options.model, task, options.tuning, options.out, TuningTools((), say, origin)
+    )
     chosen = ", ".join(f"{name}={value}" for name, value in sorted(options.options.items()))
     facts = {
         "Asked": f"as {task.name} asks{f' with {chosen}' if chosen else ''}",

@@ -28,7 +28,7 @@ LARGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SeatChange:
     """What becomes of a seat."""
 
     answer: dict[str, JsonValue] | None
@@ -74,7 +74,7 @@ class Answers:
             if same(seat.answer, answer):
                 return Saved(seat.id, seat.version, again=True)
         action: Action = "edit" if seat.done else "submit"
-        change = Change(answer, action, "done", _plausible(seconds))
+        change = SeatChange(answer, action, "done", _plausible(seconds))
         write_revision(self._context, connection, actor, place, change)
         feedback = None
         if place.training_round:
@@ -92,7 +92,7 @@ class Answers:
         self._refuse_settled(place)
         former = self._former(connection, actor, seat.id)
         state: SeatState = "leased" if former is None else "done"
-        change = Change(former, "undo", state)
+        change = SeatChange(former, "undo", state)
         write_revision(self._context, connection, actor, place, change)
         if former is None:
             self.keep_draft(connection, actor, seat.id, _outward(place, actor, seat.answer or {}))
@@ -186,7 +186,7 @@ def _plausible(seconds: float | None) -> float | None:
 
 
 def write_revision(
-    context: ServiceContext, connection: Connection, actor: Actor, place: Place, change: Change
+    context: ServiceContext, connection: Connection, actor: Actor, place: Place, change: SeatChange
 ) -> None:
     """Write an answer to its seat and to history, and move the seats that wait for it."""
     seat, now = place.seat, context.clock()

@@ -29,8 +29,8 @@ from memantics.annotate.database import Database, newest_schema
 from memantics.annotate.intake import ID
 from memantics.annotate.labelstudio import DAMAGE
 from memantics.annotate.records import Preferences, SeatState, TrainingState
-from memantics.annotate.service import Service
-from memantics.annotate.workflow import Settings, parse_workflow
+from memantics.annotate.service import AnnotationService
+from memantics.annotate.workflow import ProjectSettings, parse_workflow
 from memantics.core.data import conform
 from memantics.core.errors import DataError, StoreError, first_fault
 from memantics.core.queue import Shown
@@ -45,7 +45,7 @@ _LARGEST_LINE = 64 * 1024 * 1024
 _LARGEST_IMAGE = 64 * 1024 * 1024
 
 
-class Manifest(BaseModel):
+class BackupManifest(BaseModel):
     """What a backup holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,7 +58,7 @@ class Manifest(BaseModel):
     images: int
 
 
-def backup(service: Service, target: Path) -> Manifest:
+def backup(service: AnnotationService, target: Path) -> BackupManifest:
     """Write a backup while people work; the file appears whole or not at all."""
     context = service.context
     partial = target.with_name(f"{target.name}.partial")
@@ -73,7 +73,7 @@ def backup(service: Service, target: Path) -> Manifest:
                 place = f"{row.project_id}/{row.id}"
                 archive.write(context.media / place, f"media/{place}")
                 images += 1
-            manifest = Manifest(
+            manifest = BackupManifest(
                 kind="memantics annotation backup",
                 schema_version=context.db.schema_version(),
                 database="sqlite" if context.db.sqlite else "postgresql",
@@ -135,7 +135,7 @@ def _write_table(connection: Connection, archive: zipfile.ZipFile, table: sa.Tab
     return count
 
 
-def restore(archive: Path, url: str, media: Path) -> Manifest:
+def restore(archive: Path, url: str, media: Path) -> BackupManifest:
     """Fill an empty database and its media folder from a backup."""
     database = Database(url)
     try:
@@ -175,11 +175,11 @@ def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
         raise DataError(archive.name, f"is not complete: {error.args[0]}") from error
 
 
-def _read_manifest(packed: zipfile.ZipFile, archive: Path) -> Manifest:
+def _read_manifest(packed: zipfile.ZipFile, archive: Path) -> BackupManifest:
     if _MANIFEST not in packed.namelist():
         raise DataError(archive.name, "is no backup: manifest.json is missing")
     with packed.open(_MANIFEST) as file:
-        manifest = conform(Manifest, orjson.loads(file.read(_LARGEST_LINE)), archive.name)
+        manifest = conform(BackupManifest, orjson.loads(file.read(_LARGEST_LINE)), archive.name)
     if manifest.schema_version not in _READABLE:
         raise StoreError(
             f"the backup has schema {manifest.schema_version}, this version {newest_schema()}",
@@ -226,7 +226,7 @@ class RowChecker:
 _CONTENT: dict[str, Any] = {
     "users.preferences": Json[Preferences],
     "sessions.kind": Literal["session", "link"],
-    "projects.settings": Json[Settings],
+    "projects.settings": Json[ProjectSettings],
     "memberships.training": TrainingState,
     "items.images": Json[list[str]],
     "items.shown": Json[list[Shown]],
@@ -268,7 +268,7 @@ def _read_table(
     connection: Connection,
     packed: zipfile.ZipFile,
     table: sa.Table,
-    manifest: Manifest,
+    manifest: BackupManifest,
     checker: RowChecker,
 ) -> None:
     count = 0

@@ -13,16 +13,16 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries
 from memantics.annotate.context import load, load_list
-from memantics.annotate.records import Agreement, Disagreement, Drift, Rights, record_of
-from memantics.annotate.resolution import Case, count_right
+from memantics.annotate.records import Disagreement, Drift, FieldAgreement, Rights, record_of
+from memantics.annotate.resolution import ResolutionCase, count_right
 from memantics.annotate.tasks import Seat, labels_of, make_case, read_seat, read_shown
-from memantics.annotate.workflow import Field, Level, Workflow
+from memantics.annotate.workflow import Level, Workflow, WorkflowField
 from memantics.core.queue import Shown
 from memantics.metrics import agreement as metric
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class SeatedItem:
     """One item with its seats. ``times`` are when each seat was answered."""
 
     row: Any
@@ -38,7 +38,7 @@ class Gathered:
         return labels_of(self.shown)
 
     @property
-    def case(self) -> Case:
+    def case(self) -> ResolutionCase:
         """The item as resolution sees it, training answers left out."""
         real = [seat for seat in self.seats if seat.id not in self.training]
         return make_case(self.row, real, self.labels)
@@ -58,7 +58,7 @@ class Person:
     training: Any
 
 
-def gather(connection: Connection, rights: Rights, *, answered: bool = False) -> list[Gathered]:
+def gather(connection: Connection, rights: Rights, *, answered: bool = False) -> list[SeatedItem]:
     """Every item of a project, in order, training items too; ``answered``: only done seats."""
     key = {"project": rights.id}
     query = queries.PROJECT_ANSWERS if answered else queries.PROJECT_SEATS
@@ -69,7 +69,7 @@ def gather(connection: Connection, rights: Rights, *, answered: bool = False) ->
     for item in queries.ITEMS.all(connection, key):
         mine = rows[item.id]
         found.append(
-            Gathered(
+            SeatedItem(
                 item,
                 [read_seat(row) for row in mine],
                 {row.id: row.submitted_at for row in mine if row.submitted_at is not None},
@@ -91,9 +91,11 @@ _WINDOW = 10
 Ratings = Mapping[int, JsonValue]
 
 
-def measure_agreement(workflow: Workflow, items: Sequence[Gathered]) -> tuple[Agreement, ...]:
+def measure_agreement(
+    workflow: Workflow, items: Sequence[SeatedItem]
+) -> tuple[FieldAgreement, ...]:
     """Every field of every stage at which several people answer apart; ``*`` is all as one."""
-    figures: list[Agreement] = []
+    figures: list[FieldAgreement] = []
     for place, stage in enumerate(workflow.stages):
         if stage.kind not in ("independent", "review") or stage.people < 2:
             continue
@@ -112,7 +114,7 @@ def measure_agreement(workflow: Workflow, items: Sequence[Gathered]) -> tuple[Ag
     return tuple(figures)
 
 
-def _answers(item: Gathered, stage: int) -> dict[int, Mapping[str, JsonValue]]:
+def _answers(item: SeatedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]:
     return {
         seat.user: seat.answer
         for seat in item.answered()
@@ -124,7 +126,7 @@ def _answers(item: Gathered, stage: int) -> dict[int, Mapping[str, JsonValue]]:
 
 
 def _units_of(
-    field: Field, units: Sequence[Mapping[int, Mapping[str, JsonValue]]]
+    field: WorkflowField, units: Sequence[Mapping[int, Mapping[str, JsonValue]]]
 ) -> Iterator[Ratings]:
     """One unit an item; a field asked for each element of a list gives one unit an element."""
     for row in units:
@@ -141,12 +143,12 @@ def _units_of(
             }
 
 
-def _figure(stage: str, field: str, units: Sequence[Ratings], level: Level) -> Agreement:
+def _figure(stage: str, field: str, units: Sequence[Ratings], level: Level) -> FieldAgreement:
     users = sorted({user for unit in units for user in unit})
     rows = [[_rating(unit.get(user)) for user in users] for unit in units]
     rated = [row for row in rows if sum(one is not None for one in row) > 1]
     kind: metric.Level = level if level != "none" else "nominal"
-    return Agreement(
+    return FieldAgreement(
         stage=stage,
         field=field,
         items=len(rated),
@@ -169,7 +171,7 @@ def _label(value: object) -> str:
 
 
 def find_disagreements(
-    workflow: Workflow, items: Sequence[Gathered], people: Mapping[int, Person]
+    workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
 ) -> Iterator[Disagreement]:
     """Items on which people who answered apart differ, with who said what."""
     for item in items:
@@ -192,7 +194,7 @@ def find_disagreements(
 
 
 def measure_drift(
-    workflow: Workflow, items: Sequence[Gathered], people: Mapping[int, Person]
+    workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
 ) -> tuple[Drift, ...]:
     """Each person's accuracy on items with known answers, in the order they gave them."""
     fields = workflow.training.fields if workflow.training else workflow.stages[0].fields

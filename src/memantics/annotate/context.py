@@ -19,7 +19,7 @@ from memantics.annotate import queries
 from memantics.annotate.database import Database
 from memantics.annotate.errors import Forbidden, Values
 from memantics.annotate.records import Actor, Preferences, Rights, record_of
-from memantics.annotate.workflow import ROLES, Role, Settings, workflow_of
+from memantics.annotate.workflow import ROLES, ProjectSettings, Role, workflow_of
 
 DAY = 86_400
 Clock = Callable[[], float]
@@ -118,9 +118,9 @@ def write_roles(roles: Iterable[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def settings_of(text: str) -> Settings:
+def settings_of(text: str) -> ProjectSettings:
     """Settings from their column, parsed once."""
-    return Settings.model_validate_json(text)
+    return ProjectSettings.model_validate_json(text)
 
 
 @lru_cache(maxsize=1024)

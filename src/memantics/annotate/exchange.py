@@ -28,8 +28,8 @@ from memantics.annotate.intake import (
 from memantics.annotate.labelstudio import pack_tasks, read_bounded, unpack_tasks, write_tasks
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.projects import Projects
-from memantics.annotate.records import Actor, Export, Imported, Media, Project, Rights
-from memantics.annotate.workflow import Settings, Workflow, read_workflow
+from memantics.annotate.records import Actor, Export, ImportedItems, Media, Project, Rights
+from memantics.annotate.workflow import ProjectSettings, Workflow, read_workflow
 from memantics.core.data import inside
 from memantics.core.errors import ImageError
 from memantics.core.images import read_bytes
@@ -64,12 +64,14 @@ class Exchange:
         named = workflow if workflow is not None else card.workflow
         rules = read_workflow(named)
         _check_queue(card, items, rules)
-        settings = Settings(**(rules.settings.model_dump() | {"warning": card.warning[:2000]}))
+        settings = ProjectSettings(
+            **(rules.settings.model_dump() | {"warning": card.warning[:2000]})
+        )
         return self._projects.create(
             actor, card.title, named, settings=settings, language=card.language
         )
 
-    def import_queue(self, actor: Actor, project: int, folder: Path) -> Imported:
+    def import_queue(self, actor: Actor, project: int, folder: Path) -> ImportedItems:
         """The items of a queue; those that are there already are passed over and named."""
         rights = self._context.lead_rights(actor, project)
         card, items = read_queue(folder)
@@ -77,14 +79,14 @@ class Exchange:
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
         return self._import(actor, rights, pairs)
 
-    def import_memes(self, actor: Actor, project: int, folder: Path) -> Imported:
+    def import_memes(self, actor: Actor, project: int, folder: Path) -> ImportedItems:
         """Any folder of memes, one item for each."""
         rights = self._context.lead_rights(actor, project)
         return self._import(actor, rights, [(item, [path]) for item, path in read_folder(folder)])
 
     def import_items(
         self, actor: Actor, project: int, items: Iterable[tuple[QueueItem, Sequence[Path]]]
-    ) -> Imported:
+    ) -> ImportedItems:
         """Items made by a caller, each with the places of its images."""
         rights = self._context.lead_rights(actor, project)
         pairs = [(item, list(paths)) for item, paths in items]
@@ -92,7 +94,7 @@ class Exchange:
             check_item(rights.workflow, item, "items", row)
         return self._import(actor, rights, pairs)
 
-    def upload(self, actor: Actor, project: int, name: str, data: bytes) -> Imported:
+    def upload(self, actor: Actor, project: int, name: str, data: bytes) -> ImportedItems:
         """One image as one item. Who uploads a meme does not judge it."""
         rights = self._context.lead_rights(actor, project)
         stored = store_image(self._context.media, project, name, data)
@@ -101,15 +103,15 @@ class Exchange:
             key = register_image(connection, project, stored)
             item = QueueItem(id=f"upload-{key[:12]}", group=f"upload-{key[:12]}")
             if item.id in known:
-                return Imported(0, 0, skipped=(f"{Path(name).name}: {_THERE}",))
+                return ImportedItems(0, 0, skipped=(f"{Path(name).name}: {_THERE}",))
             now = self._context.clock()
             add_items(connection, rights, [(item, [key])], owner=actor.id, now=now)
-            self._log(connection, actor, rights, "item.upload", Imported(1, 1))
-        return Imported(1, 1)
+            self._log(connection, actor, rights, "item.upload", ImportedItems(1, 1))
+        return ImportedItems(1, 1)
 
     def import_label_studio(
         self, actor: Actor, project: int, text: str | bytes, images: Path | None = None
-    ) -> Imported:
+    ) -> ImportedItems:
         """Tasks and answers from Label Studio; ``images`` is a folder that holds theirs."""
         rights = self._context.lead_rights(actor, project)
         incoming = read_tasks(text, images, rights.workflow)
@@ -130,13 +132,13 @@ class Exchange:
                         count, problems = writer.write(one.item.id, one.annotations)
                         answers += count
                         skipped += problems
-                part = Imported(0, 0, answers - before)
+                part = ImportedItems(0, 0, answers - before)
                 self._log(connection, actor, rights, "answer.import", part)
-        return Imported(done.items, done.images, answers, tuple(skipped))
+        return ImportedItems(done.items, done.images, answers, tuple(skipped))
 
     def import_tasks(
         self, actor: Actor, project: int, file: IO[bytes], images: Path | None = None
-    ) -> Imported:
+    ) -> ImportedItems:
         """A file from Label Studio: its JSON, or a ZIP that holds the images too."""
         self._context.lead_rights(actor, project)  # before anything is read
         packed = file.read(4) == b"PK\x03\x04"
@@ -181,7 +183,7 @@ class Exchange:
 
     def _import(
         self, actor: Actor, rights: Rights, pairs: Sequence[tuple[QueueItem, Sequence[Path]]]
-    ) -> Imported:
+    ) -> ImportedItems:
         """Write items in short transactions, so that others go on working meanwhile."""
         items = images = 0
         skipped: list[str] = []
@@ -209,11 +211,11 @@ class Exchange:
             done = self._write(actor, rights, ready)
             items, images = items + done.items, images + done.images
             skipped += done.skipped
-        return Imported(items, images, skipped=tuple(skipped))
+        return ImportedItems(items, images, skipped=tuple(skipped))
 
     def _write(
         self, actor: Actor, rights: Rights, ready: Sequence[tuple[QueueItem, list[Stored]]]
-    ) -> Imported:
+    ) -> ImportedItems:
         skipped: list[str] = []
         entered: list[tuple[QueueItem, list[str]]] = []
         with self._context.db.write() as connection:
@@ -227,7 +229,9 @@ class Exchange:
                 entered.append((item, keys))
             now = self._context.clock()
             count = add_items(connection, rights, entered, owner=None, now=now)
-            done = Imported(count, sum(len(keys) for _, keys in entered), skipped=tuple(skipped))
+            done = ImportedItems(
+                count, sum(len(keys) for _, keys in entered), skipped=tuple(skipped)
+            )
             self._log(connection, actor, rights, "item.import", done)
         return done
 
@@ -235,7 +239,7 @@ class Exchange:
         return store_image(self._context.media, rights.id, path.name, read_bytes(path))
 
     def _log(
-        self, connection: Connection, actor: Actor, rights: Rights, action: str, done: Imported
+        self, connection: Connection, actor: Actor, rights: Rights, action: str, done: ImportedItems
     ) -> None:
         subject = f"project:{rights.id}"
         self._context.log(

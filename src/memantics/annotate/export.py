@@ -15,13 +15,13 @@ from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.consensus import Gathered, Person, gather, read_people
+from memantics.annotate.consensus import Person, SeatedItem, gather, read_people
 from memantics.annotate.context import iso, load, load_list, load_optional
 from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.records import Export, Resolved, Rights
 from memantics.annotate.resolution import resolve
 from memantics.annotate.workflow import Workflow
-from memantics.core.queue import Verdict, Vote
+from memantics.core.queue import ItemVerdict, Vote
 from memantics.core.tables import need_parquet
 
 Row = Mapping[str, JsonValue]
@@ -118,7 +118,7 @@ class Snapshot:
     """A project at one moment."""
 
     rights: Rights
-    items: Sequence[Gathered]
+    items: Sequence[SeatedItem]
     people: Mapping[int, Person]
     revisions: Mapping[int, Sequence[Any]]
     images: Mapping[str, Any]
@@ -191,7 +191,7 @@ def write_audit(connection: Connection, rights: Rights, form: str) -> Export:
     return Export(f"{rights.workflow.name}-{rights.id}-audit.{form}", TYPES[form], data)
 
 
-def resolve_all(snapshot: Snapshot) -> list[tuple[Gathered, Resolved]]:
+def resolve_all(snapshot: Snapshot) -> list[tuple[SeatedItem, Resolved]]:
     """The outcome of every real item."""
     prelabels = snapshot.rights.settings.prelabels == "shown"
     return [
@@ -201,7 +201,7 @@ def resolve_all(snapshot: Snapshot) -> list[tuple[Gathered, Resolved]]:
     ]
 
 
-def make_verdicts(snapshot: Snapshot) -> list[Verdict]:
+def make_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
     """The finished items in the form that construction reads, with the votes behind each.
 
     Where people answered about themselves, nobody is named, and forms are dealt out anew by what
@@ -225,9 +225,9 @@ def make_verdicts(snapshot: Snapshot) -> list[Verdict]:
     ]
 
 
-def _list_verdicts(snapshot: Snapshot) -> list[Verdict]:
+def _list_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
     return [
-        Verdict(
+        ItemVerdict(
             item=found.item,
             group=found.group,
             workflow=snapshot.workflow.name,
@@ -242,7 +242,7 @@ def _list_verdicts(snapshot: Snapshot) -> list[Verdict]:
     ]
 
 
-def _vote(snapshot: Snapshot, item: Gathered, seat: Any) -> Vote:
+def _vote(snapshot: Snapshot, item: SeatedItem, seat: Any) -> Vote:
     return Vote(
         person=_name(snapshot, seat.user),
         stage=snapshot.workflow.stages[seat.stage].id,
@@ -282,7 +282,7 @@ def _raw_rows(snapshot: Snapshot) -> list[Row]:
     return rows
 
 
-def _revision(snapshot: Snapshot, item: Gathered, row: Any) -> dict[str, JsonValue]:
+def _revision(snapshot: Snapshot, item: SeatedItem, row: Any) -> dict[str, JsonValue]:
     seat = next(seat for seat in item.seats if seat.id == row.seat_id)
     training = seat.id in item.training
     return {
@@ -326,7 +326,7 @@ def _raw_lines(snapshot: Snapshot) -> list[Row]:
     return lines
 
 
-def describe_item(snapshot: Snapshot, item: Gathered) -> dict[str, JsonValue]:
+def describe_item(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
     """All that was imported of an item; images by name, checksum and id."""
     row = item.row
     return {
@@ -350,7 +350,7 @@ def describe_item(snapshot: Snapshot, item: Gathered) -> dict[str, JsonValue]:
     }
 
 
-def images_of(snapshot: Snapshot, item: Gathered) -> list[Any]:
+def images_of(snapshot: Snapshot, item: SeatedItem) -> list[Any]:
     """The rows of an item's images, in order."""
     keys = [str(key) for key in load_list(item.row.images)]
     return [snapshot.images[key] for key in keys if key in snapshot.images]

@@ -20,10 +20,10 @@ from xml.sax.saxutils import quoteattr
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic import Field as Limit
 
-from memantics.annotate.consensus import Gathered
+from memantics.annotate.consensus import SeatedItem
 from memantics.annotate.context import iso, load_optional
 from memantics.annotate.export import Snapshot, describe_item, file_name, images_of
-from memantics.annotate.workflow import Field, Workflow
+from memantics.annotate.workflow import Workflow, WorkflowField
 from memantics.core.errors import DataError
 from memantics.core.images import DEFAULT_BOUNDS
 from memantics.core.queue import Shown
@@ -115,7 +115,7 @@ def write_tasks(snapshot: Snapshot) -> list[dict[str, JsonValue]]:
     return [_write_task(snapshot, item) for item in snapshot.items]
 
 
-def _write_task(snapshot: Snapshot, item: Gathered) -> dict[str, JsonValue]:
+def _write_task(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
     origin = describe_item(snapshot, item)
     names = [file_name(image) for image in images_of(snapshot, item)]
     data: dict[str, JsonValue] = {
@@ -142,7 +142,7 @@ def _show(entry: Shown) -> str:
     return f"{entry.label}: {value}"
 
 
-def _write_annotation(snapshot: Snapshot, item: Gathered, seat: Any) -> dict[str, JsonValue]:
+def _write_annotation(snapshot: Snapshot, item: SeatedItem, seat: Any) -> dict[str, JsonValue]:
     person = snapshot.people[seat.user].pseudonym
     training = seat.id in item.training
     history: list[JsonValue] = [
@@ -196,7 +196,7 @@ def write_results(workflow: Workflow, values: Mapping[str, JsonValue]) -> list[J
     return results
 
 
-def _write_value(field: Field, value: JsonValue) -> tuple[str, dict[str, JsonValue]]:
+def _write_value(field: WorkflowField, value: JsonValue) -> tuple[str, dict[str, JsonValue]]:
     match field.kind:
         case "choice":
             return "choices", {"choices": [value]}
@@ -232,7 +232,7 @@ def read_results(
     return values, unknown
 
 
-def _read_value(field: Field, shape: Mapping[str, JsonValue]) -> JsonValue:
+def _read_value(field: WorkflowField, shape: Mapping[str, JsonValue]) -> JsonValue:
     chosen, text = shape.get("choices"), shape.get("text")
     match field.kind:
         case "choice":
@@ -266,7 +266,7 @@ def write_config(workflow: Workflow) -> str:
     return "\n".join([*lines, "</View>"]) + "\n"
 
 
-def _write_control(field: Field) -> list[str]:
+def _write_control(field: WorkflowField) -> list[str]:
     head = f'name="{field.id}" toName="image"'
     match field.kind:
         case "choice" | "boolean":

@@ -12,8 +12,8 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
 from memantics.annotate.consensus import (
-    Gathered,
     Person,
+    SeatedItem,
     find_disagreements,
     gather,
     measure_agreement,
@@ -24,10 +24,10 @@ from memantics.annotate.context import DAY, ServiceContext, load, load_list, loa
 from memantics.annotate.errors import AnswerError, Forbidden, Locked, NotFound
 from memantics.annotate.records import (
     Actor,
-    Agreement,
     AuditEntry,
     Disagreement,
     Drift,
+    FieldAgreement,
     ItemView,
     PersonProgress,
     ProjectProgress,
@@ -68,7 +68,7 @@ class Lead:
             people = _person_progress(connection, rights)
             return record_of(ProjectProgress, counts, stages=stages, people=people)
 
-    def agreement(self, actor: Actor, project: int) -> tuple[Agreement, ...]:
+    def agreement(self, actor: Actor, project: int) -> tuple[FieldAgreement, ...]:
         """Agreement as it is now, on each field and on all of them together."""
         workflow, items, _ = self._gather(actor, project)
         return measure_agreement(workflow, items)
@@ -205,7 +205,7 @@ class Lead:
 
     def _gather(
         self, actor: Actor, project: int
-    ) -> tuple[Workflow, list[Gathered], dict[int, Person]]:
+    ) -> tuple[Workflow, list[SeatedItem], dict[int, Person]]:
         with self._context.as_lead(actor, project) as (connection, rights):
             items = gather(connection, rights, answered=True)
             return rights.workflow, items, read_people(connection, rights)
@@ -286,7 +286,7 @@ def _view_seat(workflow: Workflow, people: dict[int, Person], seat: Seat) -> Sea
     )
 
 
-def _win_rates(items: Sequence[Gathered], name: str) -> dict[str, float]:
+def _win_rates(items: Sequence[SeatedItem], name: str) -> dict[str, float]:
     won: dict[str, float] = {}
     met: dict[str, int] = {}
     for item in items:

@@ -13,7 +13,7 @@ from memantics.annotate.context import DAY, ServiceContext, iso, load
 from memantics.annotate.errors import LimitReached, TrainingFailed
 from memantics.annotate.records import Actor, Feedback, Rights, TrainingState
 from memantics.annotate.resolution import count_right
-from memantics.annotate.workflow import Training
+from memantics.annotate.workflow import TrainingRounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _first_free_day(
 _members = schema.memberships
 
 
-def rules_for(rights: Rights, stages: list[int]) -> Training | None:
+def rules_for(rights: Rights, stages: list[int]) -> TrainingRounds | None:
     """The training that stands between a person and the first stage; None: nothing does."""
     if rights.training == "passed" or not rights.settings.training or 0 not in stages:
         return None
@@ -165,7 +165,7 @@ def rules_for(rights: Rights, stages: list[int]) -> Training | None:
 
 
 def next_training_seat(
-    connection: Connection, actor: Actor, rights: Rights, rules: Training, until: float
+    connection: Connection, actor: Actor, rights: Rights, rules: TrainingRounds, until: float
 ) -> int | None:
     """A seat at the next training item; None: this project has none, go on to real work."""
     if rights.training == "failed":
@@ -203,7 +203,7 @@ def insert_training_seat(
 
 
 def _go_on(
-    connection: Connection, actor: Actor, rights: Rights, rules: Training, until: float
+    connection: Connection, actor: Actor, rights: Rights, rules: TrainingRounds, until: float
 ) -> int | None:
     """No item is left in this round: skipped ones may have ended it."""
     key = {"project": rights.id, "round": rights.training_round}
@@ -224,7 +224,7 @@ def _moved(rights: Rights, state: TrainingState, number: int) -> Rights:
 
 
 def judge_round(
-    connection: Connection, actor: Actor, rights: Rights, rules: Training
+    connection: Connection, actor: Actor, rights: Rights, rules: TrainingRounds
 ) -> tuple[float, TrainingState, int]:
     """Close a round: passed, on to the next, or failed."""
     accuracy, answered = _accuracy(connection, actor, rights, rules)
@@ -264,7 +264,7 @@ def give_feedback(
 
 
 def _accuracy(
-    connection: Connection, actor: Actor, rights: Rights, rules: Training
+    connection: Connection, actor: Actor, rights: Rights, rules: TrainingRounds
 ) -> tuple[float, int]:
     """The share of items of this round with every training field right."""
     key = {"project": rights.id, "user": actor.id, "round": rights.training_round}

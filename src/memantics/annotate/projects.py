@@ -17,8 +17,8 @@ from memantics.annotate.records import Actor, Member, Project, record_of
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import (
     ROLES,
+    ProjectSettings,
     Role,
-    Settings,
     Workflow,
     parse_workflow,
     workflow_of,
@@ -40,7 +40,7 @@ class Projects:
         title: str,
         workflow: str | Path,
         *,
-        settings: Settings | None = None,
+        settings: ProjectSettings | None = None,
         language: str = "en",
     ) -> Project:
         """A project with a workflow: one of ours by name, a TOML file, or its text."""
@@ -87,7 +87,7 @@ class Projects:
         with self._context.db.read() as connection:
             return self._context.rights(connection, actor, project)
 
-    def set_settings(self, actor: Actor, project: int, settings: Settings) -> None:
+    def set_settings(self, actor: Actor, project: int, settings: ProjectSettings) -> None:
         """Change what the lead decides."""
         with self._context.as_lead(actor, project, write=True) as (connection, _):
             change = sa.update(_projects).where(_projects.c.id == project)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic import Field as Limit
 
 from memantics.annotate.errors import Values
-from memantics.annotate.workflow import Role, Settings, StageKind, Words, Workflow
+from memantics.annotate.workflow import ProjectSettings, Role, StageKind, Words, Workflow
 from memantics.core.queue import Shown
 
 SeatState = Literal["waiting", "open", "leased", "done", "closed"]
@@ -77,7 +77,7 @@ class Project:
     id: int
     title: str
     workflow: Workflow
-    settings: Settings
+    settings: ProjectSettings
     language: str
     roles: frozenset[Role]
     consented: bool
@@ -112,7 +112,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HistoryStep:
     """One entry in the history of an item, as its readers may see it."""
 
     person: str
@@ -124,7 +124,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class AnnotationTask:
     """All that a person needs to answer one item at one stage.
 
     ``state`` is what stands so far (sequential stages start from it, reviews rate it),
@@ -152,8 +152,8 @@ class Task:
     seat: int
     people: int
     training: bool
-    history: tuple[Step, ...] = ()
-    votes: tuple[Step, ...] = ()
+    history: tuple[HistoryStep, ...] = ()
+    votes: tuple[HistoryStep, ...] = ()
     labels: frozenset[str] = frozenset()
 
 
@@ -191,7 +191,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PersonStanding:
     """Where a person stands in a project; ``pace`` is their median seconds an item.
 
     ``working_minutes`` is how long they have been at it without a pause of ten minutes: time for
@@ -249,7 +249,7 @@ class ProjectProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class FieldAgreement:
     """Agreement on one field (or on ``*``, all of a stage's labels as one).
 
     ``pairwise`` is the mean share of agreeing pairs, ``complete`` the share of items on which
@@ -331,11 +331,11 @@ class ItemView:
     gold: Values | None
     hidden: Values
     seats: tuple[SeatView, ...]
-    history: tuple[Step, ...]
+    history: tuple[HistoryStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedItems:
     """What an import brought; ``skipped`` says what was left out, and why."""
 
     items: int
@@ -379,7 +379,7 @@ class Resolved:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class DatabaseHealth:
     """Whether the database answers, and at which schema."""
 
     ok: bool

@@ -26,7 +26,7 @@ class Ballot:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ResolutionCase:
     """An item as resolution sees it: identity, drafts to start from, answers, expected answers."""
 
     item: str
@@ -41,7 +41,9 @@ class _Tie(Exception):
     """No winner; the rule says what then."""
 
 
-def state_before(workflow: Workflow, stage: int, case: Case, *, prelabels: bool) -> Values:
+def state_before(
+    workflow: Workflow, stage: int, case: ResolutionCase, *, prelabels: bool
+) -> Values:
     """What stands when a stage begins: drafts, then every earlier sequential answer on top.
 
     ``prelabels`` is the project's setting. Answers of the same sequential stage count too: the
@@ -80,12 +82,12 @@ def find_end(workflow: Workflow, ballots: Sequence[Ballot]) -> str:
     return ""
 
 
-def needs_adjudication(workflow: Workflow, case: Case) -> bool:
+def needs_adjudication(workflow: Workflow, case: ResolutionCase) -> bool:
     """Whether a rule that hands ties to an adjudicator finds one."""
     return _resolve(workflow, case)[2]
 
 
-def resolve(workflow: Workflow, case: Case, *, prelabels: bool = True) -> Resolved:
+def resolve(workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True) -> Resolved:
     """One item's outcome by the rules of its workflow."""
     end = find_end(workflow, case.ballots)
     values, details, tied = _resolve(workflow, case, prelabels=prelabels)
@@ -121,7 +123,7 @@ def _only_asked(
 
 
 def _resolve(
-    workflow: Workflow, case: Case, *, prelabels: bool = True
+    workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True
 ) -> tuple[dict[str, JsonValue], dict[str, JsonValue], bool]:
     values: dict[str, JsonValue] = {}
     details: dict[str, JsonValue] = {}
@@ -159,7 +161,7 @@ def _apply(
     workflow: Workflow,
     rule: Rule,
     names: Sequence[str],
-    case: Case,
+    case: ResolutionCase,
     details: dict[str, JsonValue],
     *,
     prelabels: bool,
@@ -230,7 +232,7 @@ def _tally(votes: Sequence[tuple[JsonValue, ...]]) -> JsonValue:
 def _filter_reviewed(
     workflow: Workflow,
     rule: Rule,
-    case: Case,
+    case: ResolutionCase,
     details: dict[str, JsonValue],
     *,
     prelabels: bool,

@@ -14,28 +14,28 @@ from memantics.annotate.database import Database
 from memantics.annotate.exchange import Exchange
 from memantics.annotate.lead import Lead
 from memantics.annotate.projects import Projects
-from memantics.annotate.records import Health
-from memantics.annotate.work import Work
+from memantics.annotate.records import DatabaseHealth
+from memantics.annotate.work import AnnotationWork
 
 
-class Service:
+class AnnotationService:
     """All that the web app and the command line do with the data."""
 
     def __init__(self, context: ServiceContext, hasher: PasswordHasher | None = None) -> None:
         self.context = context
         self.accounts = Accounts(context, hasher)
         self.projects = Projects(context)
-        self.work = Work(context)
+        self.work = AnnotationWork(context)
         self.lead = Lead(context)
         self.exchange = Exchange(context, self.projects)
 
-    def health(self) -> Health:
+    def health(self) -> DatabaseHealth:
         """Whether the database answers."""
         kind = "sqlite" if self.context.db.sqlite else "postgresql"
         try:
-            return Health(True, kind, self.context.db.schema_version())
+            return DatabaseHealth(True, kind, self.context.db.schema_version())
         except SQLAlchemyError:
-            return Health(False, kind, "")
+            return DatabaseHealth(False, kind, "")
 
     def close(self) -> None:
         """Let go of the database."""
@@ -48,7 +48,7 @@ def open_service(
     *,
     clock: Clock = time.time,
     hasher: PasswordHasher | None = None,
-) -> Service:
+) -> AnnotationService:
     """Open a database, bring its schema up to date and serve it.
 
     ``hasher`` may be a weaker one in tests: a good one takes its time on purpose.
@@ -56,4 +56,4 @@ def open_service(
     database = Database(str(url))
     database.migrate()
     media.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Service(ServiceContext(database, media, clock), hasher)
+    return AnnotationService(ServiceContext(database, media, clock), hasher)

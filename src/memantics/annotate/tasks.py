@@ -14,8 +14,21 @@ from sqlalchemy.engine import Connection
 from memantics.annotate import queries
 from memantics.annotate.context import load, load_list, load_optional
 from memantics.annotate.errors import Values
-from memantics.annotate.records import Actor, Rights, SeatState, Step, Task, record_of
-from memantics.annotate.resolution import Ballot, Case, find_end, needs_adjudication, state_before
+from memantics.annotate.records import (
+    Actor,
+    AnnotationTask,
+    HistoryStep,
+    Rights,
+    SeatState,
+    record_of,
+)
+from memantics.annotate.resolution import (
+    Ballot,
+    ResolutionCase,
+    find_end,
+    needs_adjudication,
+    state_before,
+)
 from memantics.annotate.values import turn_pairs
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import Shown
@@ -51,14 +64,16 @@ def read_seat(row: Any, **given: object) -> Seat:
     return record_of(Seat, row, user=row.user_id, answer=answer, **given)
 
 
-def make_case(item: Any, seats: Sequence[Seat], labels: frozenset[str] = frozenset()) -> Case:
+def make_case(
+    item: Any, seats: Sequence[Seat], labels: frozenset[str] = frozenset()
+) -> ResolutionCase:
     """What resolution needs to know of an item."""
     ballots = [
         Ballot(seat.stage, seat.seat, seat.answer)
         for seat in seats
         if seat.done and seat.answer is not None
     ]
-    return Case(
+    return ResolutionCase(
         item=item.item_key,
         group=item.group_key,
         prelabels=load(item.prelabels),
@@ -68,7 +83,9 @@ def make_case(item: Any, seats: Sequence[Seat], labels: frozenset[str] = frozens
     )
 
 
-def plan_states(workflow: Workflow, seats: Sequence[Seat], case: Case) -> dict[int, SeatState]:
+def plan_states(
+    workflow: Workflow, seats: Sequence[Seat], case: ResolutionCase
+) -> dict[int, SeatState]:
     """The state that every seat should have; seats that are leased or done keep theirs."""
     wanted: dict[int, SeatState] = {}
     ended = bool(find_end(workflow, case.ballots))
@@ -124,7 +141,7 @@ def first_states(workflow: Workflow) -> list[tuple[int, int, SeatState]]:
             for seat in range(stage.people)
         )
     ]
-    wanted = plan_states(workflow, seats, Case("", "", {}, ()))
+    wanted = plan_states(workflow, seats, ResolutionCase("", "", {}, ()))
     return [(seat.stage, seat.seat, wanted[seat.id]) for seat in seats]
 
 
@@ -177,7 +194,7 @@ class Place:
     labels: frozenset[str]
 
     @property
-    def case(self) -> Case:
+    def case(self) -> ResolutionCase:
         """The item as resolution sees it."""
         return make_case(self.item, self.seats, self.labels)
 
@@ -195,7 +212,7 @@ class Place:
         case = self.case
         earlier = [b for b in case.ballots if (b.stage, b.seat) < mine]
         shown = self.rights.settings.prelabels == "shown"
-        before = Case(case.item, case.group, case.prelabels, earlier)
+        before = ResolutionCase(case.item, case.group, case.prelabels, earlier)
         return state_before(self.rights.workflow, self.seat.stage, before, prelabels=shown)
 
 
@@ -217,7 +234,7 @@ def make_place(connection: Connection, rights: Rights, row: Any, seat: Seat) -> 
     return Place(rights, row, seat, seats, row.seat_round, shown, labels_of(shown))
 
 
-def make_task(connection: Connection, actor: Actor, place: Place) -> Task:
+def make_task(connection: Connection, actor: Actor, place: Place) -> AnnotationTask:
     """The task of a seat as its person sees it."""
     rights, seat, item = place.rights, place.seat, place.item
     stage = rights.workflow.stages[seat.stage]
@@ -231,7 +248,7 @@ def make_task(connection: Connection, actor: Actor, place: Place) -> Task:
     def turn(values: Values) -> dict[str, JsonValue]:
         return turn_pairs(rights.workflow, values, swapped=swapped, outward=True)
 
-    return Task(
+    return AnnotationTask(
         assignment=seat.id,
         project=rights.id,
         number=item.number,
@@ -291,7 +308,7 @@ def _read_draft(place: Place) -> Values | None:
     return load(row.draft)
 
 
-def _read_history(connection: Connection, place: Place, kind: str) -> tuple[Step, ...]:
+def _read_history(connection: Connection, place: Place, kind: str) -> tuple[HistoryStep, ...]:
     stages = place.rights.workflow.stages
     if stages[place.seat.stage].kind != kind or place.training_round:
         return ()
@@ -301,19 +318,21 @@ def _read_history(connection: Connection, place: Place, kind: str) -> tuple[Step
     )
 
 
-def _read_votes(place: Place) -> tuple[Step, ...]:
+def _read_votes(place: Place) -> tuple[HistoryStep, ...]:
     """What an adjudicator decides between: the last answers, the names left out."""
     stages = place.rights.workflow.stages
     if stages[place.seat.stage].kind != "adjudicate":
         return ()
     return tuple(
-        Step(f"{number}", stages[seat.stage].id, "submit", seat.answer or {}, 0.0, seat.version)
+        HistoryStep(
+            f"{number}", stages[seat.stage].id, "submit", seat.answer or {}, 0.0, seat.version
+        )
         for number, seat in enumerate((s for s in place.seats if s.done), 1)
         if stages[seat.stage].kind != "adjudicate"
     )
 
 
-def read_step(workflow: Workflow, row: Any) -> Step:
+def read_step(workflow: Workflow, row: Any) -> HistoryStep:
     """One entry of a history from its row."""
     stage = workflow.stages[row.stage].id
-    return record_of(Step, row, person=row.pseudonym, stage=stage, values=load(row.answer))
+    return record_of(HistoryStep, row, person=row.pseudonym, stage=stage, values=load(row.answer))

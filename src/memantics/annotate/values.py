@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import JsonValue
 
 from memantics.annotate.errors import AnswerError, Values
-from memantics.annotate.workflow import PAIR, Field, Workflow
+from memantics.annotate.workflow import PAIR, Workflow, WorkflowField
 from memantics.core.text import drop_unseen
 
 SIDES = ("first", "second", "tie")
@@ -39,7 +39,7 @@ def visible(
 
 
 def _holds(
-    other: Field,
+    other: WorkflowField,
     values: Values,
     wanted: tuple[str | bool | int, ...],
     asked: list[str],
@@ -87,7 +87,9 @@ def check(
     return kept
 
 
-def _check_field(field: Field, value: JsonValue, elements: JsonValue) -> tuple[str, JsonValue]:
+def _check_field(
+    field: WorkflowField, value: JsonValue, elements: JsonValue
+) -> tuple[str, JsonValue]:
     if field.each:
         return _check_each(field, value, elements)
     if value is None and field.kind == "boolean" and not field.required:
@@ -97,7 +99,9 @@ def _check_field(field: Field, value: JsonValue, elements: JsonValue) -> tuple[s
     return _check_one(field, value)
 
 
-def _check_each(field: Field, value: JsonValue, elements: JsonValue) -> tuple[str, JsonValue]:
+def _check_each(
+    field: WorkflowField, value: JsonValue, elements: JsonValue
+) -> tuple[str, JsonValue]:
     count = len(elements) if isinstance(elements, list) else 0
     given = value if isinstance(value, list) else []
     if len(given) != count:
@@ -113,7 +117,7 @@ def _check_each(field: Field, value: JsonValue, elements: JsonValue) -> tuple[st
     return "", clean
 
 
-def _check_one(field: Field, value: JsonValue) -> tuple[str, JsonValue]:
+def _check_one(field: WorkflowField, value: JsonValue) -> tuple[str, JsonValue]:
     match field.kind:
         case "choice":
             return ("", value) if value in field.allowed else ("choose one of the options", None)
@@ -131,7 +135,7 @@ def _check_one(field: Field, value: JsonValue) -> tuple[str, JsonValue]:
             return _check_list(field, value)
 
 
-def _check_text(field: Field, value: JsonValue) -> tuple[str, JsonValue]:
+def _check_text(field: WorkflowField, value: JsonValue) -> tuple[str, JsonValue]:
     if not isinstance(value, str):
         return "a text is needed", None
     if len(value) > field.max_length:
@@ -142,7 +146,7 @@ def _check_text(field: Field, value: JsonValue) -> tuple[str, JsonValue]:
     return "", text
 
 
-def _check_list(field: Field, value: JsonValue) -> tuple[str, JsonValue]:
+def _check_list(field: WorkflowField, value: JsonValue) -> tuple[str, JsonValue]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         return "a list of texts is needed", None
     texts = [clean_text(str(one), lines=False) for one in value]

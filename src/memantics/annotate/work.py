@@ -22,14 +22,22 @@ from memantics.annotate.leasing import (
     stages_for,
     training_counts,
 )
-from memantics.annotate.records import Actor, Done, Rights, Saved, Standing, Task, record_of
+from memantics.annotate.records import (
+    Actor,
+    AnnotationTask,
+    Done,
+    PersonStanding,
+    Rights,
+    Saved,
+    record_of,
+)
 from memantics.annotate.tasks import Place, make_place, make_task, read_seat, read_seats, rests_on
 from memantics.annotate.workflow import Words
 
 _PAUSE = 600
 
 
-class Work:
+class AnnotationWork:
     """What annotators, reviewers and adjudicators do."""
 
     def __init__(self, context: ServiceContext) -> None:
@@ -37,7 +45,7 @@ class Work:
         self._leasing = Leasing(context)
         self._answers = Answers(context)
 
-    def next(self, actor: Actor, project: int, stage: str | None = None) -> Task | None:
+    def next(self, actor: Actor, project: int, stage: str | None = None) -> AnnotationTask | None:
         """The next item for a person: what they hold already, else something new."""
         with self._context.db.write() as connection:
             seat = self._take(connection, actor, project, stage)
@@ -65,7 +73,7 @@ class Work:
             expose(connection, actor, rights, item, self._context.clock())
         return seat
 
-    def open(self, actor: Actor, assignment: int) -> Task:
+    def open(self, actor: Actor, assignment: int) -> AnnotationTask:
         """One of one's own items again, held or answered."""
         with self._context.db.read() as connection:
             return make_task(connection, actor, own_place(connection, actor, assignment))
@@ -97,7 +105,7 @@ class Work:
             return outcome
         raise outcome
 
-    def undo(self, actor: Actor, assignment: int, version: int) -> Task:
+    def undo(self, actor: Actor, assignment: int, version: int) -> AnnotationTask:
         """Take back one's last answer: the one before stands again, or the form is open again."""
         with self._context.db.write() as connection:
             place = own_place(connection, actor, assignment, lock=True)
@@ -124,7 +132,7 @@ class Work:
             rows = queries.LAST_ANSWERS.all(connection, key)
             return tuple(self._view_done(connection, rights, row) for row in rows)
 
-    def standing(self, actor: Actor, project: int) -> Standing:
+    def standing(self, actor: Actor, project: int) -> PersonStanding:
         """Progress, pace, exposure and training of a person."""
         with self._context.db.read() as connection:
             rights = self._context.rights(connection, actor, project)
@@ -134,7 +142,7 @@ class Work:
             stages = stages_for(rights)
             trained = training_counts(connection, actor, rights)
             pause = rights.preferences.break_minutes
-            return Standing(
+            return PersonStanding(
                 done=int(queries.COUNT_ANSWERS.value(connection, key)),
                 today=seen.today,
                 week=seen.week,

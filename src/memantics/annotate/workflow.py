@@ -56,7 +56,7 @@ class WorkflowChoice(BaseModel):
     key: Annotated[str, Limit(max_length=1)] = ""
 
 
-class Field(BaseModel):
+class WorkflowField(BaseModel):
     """One thing to fill in.
 
     ``show_if`` names earlier fields and the values of theirs at which this one is asked;
@@ -177,7 +177,7 @@ class Keep(BaseModel):
     reason: str = "not confirmed"
 
 
-class Training(BaseModel):
+class TrainingRounds(BaseModel):
     """Rounds on items with known answers, passed before real work begins."""
 
     model_config = _CLOSED
@@ -189,7 +189,7 @@ class Training(BaseModel):
     feedback: bool = True
 
 
-class Settings(BaseModel):
+class ProjectSettings(BaseModel):
     """What a project may set for itself; a workflow gives the defaults. 0: no limit."""
 
     model_config = _CLOSED
@@ -220,22 +220,22 @@ class Workflow(BaseModel):
     examples: tuple[Words, ...] = ()
     shuffle: bool = False
     personal: bool = False
-    fields: Annotated[tuple[Field, ...], Limit(min_length=1)]
+    fields: Annotated[tuple[WorkflowField, ...], Limit(min_length=1)]
     stages: Annotated[tuple[Stage, ...], Limit(min_length=1)]
     resolve: Annotated[tuple[Rule, ...], Limit(min_length=1)]
     keep: Keep = Keep()
-    training: Training | None = None
-    settings: Settings = Settings()
+    training: TrainingRounds | None = None
+    settings: ProjectSettings = ProjectSettings()
 
-    def field(self, name: str) -> Field:
+    def field(self, name: str) -> WorkflowField:
         """A field by its id."""
         return self._by_id[name]
 
     @cached_property
-    def _by_id(self) -> dict[str, Field]:
+    def _by_id(self) -> dict[str, WorkflowField]:
         return {field.id: field for field in self.fields}
 
-    def stage_fields(self, stage: int) -> tuple[Field, ...]:
+    def stage_fields(self, stage: int) -> tuple[WorkflowField, ...]:
         """The fields of a stage, in its order."""
         return tuple(self.field(name) for name in self.stages[stage].fields)
 

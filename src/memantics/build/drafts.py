@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DraftSource:
     """Where a drafted text is from: the model, the hash of what it was sent, and when."""
 
     model: str
@@ -48,9 +48,9 @@ class Source:
     when: str
 
 
-def note_source(taken: Taken[T]) -> Source:
+def note_source(taken: Taken[T]) -> DraftSource:
     """The source of what a step brought."""
-    return Source(taken.model, taken.prompt, taken.when)
+    return DraftSource(taken.model, taken.prompt, taken.when)
 
 
 def name_language(code: str) -> str:

@@ -95,6 +95,6 @@ def write_look_alikes(folder: Path, groups: Sequence[LookAlikes]) -> Path:
     """Write the groups beside the queue, where publishing finds them."""
     path = folder / LOOK_ALIKES
     with whole_file(path) as file:
-        for group in groups:
-            file.write(orjson.dumps(asdict(group), option=orjson.OPT_APPEND_NEWLINE))
+        for near_memes in groups:
+            file.write(orjson.dumps(asdict(near_memes), option=orjson.OPT_APPEND_NEWLINE))
     return path

@@ -16,11 +16,11 @@ from memantics.actions.build_settings import (
     MOST_INTENTS,
     TOPICS,
     BuildSettings,
+    ChatLimits,
     ChatSettings,
     ChatTools,
     DistractorSettings,
     IntentSettings,
-    Limits,
     find_topics,
 )
 from memantics.cli import flags
@@ -176,7 +176,7 @@ def make_chats(
             language=language,
             attempts=attempts,
             seed=seed,
-            limits=Limits(most=turns - 1),
+            limits=ChatLimits(most=turns - 1),
         ),
         DistractorSettings(nearest, seed, check),
         keep,

@@ -103,7 +103,7 @@ def screen(
             sources,
             settings,
             out=out,
-            columns=action.Columns(id_column, image_column, text_column),
+            columns=action.TableColumns(id_column, image_column, text_column),
             engine=action.open_engine(engine, workers, address),
             shard_size=shard_size,
             retry_failed=retry_failed,

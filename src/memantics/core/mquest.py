@@ -27,7 +27,7 @@ OWL = "http://www.w3.org/2002/07/owl#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 
 
-class Said(NamedTuple):
+class FileStatement(NamedTuple):
     """A statement in the words of its file, by local names."""
 
     source: str
@@ -60,21 +60,21 @@ class RawIndividual(_Closed):
     directRelations: JsonValue = None  # noqa: N815 - the release's spelling
     relatedTo: JsonValue = None  # noqa: N815
 
-    def direct(self) -> Iterator[Said]:
+    def direct(self) -> Iterator[FileStatement]:
         """Statements between any two individuals."""
         for entry in self.directRelations if isinstance(self.directRelations, list) else ():
             if isinstance(entry, dict) and {"relation", "to"} <= entry.keys():
                 yield _say(entry.get("from", self.instance_name), entry["relation"], entry["to"])
 
-    def related(self) -> Iterator[Said]:
+    def related(self) -> Iterator[FileStatement]:
         """Statements about this individual."""
         for entry in self.relatedTo if isinstance(self.relatedTo, list) else ():
             if isinstance(entry, dict) and {"relation", "entity"} <= entry.keys():
                 yield _say(self.instance_name, entry["relation"], entry["entity"])
 
 
-def _say(source: JsonValue, relation: JsonValue, target: JsonValue) -> Said:
-    return Said(*(str(_as_text(text)) for text in (source, relation, target)))
+def _say(source: JsonValue, relation: JsonValue, target: JsonValue) -> FileStatement:
+    return FileStatement(*(str(_as_text(text)) for text in (source, relation, target)))
 
 
 class RawMetadata(_Closed):

@@ -2,7 +2,7 @@
 
 A queue is a folder: ``queue.json`` (a :class:`QueueCard`), ``items.jsonl`` (one
 :class:`QueueItem` a line) and the images that items name, relative to the folder. Verdicts are
-``verdicts.jsonl``, one :class:`Verdict` a line. Values of fields are plain JSON; which fields
+``verdicts.jsonl``, one :class:`ItemVerdict` a line. Values of fields are plain JSON; which fields
 there are is said by the workflow that the card names.
 """
 
@@ -75,7 +75,7 @@ class Vote(BaseModel):
     at: str = ""
 
 
-class Verdict(BaseModel):
+class ItemVerdict(BaseModel):
     """How an item ended: kept or not, with the agreed values, and the votes behind them."""
 
     model_config = _CLOSED
@@ -125,7 +125,7 @@ def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
     return card, items
 
 
-def write_verdicts(path: Path, verdicts: Iterable[Verdict]) -> int:
+def write_verdicts(path: Path, verdicts: Iterable[ItemVerdict]) -> int:
     """Write verdicts, one a line; return how many."""
     count = 0
     with whole_file(path) as file:
@@ -135,7 +135,7 @@ def write_verdicts(path: Path, verdicts: Iterable[Verdict]) -> int:
     return count
 
 
-def read_verdicts(path: Path) -> Iterator[Verdict]:
+def read_verdicts(path: Path) -> Iterator[ItemVerdict]:
     """Read verdicts; a bad line is an error that names it."""
     for row, line in read_jsonl(path):
-        yield conform(Verdict, line, path, row)
+        yield conform(ItemVerdict, line, path, row)

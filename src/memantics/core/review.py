@@ -14,9 +14,9 @@ from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with
 from memantics.core.queue import (
     CARD,
     VERDICTS,
+    ItemVerdict,
     QueueCard,
     QueueItem,
-    Verdict,
     read_queue,
     read_verdicts,
 )
@@ -28,7 +28,7 @@ class Reviewed:
 
     item: QueueItem
     values: Mapping[str, JsonValue]
-    verdict: Verdict | None
+    verdict: ItemVerdict | None
 
     @property
     def kept(self) -> bool:
@@ -91,7 +91,7 @@ def read_review(queue: Path, verdicts: Path | None, *, unreviewed: bool = False)
     given = verdicts or queue / VERDICTS
     plain = given.is_file() and not (queue / CARD).is_file()
     card, items = _read_folder(queue, given) if plain else read_queue(queue)
-    found: dict[str, Verdict] = {}
+    found: dict[str, ItemVerdict] = {}
     if given.is_file():
         found = _match(list(read_verdicts(given)), {item.id: item for item in items}, given)
     elif verdicts is not None or not unreviewed:
@@ -135,9 +135,9 @@ def _make_item(meme: Meme, folder: Path) -> QueueItem:
 
 
 def _match(
-    verdicts: Sequence[Verdict], known: Mapping[str, QueueItem], where: Path
-) -> dict[str, Verdict]:
-    found: dict[str, Verdict] = {}
+    verdicts: Sequence[ItemVerdict], known: Mapping[str, QueueItem], where: Path
+) -> dict[str, ItemVerdict]:
+    found: dict[str, ItemVerdict] = {}
     for row, verdict in enumerate(verdicts, 1):
         if verdict.item not in known:
             raise DataError(

@@ -142,7 +142,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class BaselineFigures:
     """Figures of a trivial model, or of those who labelled the data, on the same items."""
 
     model: str
@@ -156,7 +156,7 @@ class Scores:
     main: str
     counts: Mapping[str, int]
     scores: tuple[Score, ...]
-    baselines: tuple[Baseline, ...] = ()
+    baselines: tuple[BaselineFigures, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
@@ -281,7 +281,7 @@ def write_facts(folder: Path, facts: RunFacts) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ItemStanding:
     """How far an item got; ``complaint`` is why its last attempt that brought a reply was invalid.
 
     The next request repeats the complaint, also after an attempt that failed.
@@ -335,16 +335,16 @@ class RunWriter:
         self.close()
 
 
-def read_standings(folder: Path) -> dict[str, Standing | None]:
+def read_standings(folder: Path) -> dict[str, ItemStanding | None]:
     """How far each item of a run got, in little memory: equal standings are one object."""
-    known: dict[str, Standing | None] = {}
+    known: dict[str, ItemStanding | None] = {}
     items, answers = folder / ITEMS, folder / ANSWERS
     for number, line in read_whole_lines(items):
         # Our own lines begin with the id: reading all of a line takes three times as long.
         head = _HEAD.match(line)
         name = orjson.loads(head[1]) if head and line.endswith(b"}\n") else None
         known[name or _checked(_ITEM, line, items, number).item.id] = None
-    alike: dict[tuple[Status, int, str | None], Standing] = {}
+    alike: dict[tuple[Status, int, str | None], ItemStanding] = {}
     for number, line in read_whole_lines(answers):
         answer = _checked(_ENDED, line, answers, number)
         if answer.item not in known:
@@ -357,7 +357,7 @@ def read_standings(folder: Path) -> dict[str, Standing | None]:
             complaint = answer.reason
         key = (answer.status, answer.attempt, complaint)
         if (standing := alike.get(key)) is None:
-            standing = alike.setdefault(key, Standing(*key))
+            standing = alike.setdefault(key, ItemStanding(*key))
         known[answer.item] = standing
     return known
 

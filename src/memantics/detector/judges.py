@@ -18,7 +18,7 @@ from memantics.detector.features import Embedder
 from memantics.detector.heads import STATIC, embeds
 from memantics.detector.lora.judging import ADAPTER, open_adapter
 from memantics.detector.lora.judging import FACTS as TUNED
-from memantics.detector.lora.wording import Case, Wording
+from memantics.detector.lora.wording import TuningCase, Wording
 from memantics.detector.neural.saved import (
     NeuralDetector,
     is_neural,
@@ -101,7 +101,7 @@ class LoraJudge:
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """One prediction per example, in order; a reply without a verdict is an error here."""
-        cases = [Case(e.id, e.id, False, e.text, "", e.image) for e in examples]
+        cases = [TuningCase(e.id, e.id, False, e.text, "", e.image) for e in examples]
         verdicts = self.model.judge(cases)
         silent = [verdict.id for verdict in verdicts if verdict.said is None]
         if silent:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from memantics.core.errors import DataError
-from memantics.core.mquest import Said
+from memantics.core.mquest import FileStatement
 from memantics.knowledge.graph import order_of
 from memantics.knowledge.official import (
     Base,
@@ -171,23 +171,26 @@ class _Adoption:
                 self.link(statement, self.individuals[place])
         for statement in raw.said if raw else ():
             self.link(statement)
-        known = {Said(*map(_slug, names)) for names in self.statements(raw)}
+        known = {FileStatement(*map(_slug, names)) for names in self.statements(raw)}
         origin = None
         if raw and refined and self.files.refined:
             origin = Provenance(source=self.files.refined.name)
         for statement in refined.said if refined else ():
-            if Said(*map(_slug, statement)) not in known:
+            if FileStatement(*map(_slug, statement)) not in known:
                 self.link(statement, origin=origin)
 
     @staticmethod
-    def statements(raw: Base | None) -> Iterator[Said]:
+    def statements(raw: Base | None) -> Iterator[FileStatement]:
         if raw is not None:
             yield from raw.said
             for said in raw.statements.values():
                 yield from said
 
     def link(
-        self, said: Said, source: Individual | None = None, origin: Provenance | None = None
+        self,
+        said: FileStatement,
+        source: Individual | None = None,
+        origin: Provenance | None = None,
     ) -> None:
         """Find both ends of a statement, and keep it where its subject is."""
         relation = _RENAMED.get(said.relation, said.relation)

@@ -22,7 +22,7 @@ import orjson
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.nesting import measure_nesting
 from memantics.knowledge.naming import PREFIXES
-from memantics.knowledge.querying import Rows
+from memantics.knowledge.querying import QueryRows
 from memantics.knowledge.store import GraphStore
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _check_graph(graph: object, prefixes: dict[str, str]) -> None:
         )
 
 
-def answer(graphs: Store, query: str, limit: int = 100) -> Rows:
+def answer(graphs: Store, query: str, limit: int = 100) -> QueryRows:
     """Answer any kind of query as a table. Prefixes of the ontology need not be declared.
 
     >>> graphs = GraphStore.in_memory().graphs
@@ -111,7 +111,7 @@ def answer(graphs: Store, query: str, limit: int = 100) -> Rows:
     try:
         found = graphs.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
         if isinstance(found, QueryBoolean):
-            return Rows(("answer",), ((str(bool(found)).lower(),),))
+            return QueryRows(("answer",), ((str(bool(found)).lower(),),))
         if isinstance(found, QuerySolutions):
             variables = tuple(variable.value for variable in found.variables)
             rows = _hold(tuple(map(_text, row)) for row in islice(found, limit + 1))
@@ -128,7 +128,7 @@ def answer(graphs: Store, query: str, limit: int = 100) -> Rows:
         ) from error
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"the query cannot be answered: {brief(str(error))}") from error
-    return Rows(variables, tuple(rows[:limit]), len(rows) > limit)
+    return QueryRows(variables, tuple(rows[:limit]), len(rows) > limit)
 
 
 def _hold(rows: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:

@@ -101,7 +101,7 @@ _MOST, _MOST_OF_ONE, _CROWD = 90, 30, 7
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CardRow:
     """A relation in a card: where it leads, by the numbers of cards, and what leads nowhere."""
 
     text: str
@@ -119,7 +119,7 @@ class IndividualCard:
 
     numbers: tuple[int, ...]
     individual: Individual
-    rows: tuple[Row, ...]
+    rows: tuple[CardRow, ...]
     titles: tuple[str, ...]
 
     @property
@@ -218,7 +218,7 @@ def _title(individual: Individual) -> str:
     return tame(individual.label.replace("_", " ")) or tame(individual.name.replace("_", " "))
 
 
-def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[Row, ...]:
+def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[CardRow, ...]:
     """One row per relation; rows in the ontology's words come first."""
     grouped: dict[str, list[Relation]] = {}
     for link in knowledge.by_key[key].relations:
@@ -233,7 +233,7 @@ def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[
             for link in links
             if link.target not in knowledge.by_key
         )
-        rows.append(Row(text, targets, lost, term is None))
+        rows.append(CardRow(text, targets, lost, term is None))
     return tuple(rows)
 
 

@@ -24,7 +24,7 @@ from memantics.knowledge.cards import (
     tame,
     wrap,
 )
-from memantics.knowledge.layout import Box, Line, Route, arrange, assign_tracks
+from memantics.knowledge.layout import Box, CardLine, Route, arrange, assign_tracks
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.records import Knowledge
 
@@ -169,14 +169,14 @@ class _Wide(_Drawing):
             for at in order
         ]
         links = list(self.links())
-        plan = arrange(boxes, [Line(spot[a], row, spot[b]) for a, row, b in links])
+        plan = arrange(boxes, [CardLine(spot[a], row, spot[b]) for a, row, b in links])
         top = 40.0
         edges = [column * (WIDTH + _GAP) + 8 for column in range(len(used))]
         for place, column in enumerate(used):
             self.heading(COLUMNS[column][0], edges[place] + WIDTH / 2, 16)
         ports: dict[tuple[int, float, float], None] = {}
         for (a, row, b), route in zip(links, plan.routes, strict=True):
-            line, ends = Line(a, row, b), (column_of[a], column_of[b])
+            line, ends = CardLine(a, row, b), (column_of[a], column_of[b])
             ports[(a, *self.draw_line(line, route, ends, edges, top))] = None
         for at in order:
             self.card(self.cards[at], edges[column_of[at]], plan.tops[spot[at]] + top, WIDTH)
@@ -209,7 +209,7 @@ class _Wide(_Drawing):
         )
 
     def draw_line(
-        self, line: Line, route: Route, ends: tuple[int, int], edges: list[float], top: float
+        self, line: CardLine, route: Route, ends: tuple[int, int], edges: list[float], top: float
     ) -> tuple[float, float]:
         """Draw one line; return where it starts."""
         source, target = self.cards[line.source], self.cards[line.target]

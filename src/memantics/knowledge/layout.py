@@ -27,7 +27,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CardLine:
     """From a row of one card to another card."""
 
     source: int
@@ -53,10 +53,10 @@ class LayoutPlan:
     height: float
 
 
-def arrange(boxes: Sequence[Box], lines: Sequence[Line]) -> LayoutPlan:
+def arrange(boxes: Sequence[Box], lines: Sequence[CardLine]) -> LayoutPlan:
     """Place cards and lines.
 
-    >>> plan = arrange([Box(0, 40), Box(1, 40, (30.0,))], [Line(1, 0, 0)])
+    >>> plan = arrange([Box(0, 40), Box(1, 40, (30.0,))], [CardLine(1, 0, 0)])
     >>> plan.tops, plan.routes[0].lanes
     ((10.0, 0.0), ())
     """
@@ -66,7 +66,7 @@ def arrange(boxes: Sequence[Box], lines: Sequence[Line]) -> LayoutPlan:
 @dataclass
 class _Arrangement:
     boxes: list[Box]
-    lines: list[Line]
+    lines: list[CardLine]
     chains: list[list[int]] = field(default_factory=list)
     near: dict[int, list[tuple[int, float, float]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -80,7 +80,7 @@ class _Arrangement:
         tops = self.settle()
         return self.finish(tops)
 
-    def chain(self, line: Line) -> list[int]:
+    def chain(self, line: CardLine) -> list[int]:
         """The line's stops: its ends, and a lane in every column between them."""
         first, last = self.boxes[line.source].column, self.boxes[line.target].column
         step = 1 if last > first else -1

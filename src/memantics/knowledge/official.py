@@ -21,7 +21,7 @@ from memantics.core.mquest import (
     RDFS,
     REFINED,
     TYPE,
-    Said,
+    FileStatement,
     parse_turtle,
     read_file,
     read_raw_base,
@@ -55,8 +55,8 @@ class Base:
     """
 
     individuals: list[Individual] = field(default_factory=list)
-    statements: dict[int, list[Said]] = field(default_factory=dict)
-    said: list[Said] = field(default_factory=list)
+    statements: dict[int, list[FileStatement]] = field(default_factory=dict)
+    said: list[FileStatement] = field(default_factory=list)
     image: str = ""
     copied: int = 0
     unread: Counter[str] = field(default_factory=Counter)
@@ -256,7 +256,7 @@ class _RefinedReader:
         if subject in self.terms and predicate.startswith((RDFS, OWL)):
             self.base.copied += 1
         else:
-            self.base.said.append(Said(_local(subject), _local(predicate), _local(target)))
+            self.base.said.append(FileStatement(_local(subject), _local(predicate), _local(target)))
 
     def take_text(self, subject: str, predicate: str, text: str) -> None:
         block = self.latest.get(subject)

@@ -29,7 +29,7 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Result):
+class QueryRows(Result):
     """The rows that a query found; ``cut`` says that there were more than the limit."""
 
     variables: tuple[str, ...]
@@ -85,7 +85,7 @@ def shorten(value: str) -> str:
     return value
 
 
-def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> Rows:
+def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> QueryRows:
     """Answer any kind of query on a store's folder, or on statements as N-Quads, within a time."""
     if len(query) > MOST_CHARACTERS:
         raise InputError(
@@ -115,7 +115,7 @@ def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> Rows:
     reply = orjson.loads(done.stdout)
     if "error" in reply:
         raise InputError(reply["error"], hint=reply["hint"])
-    return Rows(tuple(reply["variables"]), tuple(map(tuple, reply["rows"])), reply["cut"])
+    return QueryRows(tuple(reply["variables"]), tuple(map(tuple, reply["rows"])), reply["cut"])
 
 
 def _sound(text: str) -> str:

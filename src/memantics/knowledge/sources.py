@@ -29,7 +29,7 @@ _AGREED = "yes"
 
 
 @dataclass(slots=True)
-class Agreement:
+class Confirmations:
     """Who agreed: with individuals, by key, and with links to the element behind a harm."""
 
     individuals: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -38,7 +38,7 @@ class Agreement:
 
 def read_confirmed(build: Path) -> Iterator[Knowledge]:
     """The knowledge of a build, with who confirmed what where its questions were judged."""
-    agreed: dict[str, Agreement] = defaultdict(Agreement)
+    agreed: dict[str, Confirmations] = defaultdict(Confirmations)
     for queue in sorted(build.glob("queue*")):
         if (queue / CARD).is_file() and (queue / VERDICTS).is_file():
             _gather(read_review(queue, None), agreed)
@@ -47,7 +47,7 @@ def read_confirmed(build: Path) -> Iterator[Knowledge]:
         yield confirm(knowledge, agreement) if agreement else knowledge
 
 
-def _gather(review: Review, agreed: Mapping[str, Agreement]) -> None:
+def _gather(review: Review, agreed: Mapping[str, Confirmations]) -> None:
     """Which statement an item shows stands among its hidden facts (see ``questions.review``)."""
     for reviewed in review.judged:
         focus, element = reviewed.item.hidden.get("focus"), reviewed.item.hidden.get("element")
@@ -59,10 +59,10 @@ def _gather(review: Review, agreed: Mapping[str, Agreement]) -> None:
                 agreed[reviewed.item.group].links[str(focus), str(element)].add(vote.person)
 
 
-def confirm(knowledge: Knowledge, agreed: Agreement) -> Knowledge:
+def confirm(knowledge: Knowledge, agreed: Confirmations) -> Knowledge:
     """Knowledge with the people who agreed with it.
 
-    >>> agreed = Agreement()
+    >>> agreed = Confirmations()
     >>> agreed.individuals["Scene/duel"].add("p1")
     >>> known = confirm(Knowledge("7", (Individual("Scene", "duel", "a duel"),)), agreed)
     >>> known.individuals[0].provenance.confirmed_by
@@ -77,7 +77,7 @@ def confirm(knowledge: Knowledge, agreed: Agreement) -> Knowledge:
     return replace(knowledge, individuals=tuple(map(look_at, knowledge.individuals)))
 
 
-def _confirm_link(individual: Individual, link: Relation, agreed: Agreement) -> Relation:
+def _confirm_link(individual: Individual, link: Relation, agreed: Confirmations) -> Relation:
     people = agreed.links.get((individual.key, link.target), set())
     if link.relation != "hasToxicElement" or not people:
         return link

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Literal, Self
 from memantics.core.errors import DataError, StoreError, UnknownName
 from memantics.knowledge.graph import from_quads, node, to_quads
 from memantics.knowledge.naming import ONTOLOGY, graph_iri, meme_of
-from memantics.knowledge.querying import Rows, ask
+from memantics.knowledge.querying import QueryRows, ask
 from memantics.knowledge.records import Knowledge
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class GraphStore:
                     time.sleep(_PAUSE)
             return cls(Store.read_only(str(folder / GRAPHS)), folder)
 
-    def query(self, sparql: str, *, limit: int = 100, timeout: float = 30.0) -> Rows:
+    def query(self, sparql: str, *, limit: int = 100, timeout: float = 30.0) -> QueryRows:
         """Answer a query in SPARQL of any kind; prefixes of the ontology need no declaration.
 
         It runs in a process of its own that can reach no other machine.

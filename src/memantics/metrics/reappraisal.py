@@ -121,7 +121,7 @@ def components(units: Floats, formula: Formula = PAPER) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class RunFigure:
     """Mean over runs with a 95 % interval; ``sd`` is unbiased, over runs (None: one run only)."""
 
     value: float
@@ -131,10 +131,10 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ReappraisalSummary:
     """All figures of :data:`KEYS`; ``judged`` counts judgements, each once."""
 
-    figures: dict[str, Figure]
+    figures: dict[str, RunFigure]
     judged: int
     runs: int
 
@@ -146,7 +146,7 @@ def summarise(
     formula: Formula = PAPER,
     *,
     draws: int = 1000,
-) -> Summary | None:
+) -> ReappraisalSummary | None:
     """Figures of judgements that take part in runs (a number twice: drawn twice); None without any.
 
     Means are taken within each run, then over runs. Plain names are means of the samples' own
@@ -180,9 +180,9 @@ def summarise(
     points = per_run(sums.sum(axis=0, keepdims=True))[0]
     sds = points.std(axis=0, ddof=1) if len(names) > 1 else None
     spans = _spans(sums, per_run, draws)
-    return Summary(
+    return ReappraisalSummary(
         {
-            key: Figure(
+            key: RunFigure(
                 float(points[:, i].mean()),
                 None if sds is None else float(sds[i]),
                 *((None, None) if spans is None else (float(spans[0, i]), float(spans[1, i]))),
@@ -215,23 +215,23 @@ def _clamp(value: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class RaterAgreement:
     """How often two say the same, and how much more than by chance (None: one never varies)."""
 
     share: float
     kappa: float | None
 
 
-def agree(one: Sequence[bool], other: Sequence[bool]) -> Agreement | None:
+def agree(one: Sequence[bool], other: Sequence[bool]) -> RaterAgreement | None:
     """Agreement of two yes-or-no judges, with Cohen's kappa.
 
     >>> agree([True, True, False, False], [True, False, False, False])
-    Agreement(share=0.75, kappa=0.5)
+    RaterAgreement(share=0.75, kappa=0.5)
     >>> agree([True, True], [True, True])
-    Agreement(share=1.0, kappa=None)
+    RaterAgreement(share=1.0, kappa=None)
     """
     n = len(one)
     if n == 0:
         return None
     share = sum(a == b for a, b in zip(one, other, strict=True)) / n
-    return Agreement(share, cohen_kappa(one, other))
+    return RaterAgreement(share, cohen_kappa(one, other))

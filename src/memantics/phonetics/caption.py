@@ -14,7 +14,7 @@ from memantics.core.text import UNSEEN, drop_unseen
 from memantics.phonetics.senses import is_measure
 from memantics.phonetics.sound import (
     KNOWN_SYLLABLES,
-    Sound,
+    SyllableSound,
     list_sounds,
     parse_table,
     read_in_context,
@@ -166,7 +166,7 @@ FUSED = parse_table(
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class CaptionToken:
     """A piece of the caption: a character, a run of letters, a digit, or something silent."""
 
     text: str
@@ -176,7 +176,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class SyllableSlot:
     """One syllable that is said. Silent tokens have one slot without sounds.
 
     ``sounds`` maps each possible sound to what it costs to take it. ``simple`` is the character
@@ -185,16 +185,16 @@ class Slot:
 
     token: int
     simple: str
-    sounds: Mapping[Sound, float]
-    main: Sound | None
+    sounds: Mapping[SyllableSound, float]
+    main: SyllableSound | None
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
     """A caption ready to be said: tokens and slots; a token may take several slots."""
 
-    tokens: tuple[Token, ...]
-    slots: tuple[Slot, ...]
+    tokens: tuple[CaptionToken, ...]
+    slots: tuple[SyllableSlot, ...]
 
 
 def clean_text(text: str) -> str:
@@ -215,14 +215,15 @@ _NARROW = {
 }
 
 
-def split_tokens(caption: str) -> tuple[Token, ...]:
+def split_tokens(caption: str) -> tuple[CaptionToken, ...]:
     """Split a caption into what is said as one.
 
     >>> [(t.text, t.kind) for t in split_tokens("你peach1！")]
     [('你', 'han'), ('peach', 'latin'), ('1', 'digit'), ('！', 'other')]
     """
     return tuple(
-        Token(m.group(), m.start(), m.end(), _classify(m.group())) for m in _TOKEN.finditer(caption)
+        CaptionToken(m.group(), m.start(), m.end(), _classify(m.group()))
+        for m in _TOKEN.finditer(caption)
     )
 
 
@@ -276,7 +277,7 @@ def write_scripts(caption: str) -> Iterator[Script]:
     context = read_in_context(plain)
     numbers = _find_numbers(caption)
     slots = [
-        [Slot(i, "", {}, None)]
+        [SyllableSlot(i, "", {}, None)]
         if token.start in numbers
         else _slots(i, token, plain, context[token.start])
         for i, token in enumerate(tokens)
@@ -285,7 +286,7 @@ def write_scripts(caption: str) -> Iterator[Script]:
     spread = [i for i, group in enumerate(slots) if _fused(group)]
     for i in spread[:2]:
         parts = FUSED[_fused(slots[i])].split()
-        full = [Slot(i, "", _any_tone(frozenset((part,))), None) for part in parts]
+        full = [SyllableSlot(i, "", _any_tone(frozenset((part,))), None) for part in parts]
         groups = [*slots[:i], full, *slots[i + 1 :]]
         yield Script(tokens, tuple(slot for group in groups for slot in group))
 
@@ -312,31 +313,33 @@ def _counts(unit: str) -> bool:
     return not unit.isalpha() or is_measure(unit)
 
 
-def _fused(group: list[Slot]) -> str:
+def _fused(group: list[SyllableSlot]) -> str:
     main = group[0].main if len(group) == 1 else None
     return main.syllable if main and main.syllable in FUSED else ""
 
 
-def _any_tone(syllables: frozenset[str]) -> dict[Sound, float]:
-    return {Sound(s, tone): 0.0 for s in sorted(syllables) for tone in _ANY_TONE}
+def _any_tone(syllables: frozenset[str]) -> dict[SyllableSound, float]:
+    return {SyllableSound(s, tone): 0.0 for s in sorted(syllables) for tone in _ANY_TONE}
 
 
-def _slots(number: int, token: Token, plain: str, context: Sound | None) -> list[Slot]:
+def _slots(
+    number: int, token: CaptionToken, plain: str, context: SyllableSound | None
+) -> list[SyllableSlot]:
     if token.kind == "han":
         character = plain[token.start]
         sounds = {} if context is None else {context: 0.0}
         for sound in list_sounds(character):
             sounds.setdefault(sound, _OTHER_READING)
         main = context or next(iter(sounds), None)
-        return [Slot(number, character, sounds, main)]
+        return [SyllableSlot(number, character, sounds, main)]
     spoken: tuple[frozenset[str], ...] = ()
     if token.kind == "latin" and len(token.text) <= _MAX_LATIN:
         spoken = _speak_latin(token.text)
     elif token.kind != "latin":
         spoken = speak_sign(token.text)
     if not spoken:
-        return [Slot(number, "", {}, None)]
-    return [Slot(number, "", _any_tone(s), Sound(min(s), 5)) for s in spoken]
+        return [SyllableSlot(number, "", {}, None)]
+    return [SyllableSlot(number, "", _any_tone(s), SyllableSound(min(s), 5)) for s in spoken]
 
 
 def _speak_latin(text: str) -> tuple[frozenset[str], ...]:

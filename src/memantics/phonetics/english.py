@@ -72,7 +72,7 @@ class _Path(NamedTuple):
     arcs: tuple[_Arc, ...]
 
 
-class Vocabulary:
+class EnglishVocabulary:
     """Common English words by their sound, and how likely each is after two others."""
 
     def __init__(self) -> None:
@@ -109,9 +109,9 @@ class Vocabulary:
 
 
 @cache
-def load_vocabulary() -> Vocabulary:
+def load_vocabulary() -> EnglishVocabulary:
     """The vocabulary, built once per process."""
-    return Vocabulary()
+    return EnglishVocabulary()
 
 
 def compare_phonemes(first: str, second: str) -> float:
@@ -126,7 +126,7 @@ def compare_phonemes(first: str, second: str) -> float:
     return _NEAR.get(frozenset((first, second)), other)
 
 
-def _find_arcs(vocabulary: Vocabulary, heard: Sequence[str], start: int) -> list[_Arc]:
+def _find_arcs(vocabulary: EnglishVocabulary, heard: Sequence[str], start: int) -> list[_Arc]:
     """Words that sound like the phonemes from a position on, nearest and commonest first."""
     best: dict[tuple[str, int], float] = {}
     stack = [(vocabulary.root, start, 0.0)]
@@ -154,7 +154,7 @@ def _find_arcs(vocabulary: Vocabulary, heard: Sequence[str], start: int) -> list
     return arcs[-_ARCS:]
 
 
-def _search(words: Sequence[Word], vocabulary: Vocabulary, limit: int) -> list[_Path]:
+def _search(words: Sequence[Word], vocabulary: EnglishVocabulary, limit: int) -> list[_Path]:
     heard = [phoneme for word in words for phoneme in word.phonemes]
     literal: dict[int, _Arc] = {}
     at = 0
@@ -184,7 +184,7 @@ def _search(words: Sequence[Word], vocabulary: Vocabulary, limit: int) -> list[_
     return sorted(fronts[-1].values(), key=lambda path: -path.total)[:limit]
 
 
-def _split_words(caption: str, vocabulary: Vocabulary) -> Iterator[Word]:
+def _split_words(caption: str, vocabulary: EnglishVocabulary) -> Iterator[Word]:
     for match in _WORD.finditer(caption.lower()):
         phonemes = vocabulary.sounds.get(match.group(), ())
         yield Word(match.group(), match.start(), match.end(), phonemes)
@@ -219,7 +219,7 @@ def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> He
     )
 
 
-def _weigh_plainly(words: Sequence[Word], vocabulary: Vocabulary) -> float:
+def _weigh_plainly(words: Sequence[Word], vocabulary: EnglishVocabulary) -> float:
     texts = [word.text for word in words]
     return sum(vocabulary.weigh(texts[max(0, i - 2) : i + 1]) for i in range(len(texts)))
 

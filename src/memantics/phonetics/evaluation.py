@@ -32,7 +32,7 @@ from memantics.phonetics.evidence import find_double_meanings
 from memantics.phonetics.lattice import Lattice
 from memantics.phonetics.ranking import CAPTION_FEATURES
 from memantics.phonetics.reading import DEFAULT_THRESHOLD, ModelName
-from memantics.phonetics.speech import Analysis, analyze_caption, load_lattice
+from memantics.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
 from memantics.phonetics.training import (
     FOLDS,
     PUN_FEATURES,
@@ -144,7 +144,7 @@ def evaluate(
 _NEVER = 1_000_000
 
 
-def _rank(sample: Sample, analysis: Analysis) -> int:
+def _rank(sample: Sample, analysis: SoundAnalysis) -> int:
     texts = [c.path.text for c in analysis.candidates]
     return texts.index(sample.intended) + 1 if sample.intended in texts else _NEVER
 
@@ -188,12 +188,12 @@ class _Judged:
 
 def _hold_out(
     samples: Sequence[Sample],
-    analyses: Sequence[Analysis],
+    analyses: Sequence[SoundAnalysis],
     folds: Sequence[int],
     embed: Embed | None,
-) -> tuple[list[Analysis], list[float], _Judged]:
+) -> tuple[list[SoundAnalysis], list[float], _Judged]:
     """Analyses, confidences and verdicts under weights that have not seen a caption's group."""
-    held: list[Analysis] = list(analyses)
+    held: list[SoundAnalysis] = list(analyses)
     chances = [0.0] * len(samples)
     data = gather(samples, analyses, embed)
     likely, said = np.zeros(len(samples)), np.zeros(len(samples), dtype=bool)
@@ -216,7 +216,7 @@ def _hold_out(
 
 
 def _count_double_meanings(
-    samples: Sequence[Sample], analyses: Sequence[Analysis], lattice: Lattice
+    samples: Sequence[Sample], analyses: Sequence[SoundAnalysis], lattice: Lattice
 ) -> tuple[int, float, float]:
     """Polysemy puns, and the shares of them and of other captions with a double meaning.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from memantics.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
 from memantics.phonetics.language import UNKNOWN, LanguageModel, State
-from memantics.phonetics.lexicon import MAX_WORD, Costs, HeardSyllable, Lexicon
+from memantics.phonetics.lexicon import MAX_WORD, Costs, HeardSyllable, SoundLexicon
 from memantics.phonetics.senses import rate_drawable
 from memantics.phonetics.sound import KNOWN_SYLLABLES, measure_distance
 
@@ -28,7 +28,7 @@ _BOOST, _WIDTH = 2.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PathWord:
     """A word of a path over slots ``start`` to ``end``; ``kept`` where it is the token itself."""
 
     word: str
@@ -42,7 +42,7 @@ class Path:
     """A whole path: its text, its pieces, the language model's score and the total."""
 
     text: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PathWord, ...]
     common: float
     total: float
 
@@ -53,12 +53,12 @@ class _Partial(NamedTuple):
     total: float
     common: float
     state: State
-    piece: Piece | None
+    piece: PathWord | None
     before: _Partial | None
 
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[PathWord, ...]:
         """The pieces from the first on."""
-        chain: list[Piece] = []
+        chain: list[PathWord] = []
         here: _Partial | None = self
         while here is not None and here.piece is not None:
             chain.append(here.piece)
@@ -88,7 +88,7 @@ class Lattice:
         more = [word for word in listed if model.weigh(word) <= UNKNOWN]
         common = np.concatenate([model.common, np.full(len(more), _LISTED, np.float32)])
         words = [*model.words, *more]
-        self.lexicon = Lexicon(words, common)
+        self.lexicon = SoundLexicon(words, common)
         self._loans = list(_speak_loans())
 
     def rate_firmness(self, character: str) -> float:
@@ -146,7 +146,7 @@ class Lattice:
             ranked = fronts[i].rank(1)
             slot = script.slots[i]
             word = slot.simple or script.tokens[slot.token].text
-            self._extend(ranked, Piece(word, i, end, True), 0.0, fronts[end], not slot.sounds)
+            self._extend(ranked, PathWord(word, i, end, True), 0.0, fronts[end], not slot.sounds)
             word = ""
             for later in script.slots[i : i + MAX_WORD]:
                 word += later.simple
@@ -155,7 +155,7 @@ class Lattice:
                         break
                     continue
                 if len(word) > 1:
-                    piece = Piece(word, i, i + len(word), False)
+                    piece = PathWord(word, i, i + len(word), False)
                     self._extend(ranked, piece, 0.0, fronts[piece.end], False)
         ((text, best),) = fronts[-1].rank(1)
         last = self.model.end(best.state)
@@ -164,7 +164,7 @@ class Lattice:
     def _extend(
         self,
         ranked: Sequence[tuple[str, _Partial]],
-        piece: Piece,
+        piece: PathWord,
         cost: float,
         front: _Front,
         silent: bool,
@@ -192,14 +192,14 @@ class Lattice:
 
     def _arcs(
         self, script: Script, heard: Sequence[HeardSyllable | None], i: int, starts: dict[int, int]
-    ) -> Iterable[tuple[Piece, float]]:
+    ) -> Iterable[tuple[PathWord, float]]:
         if i in starts:
             token = script.tokens[script.slots[i].token]
             word = script.slots[i].simple or token.text
             if len(word) != 1 or heard[i] is None or starts[i] > i + 1 or not word.isalpha():
-                yield Piece(token.text, i, starts[i], True), 0.0
+                yield PathWord(token.text, i, starts[i], True), 0.0
             else:
-                yield Piece(word, i, i + 1, True), 0.0
+                yield PathWord(word, i, i + 1, True), 0.0
         if heard[i] is None:
             return
         run: list[HeardSyllable] = []
@@ -209,10 +209,10 @@ class Lattice:
             run.append(here)
         for length, matches in enumerate(self.lexicon.find(run, _COSTS, SPAN_REACH, _ARCS), 1):
             for match in matches:
-                yield Piece(match.word, i, i + length, False), match.cost
+                yield PathWord(match.word, i, i + length, False), match.cost
         yield from self._loan_arcs(script, i, len(run))
 
-    def _loan_arcs(self, script: Script, i: int, room: int) -> Iterable[tuple[Piece, float]]:
+    def _loan_arcs(self, script: Script, i: int, room: int) -> Iterable[tuple[PathWord, float]]:
         for word, syllables in self._loans:
             if len(syllables) > room:
                 continue
@@ -228,7 +228,7 @@ class Lattice:
                     break
             else:
                 change = _COSTS.change * len(syllables) + _COSTS.sound * distance
-                yield Piece(word, i, i + len(syllables), False), change
+                yield PathWord(word, i, i + len(syllables), False), change
 
 
 def _token_starts(script: Script) -> dict[int, int]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from memantics.phonetics.sound import Sound, list_sounds, measure_distance, phrase_sounds
+from memantics.phonetics.sound import SyllableSound, list_sounds, measure_distance, phrase_sounds
 
 MAX_WORD = 6
 _BITS = 9
@@ -63,7 +63,7 @@ class Match:
     cost: float
 
 
-class Lexicon:
+class SoundLexicon:
     """An index of words by sound; ``common`` is the log10 probability of each word."""
 
     def __init__(self, words: Sequence[str], common: Sequence[float] | Floats) -> None:
@@ -122,7 +122,7 @@ class Lexicon:
         return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
 
     def hear(
-        self, sounds: Mapping[Sound, float], code: int, reach: float, firmness: float = 1.0
+        self, sounds: Mapping[SyllableSound, float], code: int, reach: float, firmness: float = 1.0
     ) -> HeardSyllable:
         """All syllables within ``reach`` of the given sounds (each with its own cost)."""
         best: dict[int, float] = {}
@@ -204,7 +204,7 @@ class Lexicon:
         return [Match(word, price) for word, price in matches.items()]
 
 
-def _other_readings(words: Sequence[str]) -> list[tuple[int, Sound, float]]:
+def _other_readings(words: Sequence[str]) -> list[tuple[int, SyllableSound, float]]:
     return [
         (i, sound, RARE_READING * rank)
         for i, word in enumerate(words)

@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import orjson
 
-from memantics.phonetics.caption import Script, Slot
+from memantics.phonetics.caption import Script, SyllableSlot
 from memantics.phonetics.language import UNKNOWN
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.lexicon import RARE_READING
 from memantics.phonetics.senses import is_informal, load_phrases, rate_drawable
-from memantics.phonetics.sound import Sound, list_sounds, measure_distance, phrase_sounds
+from memantics.phonetics.sound import SyllableSound, list_sounds, measure_distance, phrase_sounds
 
 PARTICLES = frozenset("啊呀哇哦耶吧吗嘛呢啦了喽呗咯哈嘿么噢呐哟诶唉喔")
 # Words that want something after them: a clause does not end in one.
@@ -40,7 +40,7 @@ CAPTION_FEATURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class HeardDifference:
     """A slot that is heard as something else than is written."""
 
     slot: int
@@ -48,16 +48,16 @@ class Difference:
     heard: str
     distance: float
     tone_differs: bool
-    sound: Sound | None
+    sound: SyllableSound | None
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PathCandidate:
     """A path with its differences from the caption, its features and its score."""
 
     path: Path
     script: Script
-    differences: tuple[Difference, ...]
+    differences: tuple[HeardDifference, ...]
     features: Mapping[str, float]
     score: float = 0.0
 
@@ -94,7 +94,7 @@ def load_weights(model: str) -> tuple[Linear, Linear]:
     )
 
 
-def compare(path: Path, script: Script) -> tuple[Difference, ...]:
+def compare(path: Path, script: Script) -> tuple[HeardDifference, ...]:
     """The slots in which a path is not what is written."""
     found = []
     for piece in path.pieces:
@@ -102,7 +102,7 @@ def compare(path: Path, script: Script) -> tuple[Difference, ...]:
             continue
         if piece.end - piece.start != len(piece.word):  # a loan, as a whole
             found += [
-                Difference(slot, "", piece.word, 0.2, False, None)
+                HeardDifference(slot, "", piece.word, 0.2, False, None)
                 for slot in range(piece.start, piece.end)
             ]
             continue
@@ -113,7 +113,7 @@ def compare(path: Path, script: Script) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def _sounds_in(word: str, offset: int) -> tuple[Sound, ...]:
+def _sounds_in(word: str, offset: int) -> tuple[SyllableSound, ...]:
     """How a character is read in a word: alone in any of its readings, else in one."""
     heard = word[offset]
     if len(word) == 1:
@@ -121,7 +121,7 @@ def _sounds_in(word: str, offset: int) -> tuple[Sound, ...]:
     return phrase_sounds().get(word, ())[offset : offset + 1] or list_sounds(heard)[:1]
 
 
-def _differ(number: int, slot: Slot, word: str, offset: int) -> Difference:
+def _differ(number: int, slot: SyllableSlot, word: str, offset: int) -> HeardDifference:
     options = [
         (
             measure_distance(said.syllable, sound.syllable) + cost + RARE_READING * rank,
@@ -133,12 +133,14 @@ def _differ(number: int, slot: Slot, word: str, offset: int) -> Difference:
         for said, cost in slot.sounds.items()
     ]
     distance, tone_differs, _, sound = min(options, key=lambda option: option[:3])
-    return Difference(number, slot.simple, word[offset], round(distance, 3), tone_differs, sound)
+    return HeardDifference(
+        number, slot.simple, word[offset], round(distance, 3), tone_differs, sound
+    )
 
 
 def describe_path(
     path: Path, script: Script, plain: Path, lattice: Lattice
-) -> tuple[tuple[Difference, ...], dict[str, float]]:
+) -> tuple[tuple[HeardDifference, ...], dict[str, float]]:
     """The differences of a path and its features."""
     differences = compare(path, script)
     changed = {d.slot for d in differences}
@@ -225,7 +227,7 @@ def _ends_clause(slot: int, script: Script) -> bool:
 
 
 def describe_caption(
-    ranked: Sequence[Candidate], plain: Path, script: Script, literal_rank: int
+    ranked: Sequence[PathCandidate], plain: Path, script: Script, literal_rank: int
 ) -> dict[str, float]:
     """Features of a caption with its readings, best first, for telling puns from the rest."""
     said = [slot for slot in script.slots if slot.sounds]

@@ -173,7 +173,7 @@ _MAX_READINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class SyllableSound:
     """One syllable as it is said: toneless pinyin (ü as v) and tone 1 to 5."""
 
     syllable: str
@@ -181,11 +181,11 @@ class Sound:
 
 
 @lru_cache(maxsize=4096)
-def parse_marked(text: str) -> Sound:
+def parse_marked(text: str) -> SyllableSound:
     """Read a syllable with a tone mark.
 
     >>> parse_marked("lǜ"), parse_marked("de")
-    (Sound(syllable='lv', tone=4), Sound(syllable='de', tone=5))
+    (SyllableSound(syllable='lv', tone=4), SyllableSound(syllable='de', tone=5))
     """
     tone = 5
     letters: list[str] = []
@@ -196,11 +196,11 @@ def parse_marked(text: str) -> Sound:
             letters[-1] = "v"
         elif mark != "\u0302":
             letters.append(mark)
-    return Sound("".join(letters), tone)
+    return SyllableSound("".join(letters), tone)
 
 
 @lru_cache(maxsize=32768)
-def list_sounds(character: str) -> tuple[Sound, ...]:
+def list_sounds(character: str) -> tuple[SyllableSound, ...]:
     """Every reading of a character, the usual one first; nothing for what is not one.
 
     >>> [sound.syllable for sound in list_sounds("行")][:2], list_sounds("A")
@@ -215,7 +215,7 @@ def list_sounds(character: str) -> tuple[Sound, ...]:
     return tuple(sounds)[:_MAX_READINGS]
 
 
-def read_in_context(text: str) -> tuple[Sound | None, ...]:
+def read_in_context(text: str) -> tuple[SyllableSound | None, ...]:
     """The reading of each character where it stands; None for what has none.
 
     >>> [s.syllable for s in read_in_context("银行行长") if s]
@@ -233,11 +233,11 @@ def read_in_context(text: str) -> tuple[Sound | None, ...]:
     )
 
 
-def write_marked(sound: Sound) -> str:
+def write_marked(sound: SyllableSound) -> str:
     """Pinyin with its tone mark.
 
-    >>> write_marked(Sound("lv", 4)), write_marked(Sound("jiu", 3)), write_marked(Sound("ma", 5))
-    ('lǜ', 'jiǔ', 'ma')
+    >>> [write_marked(SyllableSound(*said)) for said in (("lv", 4), ("jiu", 3), ("ma", 5))]
+    ['lǜ', 'jiǔ', 'ma']
     """
     text = sound.syllable
     mark = next((m for m, tone in _TONE_MARKS.items() if tone == sound.tone), "")
@@ -250,12 +250,12 @@ def write_marked(sound: Sound) -> str:
 
 
 @cache
-def phrase_sounds() -> dict[str, tuple[Sound, ...]]:
+def phrase_sounds() -> dict[str, tuple[SyllableSound, ...]]:
     """Words whose characters are not all read in their usual way."""
     return dict(_unusual_phrases())
 
 
-def _unusual_phrases() -> Iterator[tuple[str, tuple[Sound, ...]]]:
+def _unusual_phrases() -> Iterator[tuple[str, tuple[SyllableSound, ...]]]:
     from pypinyin.constants import PHRASES_DICT, PINYIN_DICT
 
     usual = {code: known.partition(",")[0] for code, known in PINYIN_DICT.items()}

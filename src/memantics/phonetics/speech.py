@@ -9,16 +9,16 @@ from functools import cache
 from pathlib import Path as FilePath
 
 from memantics.core.errors import InputError, MissingExtra
-from memantics.phonetics.caption import Script, Slot, clean_text, simplify, write_scripts
+from memantics.phonetics.caption import Script, SyllableSlot, clean_text, simplify, write_scripts
 from memantics.phonetics.evidence import describe_picture, find_double_meanings, find_evidence
 from memantics.phonetics.language import load_model
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.lexicon import MAX_WORD
 from memantics.phonetics.polysemy import cut_words, describe_senses, list_second_senses
 from memantics.phonetics.ranking import (
-    Candidate,
-    Difference,
+    HeardDifference,
     Linear,
+    PathCandidate,
     describe_caption,
     describe_path,
     load_weights,
@@ -46,16 +46,16 @@ _PICTURED = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
+class SoundAnalysis:
     """Everything the search found for a caption; candidates are best first."""
 
     script: Script
     plain: Path
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[PathCandidate, ...]
     literal_rank: int
     signals: dict[str, float]
 
-    def reorder(self, order: Linear, pictured: frozenset[str] = frozenset()) -> Analysis:
+    def reorder(self, order: Linear, pictured: frozenset[str] = frozenset()) -> SoundAnalysis:
         """The same candidates under other weights."""
         ranked = _sort(_score(c, order, pictured) for c in self.candidates)
         signals = describe_caption(ranked, self.plain, self.script, self.literal_rank)
@@ -66,7 +66,7 @@ class Analysis:
         return [d.written for c in self.candidates[:1] for d in c.differences]
 
 
-def _score(candidate: Candidate, order: Linear, pictured: frozenset[str]) -> Candidate:
+def _score(candidate: PathCandidate, order: Linear, pictured: frozenset[str]) -> PathCandidate:
     shown = sum(d.written in pictured for d in candidate.differences if d.written)
     return replace(candidate, score=order.score(candidate.features) + _PICTURED * shown)
 
@@ -90,7 +90,7 @@ def analyze_caption(
     *,
     order: Linear | None = None,
     pictured: frozenset[str] = frozenset(),
-) -> Analysis:
+) -> SoundAnalysis:
     """Search what a caption may sound like and order what was found.
 
     ``pictured`` are characters of things in the picture: the caption was written to name them,
@@ -100,7 +100,7 @@ def analyze_caption(
     scripts = list(write_scripts(caption))
     script = scripts[0]
     plain = lattice.read_plainly(script)
-    found: dict[str, Candidate] = {}
+    found: dict[str, PathCandidate] = {}
     literal_rank = _PATHS
     for number, variant in enumerate(scripts):
         for place, path in enumerate(lattice.search(variant, _PATHS)):
@@ -108,20 +108,20 @@ def analyze_caption(
             if not differences:
                 literal_rank = min(literal_rank, place) if number == 0 else literal_rank
                 continue
-            candidate = _score(Candidate(path, variant, differences, features), rank, pictured)
+            candidate = _score(PathCandidate(path, variant, differences, features), rank, pictured)
             old = found.get(path.text)
             if old is None or old.score < candidate.score:
                 found[path.text] = candidate
     ranked = _sort(found.values())
     signals = describe_caption(ranked, plain, script, literal_rank)
-    return Analysis(script, plain, ranked, literal_rank, signals)
+    return SoundAnalysis(script, plain, ranked, literal_rank, signals)
 
 
-def _sort(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+def _sort(candidates: Iterable[PathCandidate]) -> tuple[PathCandidate, ...]:
     return tuple(sorted(candidates, key=lambda c: (-c.score, c.path.text))[:_PATHS])
 
 
-def write_sound(script: Script, differences: Sequence[Difference] = ()) -> str:
+def write_sound(script: Script, differences: Sequence[HeardDifference] = ()) -> str:
     """The caption in pinyin as it is said, with what a reading changes in it."""
     changed = {d.slot: d for d in differences}
     parts: list[str] = []
@@ -141,7 +141,7 @@ def write_sound(script: Script, differences: Sequence[Difference] = ()) -> str:
     return " ".join(parts)
 
 
-def build_reading(candidate: Candidate) -> Reading:
+def build_reading(candidate: PathCandidate) -> Reading:
     """A reading with its changed spans."""
     script, differences = candidate.script, candidate.differences
     said = sum(bool(slot.sounds) for slot in script.slots)
@@ -158,15 +158,15 @@ def build_reading(candidate: Candidate) -> Reading:
     )
 
 
-def _build_changes(script: Script, differences: Sequence[Difference]) -> list[SoundChange]:
+def _build_changes(script: Script, differences: Sequence[HeardDifference]) -> list[SoundChange]:
     # Neighbouring slots make one span: slot minus rank is constant in a run.
-    runs: dict[int, list[Difference]] = {}
+    runs: dict[int, list[HeardDifference]] = {}
     for rank, difference in enumerate(sorted(differences, key=lambda d: d.slot)):
         runs.setdefault(difference.slot - rank, []).append(difference)
     return [_build_change(script, run) for run in runs.values()]
 
 
-def _build_change(script: Script, run: Sequence[Difference]) -> SoundChange:
+def _build_change(script: Script, run: Sequence[HeardDifference]) -> SoundChange:
     tokens = [script.tokens[script.slots[d.slot].token] for d in run]
     written: list[str] = []
     heard: list[str] = []
@@ -193,7 +193,7 @@ def _build_change(script: Script, run: Sequence[Difference]) -> SoundChange:
     )
 
 
-def _nearest(slot: Slot, difference: Difference) -> str:
+def _nearest(slot: SyllableSlot, difference: HeardDifference) -> str:
     """The sound of a slot that the heard one is nearest to."""
     if difference.sound is None:
         return slot.main.syllable if slot.main else ""

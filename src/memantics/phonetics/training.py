@@ -33,7 +33,7 @@ from memantics.phonetics.evidence import (
 from memantics.phonetics.lattice import Lattice
 from memantics.phonetics.polysemy import SENSE_FEATURES, cut_words, describe_senses
 from memantics.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
-from memantics.phonetics.speech import Analysis, analyze_caption
+from memantics.phonetics.speech import SoundAnalysis, analyze_caption
 
 FOLDS = 5
 _RIDGE = 3.0
@@ -102,7 +102,7 @@ def assign_fold(group: str) -> int:
 START = Linear({"total": 1.0})
 
 
-def fit_order(samples: Sequence[Sample], analyses: Sequence[Analysis]) -> Linear:
+def fit_order(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
     """Weights that put the intended caption first."""
     groups: list[tuple[Matrix, int]] = []
     for sample, analysis in zip(samples, analyses, strict=True):
@@ -115,7 +115,7 @@ def fit_order(samples: Sequence[Sample], analyses: Sequence[Analysis]) -> Linear
     return fit_choice(groups, RANK_FEATURES, _RIDGE)
 
 
-def fit_confidence(samples: Sequence[Sample], analyses: Sequence[Analysis]) -> Linear:
+def fit_confidence(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
     """Weights that tell homophone puns from captions that are none."""
     kept = [
         (a, s.homophone)
@@ -126,7 +126,7 @@ def fit_confidence(samples: Sequence[Sample], analyses: Sequence[Analysis]) -> L
     return fit_logistic(matrix_of([a for a, _ in kept]), labels, CAPTION_FEATURES, _RIDGE)
 
 
-def matrix_of(analyses: Iterable[Analysis]) -> Matrix:
+def matrix_of(analyses: Iterable[SoundAnalysis]) -> Matrix:
     """The signals of captions, one row each."""
     return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])
 
@@ -161,7 +161,9 @@ def _dump(linear: Linear) -> dict[str, object]:
     return {"weights": weights, "bias": round(linear.bias, 4)}
 
 
-def gather(samples: Sequence[Sample], analyses: Sequence[Analysis], embed: Embed | None) -> PunData:
+def gather(
+    samples: Sequence[Sample], analyses: Sequence[SoundAnalysis], embed: Embed | None
+) -> PunData:
     """Signals, sentence vectors and labels of captions, for a detector to learn from."""
     senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
     rows = [[figures[name] for name in SENSE_FEATURES] for figures in senses]
@@ -177,7 +179,7 @@ def gather(samples: Sequence[Sample], analyses: Sequence[Analysis], embed: Embed
 
 def gather_described(
     samples: Sequence[Sample],
-    analyses: Sequence[Analysis],
+    analyses: Sequence[SoundAnalysis],
     order: Linear,
     lattice: Lattice,
     embed: Embed | None,

@@ -10,10 +10,10 @@ from itertools import islice
 from typing import Literal
 
 from memantics.phonetics.sound import MERGED, list_sounds, measure_distance
-from memantics.reappraise.lexicon import Found, Lexicon, match_case
+from memantics.reappraise.lexicon import FoundTurn, Lexicon, match_case
 from memantics.reappraise.records import Target
 from memantics.reappraise.sentiment import feel
-from memantics.reappraise.understanding import Line, Understanding, lexicon_of
+from memantics.reappraise.understanding import Understanding, UnderstoodLine, lexicon_of
 
 Way = Literal["turn", "sound", "clause", "line"]
 _MOST = 40  # rewritings of one caption
@@ -49,7 +49,7 @@ class Candidate:
         pairs = zip(self.rewritings, old, strict=True)
         return [new.printed if new else text for new, text in pairs]
 
-    def meant(self, lines: Sequence[Line]) -> list[str]:
+    def meant(self, lines: Sequence[UnderstoodLine]) -> list[str]:
         """What will be heard, caption by caption."""
         pairs = zip(self.rewritings, lines, strict=True)
         return [new.meant if new else line.meant for new, line in pairs]
@@ -75,11 +75,11 @@ def list_candidates(found: Understanding, target: Target) -> Iterator[Candidate]
                 yield _change_one(lines, place, Rewriting(new, text, "line", found.cause.name))
 
 
-def _change_one(lines: Sequence[Line], place: int, new: Rewriting) -> Candidate:
+def _change_one(lines: Sequence[UnderstoodLine], place: int, new: Rewriting) -> Candidate:
     return Candidate(tuple(new if i == place else None for i in range(len(lines))))
 
 
-def _find_punchlines(lines: Sequence[Line]) -> list[int]:
+def _find_punchlines(lines: Sequence[UnderstoodLine]) -> list[int]:
     """The captions that another line may stand for: not the first of several, which tells of what.
 
     A lone caption may be exchanged where it says nothing but its feeling.
@@ -102,7 +102,7 @@ def says_feeling_only(text: str) -> bool:
     )
 
 
-def rewrite(line: Line, target: Target) -> Iterator[Rewriting]:
+def rewrite(line: UnderstoodLine, target: Target) -> Iterator[Rewriting]:
     """The ways in which one caption can be turned, the most faithful first."""
     lexicon = lexicon_of(line.meant)
     seen = {line.printed}
@@ -114,7 +114,7 @@ def rewrite(line: Line, target: Target) -> Iterator[Rewriting]:
         yield from _exchange_clause(line, lexicon)
 
 
-def _turn(line: Line, lexicon: Lexicon) -> Iterator[Rewriting]:
+def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
     """Say something else where a cause speaks; of a pun, keep the thing that is seen."""
     found = lexicon.find_turns(line.meant)
     if not found:
@@ -131,7 +131,7 @@ def _turn(line: Line, lexicon: Lexicon) -> Iterator[Rewriting]:
                 yield Rewriting(printed, name, "turn", found[0].turn.cause)
 
 
-def _apply(text: str, found: Sequence[Found], choice: int, lexicon: Lexicon) -> str:
+def _apply(text: str, found: Sequence[FoundTurn], choice: int, lexicon: Lexicon) -> str:
     made, end = "", 0
     for each in found:
         made += text[end : each.match.start()]
@@ -142,7 +142,7 @@ def _apply(text: str, found: Sequence[Found], choice: int, lexicon: Lexicon) -> 
     return made if _ASKS.search(made) else made.rstrip("?？ ")
 
 
-def write_things(text: str, line: Line) -> list[str]:
+def write_things(text: str, line: UnderstoodLine) -> list[str]:
     """A text with the things of a pun in the place of characters that sound like them.
 
     >>> from memantics.reappraise.understanding import understand
@@ -186,7 +186,7 @@ def sound_alike(one: str, other: str) -> bool:
     )
 
 
-def _sound_like(line: Line, lexicon: Lexicon, target: Target) -> Iterator[Rewriting]:
+def _sound_like(line: UnderstoodLine, lexicon: Lexicon, target: Target) -> Iterator[Rewriting]:
     """Kind words in which the thing of a pun is heard: 开心 with a star is 开星."""
     opening = _SUBJECT.match(line.printed)
     start = opening.group() if opening else ""
@@ -200,7 +200,7 @@ def _sound_like(line: Line, lexicon: Lexicon, target: Target) -> Iterator[Rewrit
                     break
 
 
-def _exchange_clause(line: Line, lexicon: Lexicon) -> Iterator[Rewriting]:
+def _exchange_clause(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
     """Another end of the sentence: what happens stays, what is felt about it changes."""
     cuts = list(_CLAUSE.finditer(line.printed))
     weights = lexicon.weigh(line.meant)

@@ -32,14 +32,14 @@ from memantics.reappraise.folder import (
 from memantics.reappraise.records import (
     Checks,
     Emotion,
-    Feeling,
+    MemeFeeling,
     ReappraisalPlan,
     find_source,
 )
 from memantics.reappraise.rendering import (
     LEGIBLE,
-    Drawn,
-    Made,
+    DrawnMeme,
+    MadeMeme,
     Painted,
     check_result,
     paint_meme,
@@ -147,11 +147,11 @@ def _measure(data: bytes, name: str, read_lines: ReadLines) -> tuple[Image.Image
     return image, read_page(image, lines)
 
 
-async def _feel(job: _Job) -> Feeling:
+async def _feel(job: _Job) -> MemeFeeling:
     """Stage one."""
     shop = job.shop
     inputs = hash_inputs(job.digest, shop.planner.name, shop.target)
-    known = _recall(job.folder / FEELING, Feeling, inputs, "feeling")
+    known = _recall(job.folder / FEELING, MemeFeeling, inputs, "feeling")
     if known is not None and shop.review is None:
         return known
     taken = await shop.planner.feel(job.subject) if known is None else None
@@ -163,7 +163,7 @@ async def _feel(job: _Job) -> Feeling:
     return feeling
 
 
-async def _plan(job: _Job, feeling: Feeling) -> ReappraisalPlan:
+async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
     """Stage two; a plan that a person edited has to keep the rules as well."""
     shop = job.shop
     inputs = hash_inputs(
@@ -186,7 +186,7 @@ async def _plan(job: _Job, feeling: Feeling) -> ReappraisalPlan:
     return plan
 
 
-async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
+async def _draw(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> Checks:
     """Stage three, with its checks."""
     editor = job.shop.editor
     identity = None if editor is None else dict(editor.identity)
@@ -228,7 +228,7 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
 
 def _set_and_read(
     job: _Job, plan: ReappraisalPlan, painted: Painted, faces: int | None
-) -> tuple[Drawn, bytes, Checks]:
+) -> tuple[DrawnMeme, bytes, Checks]:
     """Set captions and read them back; those that do not read are set again on plain plates."""
     editor = job.shop.editor
     plates: frozenset[str] = frozenset()
@@ -236,7 +236,7 @@ def _set_and_read(
         drawn = set_captions(painted, job.page, plan, plates)
         made = encode_png(drawn.image, 6)
         lines = job.shop.read_lines(made, f"{job.meme.id} (new)")
-        result = Made(drawn, lines, None if editor is None else editor.name, faces)
+        result = MadeMeme(drawn, lines, None if editor is None else editor.name, faces)
         checks = check_result(job.image, job.page, plan, result)
         dim = {caption.region for caption in checks.captions if caption.read < LEGIBLE} - plates
         if not dim or not left:

@@ -15,7 +15,7 @@ from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step, Taken
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
-from memantics.reappraise.records import PAIRS, Feeling, ReappraisalPlan
+from memantics.reappraise.records import PAIRS, MemeFeeling, ReappraisalPlan
 from memantics.reappraise.stages import (
     ModelPlanner,
     ReappraisalSubject,
@@ -57,7 +57,9 @@ class ChoosingPlanner(ModelPlanner):
         """The model, and among how many plans it chooses: other numbers give other plans."""
         return f"{super().name}, best of {self._count}"
 
-    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
         """Stage two; it fails only where no plan is valid."""
         taken = await asyncio.gather(
             *(self._draw(subject, feeling, number) for number in range(1, self._count + 1))
@@ -80,7 +82,7 @@ class ChoosingPlanner(ModelPlanner):
         return found[choose(plans, subject.page, judged.value)]
 
     async def _draw(
-        self, subject: ReappraisalSubject, feeling: Feeling, number: int
+        self, subject: ReappraisalSubject, feeling: MemeFeeling, number: int
     ) -> Taken[ReappraisalPlan]:
         request = ask_plan(subject, feeling)
         sampling = replace(request.sampling, temperature=_LIVELY, seed=_APART * number)
@@ -116,7 +118,7 @@ def rate_layout(plan: ReappraisalPlan, page: Page) -> float:
 
 
 def ask_choice(
-    subject: ReappraisalSubject, feeling: Feeling, plans: Sequence[ReappraisalPlan]
+    subject: ReappraisalSubject, feeling: MemeFeeling, plans: Sequence[ReappraisalPlan]
 ) -> Request:
     """The request for an order of plans."""
     shown = "\n".join(

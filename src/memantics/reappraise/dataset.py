@@ -16,7 +16,7 @@ from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.reappraise.folder import MEME
-from memantics.reappraise.records import Feeling, Layout, ReappraisalPlan
+from memantics.reappraise.records import Layout, MemeFeeling, ReappraisalPlan
 from memantics.reappraise.workshop import Reappraisal
 
 DRAFTS, QUEUE, EDITED = "reappraisal.jsonl", "queue", "edited"
@@ -28,7 +28,7 @@ class ReappraisalDraft:
     """A meme, its plan, and what each editor made of it."""
 
     meme: Meme
-    feeling: Feeling
+    feeling: MemeFeeling
     plan: ReappraisalPlan
     layout: Layout
     edits: Mapping[str, Path]

@@ -14,7 +14,7 @@ from memantics.reappraise.records import Emotion
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class FeelingGate:
     """Memes that may go on, with the feeling that people agreed on; and why others may not."""
 
     memes: tuple[Meme, ...]
@@ -22,13 +22,13 @@ class Gate:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def pass_gate(memes: Sequence[Meme], verdicts: Path | None) -> Gate:
+def pass_gate(memes: Sequence[Meme], verdicts: Path | None) -> FeelingGate:
     """The memes that people judged clearly negative (workflow ``find-emotions``).
 
     Without verdicts every meme may go on, and the planner decides.
     """
     if verdicts is None:
-        return Gate(tuple(memes))
+        return FeelingGate(tuple(memes))
     known = {verdict.item: verdict for verdict in read_verdicts(verdicts)}
     named = {emotion: emotion for emotion in get_args(Emotion)}
     kept, emotions, left_out = [], dict[str, Emotion](), dict[str, str]()
@@ -47,4 +47,4 @@ def pass_gate(memes: Sequence[Meme], verdicts: Path | None) -> Gate:
             emotions[meme.id] = emotion
     if not kept:
         raise DataError(verdicts, "no meme of the folder is clearly negative in it")
-    return Gate(tuple(kept), emotions, left_out)
+    return FeelingGate(tuple(kept), emotions, left_out)

@@ -16,7 +16,7 @@ _LETTERS = re.compile(r"[a-z]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PhraseTurn:
     """What a cause makes people say, and what may be said instead, in the order of liking."""
 
     cause: str
@@ -41,10 +41,10 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTurn:
     """A turn and where it applies."""
 
-    turn: Turn
+    turn: PhraseTurn
     match: re.Match[str]
 
 
@@ -54,11 +54,11 @@ class Lexicon:
 
     chinese: bool
     causes: Mapping[str, Cause]
-    turns: tuple[Turn, ...]
+    turns: tuple[PhraseTurn, ...]
     grave: re.Pattern[str]
     sounds: Mapping[Target, tuple[str, ...]]
 
-    def find_turns(self, text: str) -> list[Found]:
+    def find_turns(self, text: str) -> list[FoundTurn]:
         """The turns that apply, none inside another: longer matches win, then earlier turns.
 
         >>> [found.match.group() for found in read_lexicon("en").find_turns("Oh no, I panic")]
@@ -66,13 +66,13 @@ class Lexicon:
         """
         plain = text.replace("’", "'")
         matches = [
-            Found(turn, match)
+            FoundTurn(turn, match)
             for turn in self.turns
             for match in turn.pattern.finditer(plain)
             if match.group()
         ]
         matches.sort(key=lambda found: found.match.start() - found.match.end())
-        kept: list[Found] = []
+        kept: list[FoundTurn] = []
         for found in matches:
             start, end = found.match.span()
             if all(
@@ -107,7 +107,7 @@ class Lexicon:
             left = left if turn.open else turn.pattern.sub(" ", left)
         return left
 
-    def say(self, found: Found, choice: int) -> str:
+    def say(self, found: FoundTurn, choice: int) -> str:
         """The words that stand for a match; capitals follow the old ones.
 
         >>> (found,) = read_lexicon("en").find_turns("AWKWARD")
@@ -162,14 +162,16 @@ def _read_cause(name: str, table: Mapping[str, object], *, chinese: bool) -> Cau
     )
 
 
-def _read_turns(tables: Mapping[str, Mapping[str, object]], *, chinese: bool) -> Iterator[Turn]:
+def _read_turns(
+    tables: Mapping[str, Mapping[str, object]], *, chinese: bool
+) -> Iterator[PhraseTurn]:
     for name, table in tables.items():
         listed = table["turns"]
         assert isinstance(listed, list)
         for entry in listed:
             old, _, new = str(entry).rpartition(" = ")
             options = tuple(option.strip() for option in new.split(" | "))
-            yield Turn(name, _compile(old, chinese=chinese), options)
+            yield PhraseTurn(name, _compile(old, chinese=chinese), options)
 
 
 def _compile(pattern: str, *, chinese: bool) -> re.Pattern[str]:

@@ -26,7 +26,7 @@ from memantics.reappraise.records import (
     EMOTIONS,
     PAIRS,
     Emotion,
-    Feeling,
+    MemeFeeling,
     Polarity,
     ReappraisalPlan,
     Target,
@@ -36,7 +36,7 @@ from memantics.reappraise.rules import find_faults, list_words
 from memantics.reappraise.sentiment import FeelingMeter, LexiconMeter, feel
 from memantics.reappraise.stages import ReappraisalSubject
 from memantics.reappraise.understanding import Understanding, understand
-from memantics.vision.page import Caption, Page
+from memantics.vision.page import LetteredCaption, Page
 from memantics.vision.typesetting import fit_text
 
 NAME = "embedded/planner"
@@ -70,7 +70,7 @@ class EmbeddedPlanner:
         """The planner, and the expert that it asks."""
         return NAME if self.judge is None else f"{NAME} with {self.judge.name}@{self.judge.version}"
 
-    async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
         """Stage one, from the words and sounds of captions and the colours of the picture."""
         found = await asyncio.to_thread(understand, _list_texts(subject.page))
         step = f"{subject.id}/feeling"
@@ -81,7 +81,7 @@ class EmbeddedPlanner:
         flat, light, warm = await asyncio.to_thread(_look, subject)
         drawn: VisualType = "Template_StylizedMeme" if len(page.panels) > 1 else "Cartoon_Anime"
         emotion, source = self._feel(subject, found)
-        feeling = Feeling(
+        feeling = MemeFeeling(
             emotion=emotion,
             description=_describe(page, found, flat, (light, warm)),
             visual_type=drawn if flat > 0.5 else "Object_Animal_Dominant",
@@ -104,7 +104,9 @@ class EmbeddedPlanner:
             return emotion, "words of our lexicon, a baseline"
         return emotion, f"{UNTOLD}; {emotion} is assumed"
 
-    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
         """Stage two: the best of all rewritings that keep the rules."""
         step = f"{subject.id}/plan"
         made, reason = await asyncio.to_thread(
@@ -204,7 +206,7 @@ def _list_texts(page: Page) -> list[str]:
     return [caption.text for caption in page.captions]
 
 
-def _fits(caption: Caption, text: str) -> bool:
+def _fits(caption: LetteredCaption, text: str) -> bool:
     """Whether a text can be set in the place of a caption without looking much smaller."""
     if text == caption.text:
         return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from memantics.reappraise.candidates import Candidate, Way
 from memantics.reappraise.rules import list_words
 from memantics.reappraise.sentiment import FeelingMeter, feel
-from memantics.reappraise.understanding import Line, lexicon_of
+from memantics.reappraise.understanding import UnderstoodLine, lexicon_of
 
 _PRIOR: dict[Way, float] = {"turn": 0.5, "sound": 0.0, "clause": 0.1, "line": -0.1}
 _KEPT, _PUN, _LENGTH, _LEFT = 0.6, 0.5, 0.3, 0.5
@@ -45,7 +45,7 @@ class Merit:
         )
 
 
-def rate(candidate: Candidate, lines: Sequence[Line], meter: FeelingMeter) -> Merit:
+def rate(candidate: Candidate, lines: Sequence[UnderstoodLine], meter: FeelingMeter) -> Merit:
     """The merit of a candidate for some captions."""
     old, new = [line.printed for line in lines], candidate.texts([line.printed for line in lines])
     before, after = " ".join(line.meant for line in lines), " ".join(candidate.meant(lines))

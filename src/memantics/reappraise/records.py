@@ -41,7 +41,7 @@ def find_source(target: str) -> Emotion:
     raise UnknownName("target emotion", target, TARGETS)
 
 
-class Feeling(BaseModel):
+class MemeFeeling(BaseModel):
     """Stage one: what a meme feels like and what it shows.
 
     ``source`` says who tells the emotion and how well, where that is not the planner's model.

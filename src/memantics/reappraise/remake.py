@@ -14,7 +14,7 @@ from memantics.core.review import Review, Reviewed
 from memantics.core.step import Taken
 from memantics.reappraise.dataset import write_lines
 from memantics.reappraise.folder import CHECKS, FEELING, PLAN, Shape, StageFile
-from memantics.reappraise.records import Feeling, ReappraisalPlan
+from memantics.reappraise.records import MemeFeeling, ReappraisalPlan
 from memantics.reappraise.stages import ReappraisalSubject
 from memantics.reappraise.workshop import Stage
 
@@ -45,14 +45,16 @@ class KeptPlanner:
     """Says what a folder holds from before; nobody is asked."""
 
     name: str
-    feeling: Feeling
+    feeling: MemeFeeling
     planned: ReappraisalPlan
 
-    async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
         """Stage one, as it was."""
         return Taken(subject.id, "answered", self.feeling)
 
-    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
         """Stage two, as it was."""
         del feeling
         return Taken(subject.id, "answered", self.planned)
@@ -66,7 +68,7 @@ def open_kept(folder: Path) -> tuple[KeptPlanner, str]:
     )
     planner = KeptPlanner(
         feeling.made_by,
-        conform(Feeling, feeling.value, folder / FEELING),
+        conform(MemeFeeling, feeling.value, folder / FEELING),
         conform(ReappraisalPlan, plan.value, folder / PLAN),
     )
     return planner, "none" if checks.made_by == "captions only" else checks.made_by

@@ -25,7 +25,7 @@ from memantics.vision.hashes import compare_pictures, share_changed
 from memantics.vision.ink import Ink, Mask, Pixels
 from memantics.vision.marks import find_marks
 from memantics.vision.page import (
-    Caption,
+    LetteredCaption,
     Page,
     erase_captions,
     mask_captions,
@@ -48,19 +48,19 @@ _FACES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeMeme:
     """A result: what was drawn, what an OCR reads on it, and the name of the editor, if any.
 
     ``faces`` counts those that were to be repainted; None where nobody looked for any.
     """
 
-    drawn: Drawn
+    drawn: DrawnMeme
     lines: Sequence[TextLine]
     editor: str | None = None
     faces: int | None = None
 
 
-def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: Made) -> Checks:
+def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: MadeMeme) -> Checks:
     """Compare a result with its source and its plan."""
     drawn, lines = made.drawn, made.lines
     before, after = np.asarray(source.convert("RGB")), np.asarray(drawn.image.convert("RGB"))
@@ -93,7 +93,7 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
     )
 
 
-def _tell_visual(made: Made, changed: float) -> Iterator[str]:
+def _tell_visual(made: MadeMeme, changed: float) -> Iterator[str]:
     """What became of the plan for the picture, as far as it can be told."""
     editor = made.editor
     if made.faces == 0:
@@ -180,7 +180,7 @@ _PAPER, _INK = (247, 245, 240), (43, 36, 64)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnMeme:
     """A new meme: ``boxes`` are those of new captions' ink, ``allowed`` all that may differ.
 
     ``plates`` names the regions whose captions stand on plain plates.
@@ -192,7 +192,7 @@ class Drawn:
     plates: frozenset[str] = frozenset()
 
 
-def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[Caption, str]]:
+def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[LetteredCaption, str]]:
     """The captions that get another text, by region."""
     return {
         str(number): (caption, plan.captions[str(number)])
@@ -211,7 +211,7 @@ class Painted:
 
 async def draw_meme(
     image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor | None = None
-) -> Drawn:
+) -> DrawnMeme:
     """Make the new meme; without an editor only captions change."""
     return set_captions(await paint_meme(image, page, plan, editor), page, plan)
 
@@ -237,13 +237,13 @@ async def paint_meme(
 
 def set_captions(
     painted: Painted, page: Page, plan: ReappraisalPlan, plates: Collection[str] = ()
-) -> Drawn:
+) -> DrawnMeme:
     """Set all new captions; those of the regions ``plates`` on plain plates."""
     made, boxes = painted.image, {}
     for region, (caption, text) in list_changes(page, plan).items():
         draw = set_on_plate if region in plates else set_caption
         made, boxes[region] = draw(made, caption, text)
-    return Drawn(made, boxes, painted.allowed, frozenset(plates))
+    return DrawnMeme(made, boxes, painted.allowed, frozenset(plates))
 
 
 async def _repaint(

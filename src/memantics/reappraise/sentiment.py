@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Protocol
 
-from memantics.models.embedded.lexicon import Lexicon as MoodWords
-from memantics.models.embedded.lexicon import Mood
+from memantics.models.embedded.lexicon import MoodLexicon as MoodWords
+from memantics.models.embedded.lexicon import TextMood
 from memantics.reappraise.lexicon import read_lexicon
 from memantics.vision.captions import has_chinese
 
@@ -41,7 +41,7 @@ class LexiconMeter:
         return max(-1.0, min(1.0, mood.valence - _PER_CAUSE * causes - _PER_INSULT * insults))
 
 
-def feel(text: str) -> Mood:
+def feel(text: str) -> TextMood:
     """Valence, rude and gloomy words of a text."""
     return _load().feel(text)
 

@@ -25,7 +25,7 @@ from memantics.reappraise.records import (
     POLARITIES,
     VISUAL_TYPES,
     Emotion,
-    Feeling,
+    MemeFeeling,
     Mood,
     ReappraisalPlan,
 )
@@ -60,11 +60,13 @@ class Planner(Protocol):
         """What users call it."""
         ...
 
-    async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
         """Stage one."""
         ...
 
-    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
         """Stage two."""
         ...
 
@@ -93,7 +95,7 @@ class ModelPlanner:
         """The name of the model."""
         return self.asker.model
 
-    async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
         """Stage one."""
         step = Step(
             f"{subject.id}/feeling",
@@ -102,7 +104,9 @@ class ModelPlanner:
         )
         return await self.asker.take(step)
 
-    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
         """Stage two."""
         step = Step(
             f"{subject.id}/plan",
@@ -143,13 +147,13 @@ def ask_feeling(subject: ReappraisalSubject) -> Request:
     return _request(subject, text, fields, schema)
 
 
-def read_feeling(text: str) -> Feeling:
+def read_feeling(text: str) -> MemeFeeling:
     """The value of stage one."""
-    feeling = read_object(text, Feeling)
+    feeling = read_object(text, MemeFeeling)
     return feeling.model_copy(update={"description": clean_line(feeling.description, 4000)})
 
 
-def ask_plan(subject: ReappraisalSubject, feeling: Feeling) -> Request:
+def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling) -> Request:
     """The request of stage two."""
     target = PAIRS[feeling.emotion]
     text = find_prompts()["plan"].fill(
@@ -176,7 +180,7 @@ def ask_plan(subject: ReappraisalSubject, feeling: Feeling) -> Request:
     return _request(subject, text, fields, schema)
 
 
-def read_plan(text: str, page: Page, feeling: Feeling) -> ReappraisalPlan:
+def read_plan(text: str, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
     """The value of stage two; a plan that breaks a rule is refused with all reasons.
 
     Words that it lists as kept and that are not are left out: whether it keeps the scenario is

@@ -20,7 +20,7 @@ _GLOOM = -0.25  # valence from which a text is negative without any word that we
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class UnderstoodLine:
     """One caption: as printed, and the reading that is meant where it is a pun."""
 
     printed: str
@@ -52,7 +52,7 @@ class Understanding:
     whether that makes it a negative meme, ``grave`` quotes what nobody should joke about.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[UnderstoodLine, ...]
     cause: Cause | None
     weight: float
     negative: bool
@@ -66,7 +66,7 @@ class Understanding:
 
 def understand(captions: Sequence[str]) -> Understanding:
     """Listen to captions and look for the causes of a bad feeling."""
-    lines = tuple(Line(text, find_reading(text)) for text in captions)
+    lines = tuple(UnderstoodLine(text, find_reading(text)) for text in captions)
     said = " ".join(line.meant for line in lines)
     lexicon = lexicon_of(said)
     weights: Counter[str] = Counter()

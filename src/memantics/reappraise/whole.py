@@ -19,7 +19,7 @@ from memantics.core.prompt import read_prompts
 from memantics.core.step import Taken
 from memantics.reappraise.records import (
     Emotion,
-    Feeling,
+    MemeFeeling,
     Polarity,
     ReappraisalPlan,
     Target,
@@ -29,7 +29,7 @@ from memantics.reappraise.stages import ReappraisalSubject
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class EditWish:
     """A row of an index: a meme, and what is wanted of it."""
 
     id: str
@@ -42,7 +42,7 @@ class Wish:
     polarity: Polarity
 
 
-def write_instruction(wish: Wish) -> str:
+def write_instruction(wish: EditWish) -> str:
     """What an editor is told about the whole picture."""
     prompt = read_prompts(Path(__file__).parent / "prompts")["whole"]
     return prompt.fill(
@@ -53,7 +53,7 @@ def write_instruction(wish: Wish) -> str:
     )
 
 
-async def edit_whole(wish: Wish, image: Path, editor: Editor, seed: int = 0) -> bytes:
+async def edit_whole(wish: EditWish, image: Path, editor: Editor, seed: int = 0) -> bytes:
     """The picture that an editor makes of a meme, a PNG file of the source's size."""
     source = decode(await asyncio.to_thread(read_bytes, image), image.name)
     request = EditRequest(
@@ -94,13 +94,13 @@ def divide_caption(text: str, sizes: Sequence[int]) -> list[str]:
 class WishPlanner:
     """Plans what an index asks for; nobody is asked."""
 
-    wish: Wish
+    wish: EditWish
     name: str = "index"
 
-    async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
         """The feeling that the index names."""
         wish = self.wish
-        feeling = Feeling(
+        feeling = MemeFeeling(
             emotion=wish.source_emotion,
             description=wish.description[:4000] or "not described",
             visual_type=wish.visual_type,
@@ -108,7 +108,9 @@ class WishPlanner:
         )
         return Taken(subject.id, "answered", feeling)
 
-    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
         """The wanted caption, divided among the captions of the meme."""
         del feeling
         old = [caption.text for caption in subject.page.captions]

@@ -18,7 +18,7 @@ from memantics.core.journal import replace_file
 from memantics.core.result import Result, html_table
 from memantics.reappraise.faces import FaceFinder
 from memantics.reappraise.folder import BOTH, MEME, Shape
-from memantics.reappraise.records import Checks, Emotion, Feeling, ReappraisalPlan, Target
+from memantics.reappraise.records import Checks, Emotion, MemeFeeling, ReappraisalPlan, Target
 from memantics.reappraise.stages import MoodJudge, Planner
 from memantics.vision.captions import ReadLines
 
@@ -27,7 +27,7 @@ Ending = Literal["done", "failed", "skipped", "declined"]
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
 
 
-class Review(Protocol):
+class StageReview(Protocol):
     """A person between two stages: gives the value back, corrected or not, or None to skip."""
 
     def __call__(
@@ -51,7 +51,7 @@ class Workshop:
     out: Path
     editor: Editor | None = None
     target: Target | None = None
-    review: Review | None = None
+    review: StageReview | None = None
     judge: MoodJudge | None = None
     emotions: Mapping[str, Emotion] = field(default_factory=dict)
     faces: FaceFinder | None = None
@@ -70,7 +70,7 @@ class Reappraisal(Result):
     status: Ending
     stage: Stage
     reason: str = ""
-    feeling: Feeling | None = None
+    feeling: MemeFeeling | None = None
     plan: ReappraisalPlan | None = None
     checks: Checks | None = None
     resumed: bool = False

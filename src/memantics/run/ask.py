@@ -10,7 +10,7 @@ from memantics.core.cache import Cache
 from memantics.core.errors import DataError, ImageError
 from memantics.core.model import Model
 from memantics.core.records import Answer, Item, Reply, Request, Status
-from memantics.core.rundir import RunWriter, Standing
+from memantics.core.rundir import ItemStanding, RunWriter
 from memantics.core.task import ItemWalk, Task
 from memantics.core.waiting import raise_first
 from memantics.run.calling import Called, RetrySettings, Stopped
@@ -99,7 +99,7 @@ class _Asking:
         last = self._writer.known.get(name)
         return last is not None and self._has_ended(last)
 
-    def _has_ended(self, last: Standing) -> bool:
+    def _has_ended(self, last: ItemStanding) -> bool:
         used_up = last.status != "failed" and last.attempt + 1 >= self._task.invalid.attempts
         return last.status == "answered" or used_up
 
@@ -116,7 +116,7 @@ class _Asking:
             assert isinstance(item, Item), name  # only what has ended comes as its id
             await self._go_on(item, last)
 
-    async def _go_on(self, item: Item, last: Standing | None) -> None:
+    async def _go_on(self, item: Item, last: ItemStanding | None) -> None:
         """Ask an item that has not ended."""
         attempts = self._task.invalid.attempts
         attempt, complaint = 0, None

@@ -33,7 +33,7 @@ ENOUGH = 10
 Ratings = Mapping[str, Mapping[str, Sequence[float]]]
 
 
-class Verdict(BaseModel):
+class JudgeReply(BaseModel):
     """What a judge replies."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -71,7 +71,7 @@ def make_judging(name: str, outcomes: Sequence[Outcome], *, picture: bool) -> Ta
         name=name,
         items=items,
         ask=lambda item, complaint: _ask(prompt, item, complaint),
-        parse=lambda text, _: read_object(text, Verdict).model_dump(),
+        parse=lambda text, _: read_object(text, JudgeReply).model_dump(),
         score=lambda judged: tuple(_average(key, judged) for key in QUALITIES),
         main="correctness",
         invalid=InvalidPolicy(3, "drop"),

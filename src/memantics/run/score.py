@@ -22,7 +22,7 @@ from memantics.core.records import (
     Score,
 )
 from memantics.core.rundir import (
-    Baseline,
+    BaselineFigures,
     Scores,
     StoredItem,
     Usage,
@@ -99,7 +99,10 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
         scores=(*task.score(scored), *score_certainty(scored), *read_judged(folder)),
         baselines=(
             *await _score_baselines(items.all.values(), task, trivial),
-            *(Baseline(*row) for row in (task.people(outcomes) if task.people else {}).items()),
+            *(
+                BaselineFigures(*row)
+                for row in (task.people(outcomes) if task.people else {}).items()
+            ),
         ),
         usage=usage,
     )
@@ -204,7 +207,7 @@ def _base(model: Model) -> str:
 
 async def _score_baselines(
     items: Collection[StoredItem], task: Task, models: Sequence[Model]
-) -> tuple[Baseline, ...]:
+) -> tuple[BaselineFigures, ...]:
     """The figures of each baseline; one that draws at random gets its expectation.
 
     A single draw on a few items says little, and may beat a model; on many it is near its mean.
@@ -222,7 +225,7 @@ async def _score_baselines(
     scored: dict[str, list[tuple[Score, ...]]] = {name: [] for name in names}
     for model, outcomes in zip(drawn, said, strict=True):
         scored[_base(model)].append(task.score(outcomes))
-    return tuple(Baseline(name, average(draws)) for name, draws in scored.items())
+    return tuple(BaselineFigures(name, average(draws)) for name, draws in scored.items())
 
 
 def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:

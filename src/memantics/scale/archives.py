@@ -12,7 +12,7 @@ import orjson
 from memantics.core.errors import DataError
 from memantics.core.memes import SUFFIXES
 from memantics.scale.records import Ref
-from memantics.scale.tables import LONGEST_LINE, Columns, find_columns, show_name, stamp_file
+from memantics.scale.tables import LONGEST_LINE, TableColumns, find_columns, show_name, stamp_file
 
 _CUT_OFF = "the archive is cut off or damaged: what follows is lost; copy it again"
 
@@ -29,7 +29,7 @@ class _Sample:
     images: list[tuple[str, tarfile.TarInfo]] = field(default_factory=list)
 
 
-def read_tar(path: Path, columns: Columns) -> Iterator[Ref]:
+def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
     """A reference for each image of a sample, or for its text where it has none."""
     try:
         archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below, also when not exhausted
@@ -86,7 +86,7 @@ def _add_member(
     archive: tarfile.TarFile,
     member: tarfile.TarInfo,
     ending: str,
-    columns: Columns,
+    columns: TableColumns,
 ) -> None:
     kind = ending.lower().rpartition(".")[2]  # ``input.png`` and ``mask.png`` are images, too
     if f".{kind}" in SUFFIXES:
@@ -105,7 +105,7 @@ def _add_member(
             _add_fields(sample, body, member.name, columns)
 
 
-def _add_fields(sample: _Sample, body: bytes, name: str, columns: Columns) -> None:
+def _add_fields(sample: _Sample, body: bytes, name: str, columns: TableColumns) -> None:
     try:
         fields = orjson.loads(body)
     except orjson.JSONDecodeError:

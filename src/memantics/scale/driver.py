@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.scale.engines import Engine, Order
-from memantics.scale.manifest import Manifest
-from memantics.scale.records import Part, Ref, Work, cut_shards, write_refs
+from memantics.scale.engines import ShardEngine, ShardOrder
+from memantics.scale.manifest import ShardManifest
+from memantics.scale.records import Ref, ShardPart, Work, cut_shards, write_refs
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ScaleResult:
 
     rows: int
     statuses: Mapping[str, int]
-    parts: tuple[Part, ...]
+    parts: tuple[ShardPart, ...]
     done_now: int
     repeated: int
     seconds: float
@@ -72,7 +72,7 @@ def run_shards(
     refs: Iterable[Ref],
     work: Work,
     settings: ScaleSettings,
-    engine: Engine,
+    engine: ShardEngine,
     watch: Callable[[ScaleProgress], None] = lambda _: None,
     count: Callable[[], int | None] = lambda: None,
 ) -> ScaleResult:
@@ -83,7 +83,7 @@ def run_shards(
     started = time.monotonic()
     identity = {**settings.identity, "shard_size": settings.shard_size}
     with (
-        Manifest(settings.out, identity, settings.sources) as manifest,
+        ShardManifest(settings.out, identity, settings.sources) as manifest,
         _Once(settings.out) as once,
     ):
         shards = 0
@@ -94,14 +94,14 @@ def run_shards(
 
         tally = _Tally(started, watch, expect)
 
-        def list_orders() -> Iterator[Order]:
+        def list_orders() -> Iterator[ShardOrder]:
             nonlocal shards
             for shard in cut_shards(once.filter(refs), settings.shard_size):
                 shards = shard.number + 1
                 standing = manifest.find(shard)
                 retry = settings.retry_failed and standing.failed > 0
                 if standing.part is None or retry:
-                    yield Order(shard, only_failed=retry)
+                    yield ShardOrder(shard, only_failed=retry)
                 else:
                     tally.add(standing.part, now=False)
 
@@ -129,7 +129,7 @@ class _Tally:
         self.cpu = 0.0
         self.statuses: Counter[str] = Counter()
 
-    def add(self, part: Part, *, now: bool) -> None:
+    def add(self, part: ShardPart, *, now: bool) -> None:
         self.rows += part.rows
         self.shards += 1
         self.statuses.update(part.statuses)

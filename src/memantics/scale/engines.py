@@ -18,22 +18,22 @@ from types import ModuleType
 from typing import Protocol
 
 from memantics.core.errors import StoreError
-from memantics.scale.records import Part, Process, Row, Shard, Work
+from memantics.scale.records import Process, Row, Shard, ShardPart, Work
 from memantics.scale.shard import process_refs, run_shard, write_part
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ShardOrder:
     """A shard to run; ``only_failed`` keeps the rows of its part that did not fail."""
 
     shard: Shard
     only_failed: bool = False
 
 
-class Engine(Protocol):
+class ShardEngine(Protocol):
     """Runs orders in any order and gives back each part as soon as it is in place."""
 
-    def run(self, orders: Iterable[Order], work: Work, folder: Path) -> Iterator[Part]:
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
         """Parts of all orders; an order whose worker dies is tried again, then row by row."""
         ...
 
@@ -57,13 +57,13 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)
 
 
-def _run_order(order: Order) -> Part:
+def _run_order(order: ShardOrder) -> ShardPart:
     assert _worker is not None
     work, process, folder = _worker
     return run_shard(order.shard, work, process, folder, only_failed=order.only_failed)
 
 
-def _run_rows(order: Order, place: int) -> Row:
+def _run_rows(order: ShardOrder, place: int) -> Row:
     assert _worker is not None
     work, process, _ = _worker
     (row,) = process_refs([order.shard.refs[place]], work, process)
@@ -91,12 +91,12 @@ class PoolEngine:
     def __init__(self, workers: int = 0) -> None:
         self.workers = workers or os.cpu_count() or 1
 
-    def run(self, orders: Iterable[Order], work: Work, folder: Path) -> Iterator[Part]:
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
         """Keep every worker busy, hold no more orders than that takes."""
         stream = iter(orders)
-        again: deque[Order] = deque()
+        again: deque[ShardOrder] = deque()
         while True:
-            broken: list[Order] = []
+            broken: list[ShardOrder] = []
             yield from self._run_pool(stream, again, broken, work, folder)
             if not broken:
                 return
@@ -104,13 +104,13 @@ class PoolEngine:
 
     def _run_pool(
         self,
-        stream: Iterator[Order],
-        again: deque[Order],
-        broken: list[Order],
+        stream: Iterator[ShardOrder],
+        again: deque[ShardOrder],
+        broken: list[ShardOrder],
         work: Work,
         folder: Path,
-    ) -> Iterator[Part]:
-        running: dict[Future[Part], Order] = {}
+    ) -> Iterator[ShardPart]:
+        running: dict[Future[ShardPart], ShardOrder] = {}
         with self._open(self.workers, work, folder) as pool:
             while not broken:
                 while len(running) < 2 * self.workers:
@@ -137,7 +137,7 @@ class PoolEngine:
                 except BrokenProcessPool:
                     broken.append(order)
 
-    def _run_apart(self, orders: list[Order], work: Work, folder: Path) -> Iterator[Part]:
+    def _run_apart(self, orders: list[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
         """Whose shard it was cannot be told from outside: one worker runs them in turn."""
         left = deque(orders)
         while left:
@@ -151,7 +151,7 @@ class PoolEngine:
                 rows = list(self._run_row_by_row(order, work, folder))
                 yield write_part(order.shard, work, rows, folder, 0.0)
 
-    def _run_row_by_row(self, order: Order, work: Work, folder: Path) -> Iterator[Row]:
+    def _run_row_by_row(self, order: ShardOrder, work: Work, folder: Path) -> Iterator[Row]:
         """One of these memes ends whoever looks at it: it alone becomes a failed row."""
         place = 0
         refs = order.shard.refs

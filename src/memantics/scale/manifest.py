@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 
 from memantics.core.errors import InputError, StoreError, first_fault
 from memantics.core.journal import Journal, lock_folder, read_whole_lines
-from memantics.scale.records import Part, Shard, part_path
+from memantics.scale.records import Shard, ShardPart, part_path
 
 MANIFEST = "manifest.jsonl"
 FORMAT = 1
-_PART = TypeAdapter(Part)
+_PART = TypeAdapter(ShardPart)
 
 
 class _Head(BaseModel):
@@ -29,10 +29,10 @@ class _Head(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ShardStanding:
     """What an earlier call left: nothing to do, all to do, or only the rows that failed."""
 
-    part: Part | None
+    part: ShardPart | None
 
     @property
     def failed(self) -> int:
@@ -40,7 +40,7 @@ class Standing:
         return self.part.statuses.get("failed", 0) if self.part else 0
 
 
-class Manifest:
+class ShardManifest:
     """The finished parts of a folder. One process writes at a time.
 
     A folder that was begun with other settings, or of other ``sources``, is refused.
@@ -83,20 +83,20 @@ class Manifest:
             self._lock.close()
             raise
 
-    def find(self, shard: Shard) -> Standing:
+    def find(self, shard: Shard) -> ShardStanding:
         """The finished part of a shard, if its file is there and whole."""
         part = self._parts.get(shard.number)
         if part is None or part.key != shard.key or not check_part(self.folder, shard, part):
-            return Standing(None)
-        return Standing(part)
+            return ShardStanding(None)
+        return ShardStanding(part)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ShardPart) -> None:
         """Write a finished part down."""
         self._journal.append(_line(_PART.dump_python(part)))
         self._parts[part.shard] = part
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ShardPart]:
         """All finished parts, in the order of their shards."""
         return [self._parts[number] for number in sorted(self._parts)]
 
@@ -123,7 +123,7 @@ class Manifest:
         self.close()
 
 
-def check_part(folder: Path, shard: Shard, part: Part) -> bool:
+def check_part(folder: Path, shard: Shard, part: ShardPart) -> bool:
     """Whether the file of a part is the one that was written down."""
     path = part_path(folder, shard)
     try:
@@ -133,15 +133,15 @@ def check_part(folder: Path, shard: Shard, part: Part) -> bool:
     return len(body) == part.size and hashlib.sha256(body).hexdigest() == part.sha256
 
 
-def read_manifest(folder: Path) -> tuple[dict[str, JsonValue] | None, dict[int, Part]]:
+def read_manifest(folder: Path) -> tuple[dict[str, JsonValue] | None, dict[int, ShardPart]]:
     """Settings and parts of a folder; a later line of a shard takes the place of an earlier one."""
     head, parts = _read(folder)
     return None if head is None else head.settings, parts
 
 
-def _read(folder: Path) -> tuple[_Head | None, dict[int, Part]]:
+def _read(folder: Path) -> tuple[_Head | None, dict[int, ShardPart]]:
     head: _Head | None = None
-    parts: dict[int, Part] = {}
+    parts: dict[int, ShardPart] = {}
     for number, line in read_whole_lines(folder / MANIFEST):
         try:
             if head is None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from memantics.core.errors import InputError, MissingExtra, Unavailable
-from memantics.scale.engines import Order, PoolEngine
-from memantics.scale.records import Part, Work
+from memantics.scale.engines import PoolEngine, ShardOrder
+from memantics.scale.records import ShardPart, Work
 from memantics.scale.shard import run_shard
 
 _TRIES = 3
@@ -23,7 +23,7 @@ class _Worker:
     def __init__(self, work: Work, folder: str) -> None:
         self._work, self._process, self._folder = work, work.open(), Path(folder)
 
-    def run(self, order: Order) -> Part:
+    def run(self, order: ShardOrder) -> ShardPart:
         return run_shard(
             order.shard, self._work, self._process, self._folder, only_failed=order.only_failed
         )
@@ -41,7 +41,7 @@ class RayEngine:
             raise MissingExtra("screening on a Ray cluster", "ray")
         self._workers, self._address = workers, address
 
-    def run(self, orders: Iterable[Order], work: Work, folder: Path) -> Iterator[Part]:
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
         """Give each idle worker the next order."""
         ray: Any = importlib.import_module("ray")
         self._connect(ray)
@@ -72,10 +72,10 @@ class RayEngine:
             raise InputError(f"Ray: {error}", hint="check --address and --workers") from error
 
     def _drive(
-        self, ray: Any, idle: list[Any], stream: Iterator[Order], work: Work, folder: Path
-    ) -> Iterator[Part]:
-        running: dict[Any, tuple[Any, Order, int]] = {}
-        again: list[tuple[Order, int]] = []
+        self, ray: Any, idle: list[Any], stream: Iterator[ShardOrder], work: Work, folder: Path
+    ) -> Iterator[ShardPart]:
+        running: dict[Any, tuple[Any, ShardOrder, int]] = {}
+        again: list[tuple[ShardOrder, int]] = []
         while True:
             while idle:
                 order, tries = again.pop() if again else (next(stream, None), 0)

@@ -85,7 +85,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShardPart:
     """A finished shard: a Parquet file, and how its rows ended."""
 
     shard: int

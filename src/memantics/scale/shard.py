@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memantics.core.errors import MemanticsError
-from memantics.scale.records import Part, Process, Ref, Row, Shard, Work, escape_all, part_path
+from memantics.scale.records import Process, Ref, Row, Shard, ShardPart, Work, escape_all, part_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_shard(
     shard: Shard, work: Work, process: Process, folder: Path, *, only_failed: bool = False
-) -> Part:
+) -> ShardPart:
     """Process a shard and put its part in place in one step.
 
     With ``only_failed`` the rows of the existing part are kept and only failed ones done again.
@@ -54,7 +54,9 @@ def _process_alone(ref: Ref, work: Work, process: Process) -> Row:
     return row
 
 
-def write_part(shard: Shard, work: Work, rows: Sequence[Row], folder: Path, cpu: float) -> Part:
+def write_part(
+    shard: Shard, work: Work, rows: Sequence[Row], folder: Path, cpu: float
+) -> ShardPart:
     """Write a part under a name of its own, flush it to disk, then give it its name."""
     import pyarrow.parquet as pq
 
@@ -71,7 +73,9 @@ def write_part(shard: Shard, work: Work, rows: Sequence[Row], folder: Path, cpu:
         partial.unlink(missing_ok=True)
     statuses = dict(sorted(Counter(str(row["status"]) for row in rows).items()))
     digest = hashlib.sha256(body).hexdigest()
-    return Part(shard.number, shard.key, path.name, len(rows), len(body), digest, statuses, cpu)
+    return ShardPart(
+        shard.number, shard.key, path.name, len(rows), len(body), digest, statuses, cpu
+    )
 
 
 def _make_table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:

@@ -22,7 +22,7 @@ from memantics.scale.tables import (
     LINES,
     PARQUET,
     TABLES,
-    Columns,
+    TableColumns,
     find_format,
     read_lines,
     read_table,
@@ -30,7 +30,7 @@ from memantics.scale.tables import (
     stamp_file,
 )
 
-__all__ = ["STDIN", "Columns", "count_ahead", "name_sources", "read_sources"]
+__all__ = ["STDIN", "TableColumns", "count_ahead", "name_sources", "read_sources"]
 STDIN = "-"
 _PIPED = "standard input"
 # Beside images: what our own collections and the Hugging Face ``imagefolder`` convention name.
@@ -42,10 +42,12 @@ _ASIDE = re.compile(rb'"kept"\s*:\s*false')  # what ``collect`` set aside
 
 
 def read_sources(
-    sources: Sequence[str | Path], columns: Columns | None = None, stdin: IO[bytes] | None = None
+    sources: Sequence[str | Path],
+    columns: TableColumns | None = None,
+    stdin: IO[bytes] | None = None,
 ) -> Iterator[Ref]:
     """References to every meme of the sources, in order."""
-    columns = columns or Columns()
+    columns = columns or TableColumns()
     for source in sources:
         _check(source, stdin)  # all of them first: the last may be reached hours later
     for source in sources:
@@ -89,7 +91,7 @@ def name_sources(sources: Sequence[str | Path]) -> tuple[str, ...]:
 
 @contextmanager
 def count_ahead(
-    sources: Sequence[str | Path], columns: Columns | None = None
+    sources: Sequence[str | Path], columns: TableColumns | None = None
 ) -> Iterator[Callable[[], int | None]]:
     """Count the memes of the sources in a thread, so that progress can say how long it takes.
 
@@ -102,7 +104,7 @@ def count_ahead(
     def count() -> None:
         with suppress(MemanticsError, OSError, ValueError):
             number = 0
-            for some in _count_memes(sources, columns or Columns()):
+            for some in _count_memes(sources, columns or TableColumns()):
                 if ended.is_set():
                     return
                 number += some
@@ -116,7 +118,7 @@ def count_ahead(
         ended.set()
 
 
-def _count_memes(sources: Sequence[str | Path], columns: Columns) -> Iterator[int]:
+def _count_memes(sources: Sequence[str | Path], columns: TableColumns) -> Iterator[int]:
     """Numbers that add up to the memes of the sources; tables are counted without being read."""
     for path in map(Path, sources):
         _check(path, None)
@@ -132,7 +134,7 @@ def _count_memes(sources: Sequence[str | Path], columns: Columns) -> Iterator[in
             yield from (1 for _ in _read_path(path, columns))
 
 
-def _read_path(path: Path, columns: Columns) -> Iterator[Ref]:
+def _read_path(path: Path, columns: TableColumns) -> Iterator[Ref]:
     if path.is_dir():
         yield from _read_folder(path, columns)
     elif path.suffix.lower() == ".tar":
@@ -148,7 +150,7 @@ def _find_file(path: Path, name: str) -> Ref:
     return Ref(show_name(name), "file", place, stamp=stamp_file(place), apart=show_name(place))
 
 
-def _read_folder(folder: Path, columns: Columns) -> Iterator[Ref]:
+def _read_folder(folder: Path, columns: TableColumns) -> Iterator[Ref]:
     """A published benchmark, a listed folder, splits of a data set, or images and archives."""
     if (folder / "card.toml").is_file() and (folder / "data").is_dir():
         folder = folder / "data"

@@ -39,7 +39,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class TableColumns:
     """The columns of tables, where they do not have one of the usual names."""
 
     id: str = ""
@@ -76,7 +76,7 @@ def stamp_file(path: Path | str) -> str:
     return f"{facts.st_size:x}-{facts.st_mtime_ns:x}"
 
 
-def read_table(path: Path, columns: Columns) -> Iterator[Ref]:
+def read_table(path: Path, columns: TableColumns) -> Iterator[Ref]:
     """References to the memes of a table; a row that cannot be used says why."""
     ending = find_format(path)
     if ending == PARQUET:
@@ -95,7 +95,7 @@ def read_table(path: Path, columns: Columns) -> Iterator[Ref]:
             yield Ref(show_name(path), fault=fault)
 
 
-def read_lines(lines: IO[bytes], path: Path, columns: Columns) -> Iterator[Ref]:
+def read_lines(lines: IO[bytes], path: Path, columns: TableColumns) -> Iterator[Ref]:
     """JSON lines; a line that is none becomes a row with its fault, and the next is read."""
     number = 0
     while line := lines.readline(LONGEST_LINE):
@@ -120,7 +120,9 @@ def read_lines(lines: IO[bytes], path: Path, columns: Columns) -> Iterator[Ref]:
             yield _make_ref(row, names, path, number)
 
 
-def _read_separated(lines: Iterable[str], path: Path, columns: Columns, mark: str) -> Iterator[Ref]:
+def _read_separated(
+    lines: Iterable[str], path: Path, columns: TableColumns, mark: str
+) -> Iterator[Ref]:
     csv.field_size_limit(LONGEST_LINE)
     rows = csv.DictReader(lines, delimiter=mark, strict=True)
     try:
@@ -156,8 +158,8 @@ def _number(ref: Ref, path: Path, number: int) -> Ref:
 
 
 def find_columns(
-    known: Iterable[str], columns: Columns, path: Path, *, strict: bool = True
-) -> Columns:
+    known: Iterable[str], columns: TableColumns, path: Path, *, strict: bool = True
+) -> TableColumns:
     """The columns as named by the user, else the first of the usual names."""
     names = list(known)
     for asked in (columns.id, columns.image, columns.text):
@@ -165,7 +167,7 @@ def find_columns(
             raise InputError(
                 f"{path} has no column {asked!r}", hint=f"it has {', '.join(names)[:300]}"
             )
-    found = Columns(
+    found = TableColumns(
         columns.id or next((name for name in _IDS if name in names), ""),
         columns.image or next((name for name in _IMAGES if name in names), ""),
         columns.text or next((name for name in _TEXTS if name in names), ""),
@@ -178,7 +180,7 @@ def find_columns(
     return found
 
 
-def _make_ref(row: Mapping[str, object], names: Columns, path: Path, number: int) -> Ref:
+def _make_ref(row: Mapping[str, object], names: TableColumns, path: Path, number: int) -> Ref:
     given = row.get(names.id) if names.id else None
     text = row.get(names.text) if names.text else None
     image = row.get(names.image) if names.image else None
@@ -217,7 +219,7 @@ def _find_image(ref: Ref, image: str, path: Path) -> Ref:
     return replace(ref, kind="file", place=str(place), stamp=stamp_file(place))
 
 
-def _read_parquet(path: Path, columns: Columns) -> Iterator[Ref]:
+def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
     """Rows of a Parquet file; images inside are read by the workers, row group by row group."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -7,7 +7,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memantics.actions.analyze import Contradiction, Feeling, Harm, Missing, Sight, Sound
+from memantics.actions.analyze import (
+    Contradiction,
+    Feeling,
+    Harm,
+    Missing,
+    Sight,
+    Sound,
+)
 from memantics.actions.knowledge import MOST_CHARACTERS, Knowledge
 from memantics.actions.phonetics import DoubleMeaning, Language, Reading, SecondSense, Spoken
 from memantics.actions.reappraise import Checks, MemeFeeling, ReappraisalPlan, Target

@@ -90,7 +90,7 @@ class StarterQuestion:
 
 
 @dataclass(frozen=True, slots=True, config=_CLOSED)
-class Harm:
+class HarmLabel:
     """Harm label: type, which modalities carry it, and the target's code (0: none)."""
 
     harmful: bool
@@ -184,7 +184,7 @@ class StarterMeme:
     questions: tuple[StarterQuestion, ...]
     intents: tuple[str, ...]
     background: tuple[str, ...]
-    harm: Harm
+    harm: HarmLabel
     emotion: Emotion | None
     pun: Pun | None
     sentiment: Sentiment

@@ -27,7 +27,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class WrittenChat:
     """A chat as it was written: messages, and who sends the meme after them."""
 
     turns: tuple[Turn, ...]
@@ -50,7 +50,7 @@ class Options:
 
 
 def make_entry(
-    meme: str, topic: str, said: Said, wrong: Options, names: Mapping[str, str], level: str
+    meme: str, topic: str, said: WrittenChat, wrong: Options, names: Mapping[str, str], level: str
 ) -> dict[str, JsonValue]:
     """One entry of a chat file; ``names`` are the file names of memes by id."""
     history: list[JsonValue] = [f"{_TAGS[turn.speaker]}{turn.text}" for turn in said.turns]

@@ -66,7 +66,7 @@ Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Generic[R]):
+class RecordTable(Generic[R]):
     """The records of one copy, read from their file whenever they are wanted.
 
     There may be hundreds of thousands, so none is held. ``folder`` holds the images, ``missing``
@@ -168,7 +168,7 @@ def read_stamp(path: Path) -> Stamp:
 
 def read_table(
     shape: type[R], file: str, source: Source, note: Callable[[R, int], None] = lambda *_: None
-) -> Table[R]:
+) -> RecordTable[R]:
     """Check every record, or say which one is wrong; ``note`` gets each with its line's number."""
     path = source.root / file
     if not path.is_file():
@@ -186,10 +186,10 @@ def read_table(
         note(row, number)
     if not known:
         raise DataError(file, "holds no meme")
-    return Table(source, path, shape, folder, len(known), missing, stamp)
+    return RecordTable(source, path, shape, folder, len(known), missing, stamp)
 
 
-def survey_table(table: Table[R]) -> Found:
+def survey_table(table: RecordTable[R]) -> Found:
     """Counts, checksum, and what is missing."""
     missing = len(table.missing)
     return Found(
@@ -203,7 +203,7 @@ def survey_table(table: Table[R]) -> Found:
     )
 
 
-def describe_table(table: Table[R], ask: Callable[[R], Choice]) -> Mapping[str, JsonValue]:
+def describe_table(table: RecordTable[R], ask: Callable[[R], Choice]) -> Mapping[str, JsonValue]:
     """How long right options are, and how often they are the longest."""
     words = longest = 0
     for row in table.rows():
@@ -236,7 +236,7 @@ class Scan(Generic[R]):
     records have tags, ``tagged`` holds them by id.
     """
 
-    table: Table[R]
+    table: RecordTable[R]
     orders: Sequence[bytes]
     majority: str
     tagged: Mapping[str, Mapping[str, str]]
@@ -282,12 +282,12 @@ def choice_benchmark(
     ask: Callable[[R, Mapping[str, str]], Choice],
     file: str = "memes.jsonl",
     defaults: Mapping[str, str] | None = None,
-) -> BenchmarkPlugin[Table[R]]:
+) -> BenchmarkPlugin[RecordTable[R]]:
     """A benchmark that asks one lettered question about each record.
 
     ``ask`` gets a record and the task's options; statistics are computed under ``defaults``.
     """
-    tables: dict[tuple[Source, Stamp], Table[R]] = {}
+    tables: dict[tuple[Source, Stamp], RecordTable[R]] = {}
 
     # A file that was changed is read anew; the tasks of one run share what was found.
     @lru_cache(maxsize=8)
@@ -301,7 +301,7 @@ def choice_benchmark(
         stamp = read_stamp(source.root / file)
         return scan(source, stamp, frozenset(options.items()))
 
-    def open_release(source: Source) -> Table[R]:
+    def open_release(source: Source) -> RecordTable[R]:
         known = tables.get((source, read_stamp(source.root / file)))
         return known or look(source, defaults or {}).table
 

@@ -110,7 +110,7 @@ MOST_CAPTIONS = 40  # each is measured letter by letter
 
 
 @dataclass(frozen=True, slots=True)
-class Caption:
+class LetteredCaption:
     """A caption with its letters and their look."""
 
     block: CaptionBlock
@@ -134,7 +134,7 @@ class Page:
 
     size: tuple[int, int]
     panels: tuple[Panel, ...]
-    captions: tuple[Caption, ...]
+    captions: tuple[LetteredCaption, ...]
 
     @property
     def language(self) -> str:
@@ -161,11 +161,11 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
         spaced = zip(found.lines, ink.texts, strict=True)
         block = replace(found, lines=tuple(replace(line, text=text) for line, text in spaced))
         lettering = measure_lettering(pixels, block, ink, panels)
-        captions.append(Caption(block, ink, calibrate(block.text, lettering, ink.room)))
+        captions.append(LetteredCaption(block, ink, calibrate(block.text, lettering, ink.room)))
     return Page(image.size, panels, tuple(captions))
 
 
-def erase_captions(image: Image.Image, captions: Iterable[Caption]) -> Image.Image:
+def erase_captions(image: Image.Image, captions: Iterable[LetteredCaption]) -> Image.Image:
     """The picture without some of its captions."""
     pixels: Pixels = np.array(image.convert("RGB"))
     for caption in captions:
@@ -173,7 +173,9 @@ def erase_captions(image: Image.Image, captions: Iterable[Caption]) -> Image.Ima
     return Image.fromarray(pixels)
 
 
-def set_caption(image: Image.Image, caption: Caption, text: str) -> tuple[Image.Image, PixelBox]:
+def set_caption(
+    image: Image.Image, caption: LetteredCaption, text: str
+) -> tuple[Image.Image, PixelBox]:
     """Set a text in the place and the look of a caption; return the box of the new ink too."""
     if caption.ink.tilt and not (caption.ink.ground.flat or caption.lettering.outline_width):
         return set_on_plate(image, caption, text)  # what lay behind tilted letters is a guess
@@ -183,7 +185,9 @@ def set_caption(image: Image.Image, caption: Caption, text: str) -> tuple[Image.
     return Image.fromarray(pixels), box
 
 
-def set_on_plate(image: Image.Image, caption: Caption, text: str) -> tuple[Image.Image, PixelBox]:
+def set_on_plate(
+    image: Image.Image, caption: LetteredCaption, text: str
+) -> tuple[Image.Image, PixelBox]:
     """Set a text on a plain plate in the colours of a caption: where letters alone do not read."""
     ink, style = caption.ink, caption.lettering
     plate = style.outline if style.outline_width else ink.ground.colour
@@ -203,7 +207,7 @@ def set_on_plate(image: Image.Image, caption: Caption, text: str) -> tuple[Image
     return Image.fromarray(pixels), box
 
 
-def mask_captions(size: tuple[int, int], captions: Iterable[Caption]) -> Mask:
+def mask_captions(size: tuple[int, int], captions: Iterable[LetteredCaption]) -> Mask:
     """The zones of captions: nothing outside of them changes when they are set anew."""
     mask: Mask = np.zeros((size[1], size[0]), bool)
     for caption in captions:
@@ -233,7 +237,7 @@ def mask_pictures(image: Image.Image, page: Page) -> Mask:
 
 
 def restore_ink(
-    image: Image.Image, source: Image.Image, captions: Iterable[Caption]
+    image: Image.Image, source: Image.Image, captions: Iterable[LetteredCaption]
 ) -> Image.Image:
     """Put the letters of captions that stay back on a picture that was repainted."""
     import cv2

@@ -27,7 +27,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class LayoutComparison:
     """Two layouts side by side; ``captions`` is the share of caption regions that stayed."""
 
     panels: tuple[int, int]
@@ -36,7 +36,7 @@ class Comparison:
     def tag(self) -> Mapping[str, str]:
         """As tags of an item.
 
-        >>> dict(Comparison((2, 1), 0.5).tag())
+        >>> dict(LayoutComparison((2, 1), 0.5).tag())
         {'panels': '2 1', 'captions': '0.5000'}
         """
         tags = {"panels": f"{self.panels[0]} {self.panels[1]}"}
@@ -50,13 +50,13 @@ class LayoutCheck:
         self._find_lines = find_lines
         self._known: dict[tuple[Path, int, int], Layout] = {}
 
-    def compare(self, source: Path, edited: Path) -> Comparison:
+    def compare(self, source: Path, edited: Path) -> LayoutComparison:
         """Look at both images."""
         before, after = self.look(source), self.look(edited)
         captions = None
         if before.captions is not None and after.captions is not None:
             captions = share_matched(before.captions, after.captions)
-        return Comparison((before.panels, after.panels), captions)
+        return LayoutComparison((before.panels, after.panels), captions)
 
     def look(self, path: Path) -> Layout:
         """The layout of one image."""

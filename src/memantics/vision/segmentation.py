@@ -24,20 +24,20 @@ Plane = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TextMatch:
     """A text laid over a picture: how well it matches, from 0 to 1, and its letters."""
 
     quality: float
     body: Mask
 
 
-def lay_text(crop: Pixels, text: str, box: PixelBox) -> Match:
+def lay_text(crop: Pixels, text: str, box: PixelBox) -> TextMatch:
     """Lay a text over its box in the best way; ``body`` covers the whole crop."""
     body: Mask = np.zeros(crop.shape[:2], bool)
     left, top = max(0, box[0]), max(0, box[1])
     values = crop[top : box[3], left : box[2]]
     if min(values.shape[:2]) < 6 or not text.strip():
-        return Match(0.0, body)
+        return TextMatch(0.0, body)
     scale = min(1.0, _HEIGHT / values.shape[0])
     size = (max(8, round(values.shape[1] * scale)), max(6, round(values.shape[0] * scale)))
     small = Image.fromarray(values).convert("L").resize(size, Image.Resampling.BOX)
@@ -54,7 +54,7 @@ def lay_text(crop: Pixels, text: str, box: PixelBox) -> Match:
     if chosen is not None:
         whole = (values.shape[1], values.shape[0])
         body[top : box[3], left : box[2]] = _draw(text, chosen, whole, pads) > 150
-    return Match(quality, body)
+    return TextMatch(quality, body)
 
 
 def _normalise(plane: Plane) -> Plane:

@@ -103,7 +103,7 @@ _LOOSEST = 1.45  # of the old distance of lines
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TypesetText:
     """A text made to fit: its lines, font size, stretch and distance of lines in pixels.
 
     ``width`` and ``height`` are those of the ink, with its outline.
@@ -118,7 +118,9 @@ class Setting:
     height: float
 
 
-def fit_text(text: str, lettering: Lettering, box: PixelBox, *, legible: bool = True) -> Setting:
+def fit_text(
+    text: str, lettering: Lettering, box: PixelBox, *, legible: bool = True
+) -> TypesetText:
     """The best way to set a text in a box; where it would not be ``legible`` it is refused."""
     shown = " ".join((text.upper() if lettering.upper else text).split())
     if not shown:
@@ -151,7 +153,7 @@ def calibrate(text: str, lettering: Lettering, box: PixelBox) -> Lettering:
     return replace(lettering, size=min(lettering.size, max(4.0, setting.size)))
 
 
-def _set_rows(lines: tuple[str, ...], style: Lettering, box: PixelBox) -> Setting:
+def _set_rows(lines: tuple[str, ...], style: Lettering, box: PixelBox) -> TypesetText:
     """Give some lines the size at which they fill a box without leaving it."""
     edge = 2 * style.edge
     wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
@@ -163,7 +165,7 @@ def _set_rows(lines: tuple[str, ...], style: Lettering, box: PixelBox) -> Settin
     if len(lines) > 1:
         step = min((high - (last - first) * size) / (len(lines) - 1), _LOOSEST * step)
     height = (len(lines) - 1) * step + (last - first) * size
-    return Setting(
+    return TypesetText(
         lines, style.face, size, stretch, step, width * size * stretch + edge, height + edge
     )
 
@@ -176,7 +178,7 @@ def _measure(lines: tuple[str, ...], face: Typeface) -> tuple[float, float, floa
     return max(0.1, widest / 100), boxes[0][1] / 100, max(boxes[-1][3] / 100, boxes[0][1] / 100)
 
 
-def _set_column(text: str, style: Lettering, box: PixelBox) -> Setting:
+def _set_column(text: str, style: Lettering, box: PixelBox) -> TypesetText:
     """Characters one below the other, as in the old caption."""
     edge = 2 * style.edge
     wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
@@ -187,10 +189,10 @@ def _set_column(text: str, style: Lettering, box: PixelBox) -> Setting:
         step = min((high - 0.94 * size) / (len(lines) - 1), _LOOSEST * size)
     stretch = min(WIDEST, max(1.0, wide / (0.94 * size)))
     height = (len(lines) - 1) * step + 0.94 * size + edge
-    return Setting(lines, style.face, size, stretch, step, 0.94 * size * stretch + edge, height)
+    return TypesetText(lines, style.face, size, stretch, step, 0.94 * size * stretch + edge, height)
 
 
-def _judge(setting: Setting, style: Lettering, box: PixelBox) -> float:
+def _judge(setting: TypesetText, style: Lettering, box: PixelBox) -> float:
     """How far a setting is from the old caption: empty space, odd letters, another size."""
     wide, high = box[2] - box[0], box[3] - box[1]
     covered = min(1.0, setting.width / wide) * min(1.0, setting.height / high)
@@ -218,7 +220,7 @@ def count_fitting(lettering: Lettering, box: PixelBox) -> int:
     return max(2, int(rows * wide / (em * NARROWEST * 1.08 * size)))
 
 
-def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) -> PixelBox:
+def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: TypesetText) -> PixelBox:
     """Draw a caption in place, inside its zone; return the box of its ink."""
     lettering = _keep_legible(pixels, ink, lettering)
     left, top, right, bottom = ink.zone
@@ -284,7 +286,7 @@ def _keep_legible(pixels: Pixels, ink: Ink, lettering: Lettering) -> Lettering:
     return replace(lettering, fill=fill, outline=outline, outline_width=width)
 
 
-def _place(setting: Setting, style: Lettering, box: PixelBox) -> list[tuple[float, float]]:
+def _place(setting: TypesetText, style: Lettering, box: PixelBox) -> list[tuple[float, float]]:
     """Where the ink of each line begins (left, and the top of the whole line), in the zone."""
     edge = style.edge
     font = setting.face.at(setting.size)
@@ -305,7 +307,7 @@ def _place(setting: Setting, style: Lettering, box: PixelBox) -> list[tuple[floa
 
 
 def _stamp(
-    layer: Image.Image, line: str, setting: Setting, place: tuple[float, float], edge: float
+    layer: Image.Image, line: str, setting: TypesetText, place: tuple[float, float], edge: float
 ) -> None:
     """Draw one line, stretched, with its ink beginning at ``place``."""
     font = setting.face.at(setting.size)

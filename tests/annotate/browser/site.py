@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from pydantic import JsonValue
 
 from memantics.annotate.records import Actor
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.web.app import make_app
 from memantics.annotate.web.settings import WebSettings
 from memantics.web.address import listen
@@ -117,7 +117,7 @@ class User:
 class Site:
     """A served app."""
 
-    service: Service
+    service: AnnotationService
     address: str
     windows: Windows
     lead: Actor
@@ -160,7 +160,7 @@ class Site:
 
 
 @contextmanager
-def serve_site(service: Service, windows: Windows) -> Iterator[Site]:
+def serve_site(service: AnnotationService, windows: Windows) -> Iterator[Site]:
     """Serve until the block ends; then no window may have seen an error."""
     taken = listen("127.0.0.1", 0)
     port = taken.getsockname()[1]

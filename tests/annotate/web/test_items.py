@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memantics.annotate.records import Preferences
-from memantics.annotate.workflow import Settings
+from memantics.annotate.workflow import ProjectSettings
 from memantics.core.queue import Shown
 from tests.annotate.team import Clock
 from tests.annotate.web.queues import questions
@@ -215,7 +215,7 @@ def test_an_item_given_back_comes_to_somebody_else(office: Office, tmp_path: Pat
 
 def test_the_limit_of_a_day_is_kept_by_the_server(office: Office, tmp_path: Path) -> None:
     project = open_project(office, tmp_path, "label-by-vote")
-    office.service.projects.set_settings(office.lead, project, Settings(daily_limit=1))
+    office.service.projects.set_settings(office.lead, project, ProjectSettings(daily_limit=1))
     office.hire("ann", project, "annotator")
     ann = office.visitor("ann")
     place = take(ann, project)

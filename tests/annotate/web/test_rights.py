@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from memantics.annotate import schema
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.web.app import list_routes, make_app
 from memantics.annotate.web.settings import WebSettings
 from tests.annotate.team import draw_image
@@ -136,7 +136,7 @@ class World:
     ids: Ids
     picture: bytes
 
-    def open(self, name: str) -> tuple[Service, Office]:
+    def open(self, name: str) -> tuple[AnnotationService, Office]:
         """A copy of the world, so that no cell sees what another one did."""
         copy = self.folder / f"{name}.db"
         shutil.copyfile(self.folder / "world.db", copy)
@@ -213,7 +213,7 @@ def is_refused(response: Response) -> bool:
     return bool(response.status_code in (401, 403) or (response.status_code == 303 and to_login))
 
 
-def contents(service: Service) -> dict[str, list[tuple[object, ...]]]:
+def contents(service: AnnotationService) -> dict[str, list[tuple[object, ...]]]:
     """Everything in the database but sessions, which logging in makes."""
     with service.context.db.read() as connection:
         return {
@@ -235,7 +235,7 @@ def test_routes_outside_the_list_show_nothing_of_the_data(office: Office) -> Non
 
 
 @pytest.fixture(scope="module")
-def shared(world: World) -> Iterator[tuple[Service, dict[str, Visitor]]]:
+def shared(world: World) -> Iterator[tuple[AnnotationService, dict[str, Visitor]]]:
     """One copy for everything that must be refused, and everybody logged in to it."""
     service, office = world.open("refused")
     yield (
@@ -247,7 +247,7 @@ def shared(world: World) -> Iterator[tuple[Service, dict[str, Visitor]]]:
 
 @pytest.mark.parametrize(("method", "route"), CELLS)
 def test_forbidden_cells_are_refused_and_change_nothing(
-    method: str, route: str, world: World, shared: tuple[Service, dict[str, Visitor]]
+    method: str, route: str, world: World, shared: tuple[AnnotationService, dict[str, Visitor]]
 ) -> None:
     service, visitors = shared
     before = contents(service)

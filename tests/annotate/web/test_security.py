@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from memantics.annotate.records import Actor
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.web.app import make_app
 from memantics.annotate.web.settings import WebSettings, find_secret, make_form_token
 from memantics.core.errors import InputError
@@ -363,7 +363,7 @@ def test_good_uploads_among_bad_ones_become_items(office: Office, project: int) 
 
 @pytest.mark.parametrize("number", [2**31, 2**63, 10**30])
 def test_numbers_beyond_all_counting_name_nothing(
-    service: Service, tmp_path: Path, number: int
+    service: AnnotationService, tmp_path: Path, number: int
 ) -> None:
     """On both databases: neither counts that far, and each complains in its own way."""
     office = make_office(service)
@@ -379,7 +379,7 @@ def test_numbers_beyond_all_counting_name_nothing(
     assert lead.post(f"/p/{project}/members/{user}", form).status_code == 303
 
 
-def test_odd_characters_are_text_or_nothing(service: Service, tmp_path: Path) -> None:
+def test_odd_characters_are_text_or_nothing(service: AnnotationService, tmp_path: Path) -> None:
     office = make_office(service)
     odd = "a\0b\ud83d\u202e\x1b[31m"
     text = odd.encode("utf-8", "replace").decode()
@@ -444,5 +444,5 @@ def _actor(office: Office, name: str) -> Actor:
     return office.service.accounts.log_in(name, PASSWORD).actor
 
 
-def _count(service: Service, project: int, office: Office) -> int:
+def _count(service: AnnotationService, project: int, office: Office) -> int:
     return service.lead.progress(office.lead, project).items

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from memantics.annotate.records import Actor
-from memantics.annotate.service import Service, open_service
+from memantics.annotate.service import AnnotationService, open_service
 from memantics.annotate.web.app import make_app
 from memantics.annotate.web.settings import WebSettings
 
@@ -25,7 +25,7 @@ PASSWORD = "correct horse battery"
 ADDRESS = "http://127.0.0.1:8765"
 
 
-def open_quick(url: str, media: Path, clock: Any = None) -> Service:
+def open_quick(url: str, media: Path, clock: Any = None) -> AnnotationService:
     """A service whose passwords take no time; never do this outside tests."""
     if clock is None:
         return open_service(url, media, hasher=HASHER)
@@ -65,7 +65,7 @@ class Visitor:
 class Office:
     """A service with its app, and people by name."""
 
-    service: Service
+    service: AnnotationService
     app: FastAPI
     lead: Actor
 
@@ -86,7 +86,7 @@ class Office:
         return actor
 
 
-def make_office(service: Service, **settings: Any) -> Office:
+def make_office(service: AnnotationService, **settings: Any) -> Office:
     """An app on a service, with its first account."""
     lead = service.accounts.create_first("lead", PASSWORD)
     return Office(service, make_app(service, WebSettings(SECRET, **settings)), lead)

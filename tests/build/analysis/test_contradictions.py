@@ -51,8 +51,16 @@ def tell(found: Findings, answered: tuple[Dimension, ...] = DIMENSIONS) -> dict[
             (CLEAN,),
             "harmful according to the dimensions of m (toxicity: “a slur” (hateful",
         ),
-        ((), (Harm(True, "m", type="sexual"),), "harmful according to the verdict of m (sexual)"),
-        ((), (CLEAN, Harm(True, "detector (x)", 0.8)), "harmful according to detector (x) (chance"),
+        (
+            (),
+            (Harm(True, "m", type="sexual"),),
+            "harmful according to the verdict of m (sexual)",
+        ),
+        (
+            (),
+            (CLEAN, Harm(True, "detector (x)", 0.8)),
+            "harmful according to detector (x) (chance",
+        ),
         ((), (CLEAN, TOY), ""),
         ((), (TOY,), ""),
     ],

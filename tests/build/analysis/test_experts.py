@@ -22,7 +22,7 @@ from memantics.core.records import Field, Form, Option
 from memantics.detector.opinions import open_judges
 from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
-from memantics.models.embedded.lines import Reading
+from memantics.models.embedded.lines import ImageReading
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
 from memantics.reappraise.planner import UNTOLD, EmbeddedPlanner
 from memantics.reappraise.stages import ReappraisalSubject
@@ -86,7 +86,7 @@ def test_without_an_expert_the_emotion_is_unknown_and_it_says_what_would_help() 
 
 
 def test_without_an_expert_no_emotion_of_the_starter_pack_is_guessed() -> None:
-    tools = Tools(lambda *_: Reading(), lambda _: "en", lambda *_: (), judges=open_judges())
+    tools = Tools(lambda *_: ImageReading(), lambda _: "en", lambda *_: (), judges=open_judges())
     memes = [own for own in read_starter() if own.emotion is not None]
     assert len(memes) > 30
     for own in memes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.punmemecn.rows import Findings, read_chats
+from memantics.benchmarks.punmemecn.rows import ReadingFindings, read_chats
 from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
 from memantics.build.chats.distractors import DistractorSettings, Embedders, LayoutEncoder
 from memantics.build.chats.generate import (
@@ -35,7 +35,7 @@ from memantics.build.chats.selection import (
     rank_drafts,
     select_chats,
 )
-from memantics.build.drafts import Source
+from memantics.build.drafts import DraftSource
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.memes import Meme
@@ -45,7 +45,7 @@ from memantics.core.task import Unparsed
 from memantics.models.fake import FakeModel, draft_reply
 from memantics.models.fake import Said as Reply
 from memantics.starter import image_path
-from memantics.tasks.chats import KINDS, Said, Turn
+from memantics.tasks.chats import KINDS, Turn, WrittenChat
 from tests.build.drafting import (
     LetterEncoder,
     all_different,
@@ -245,9 +245,9 @@ def test_three_memes_are_too_few(tmp_path: Path) -> None:
 def draft(meme: str, topic: str, number: int, *texts: str, **figures: float) -> ChatDraft:
     subject = make_subject(Meme(meme, Path(f"{meme}.png"), "caption", "en", {"meaning": "m"}))
     turns = tuple(Turn("AB"[i % 2], text) for i, text in enumerate(texts))  # type: ignore[arg-type]
-    source = Source("fake/x", "p", "t")
+    source = DraftSource("fake/x", "p", "t")
     quality = Quality(**figures)
-    return ChatDraft(subject, topic, number, Said(turns, "A"), source, quality)  # type: ignore[arg-type]
+    return ChatDraft(subject, topic, number, WrittenChat(turns, "A"), source, quality)  # type: ignore[arg-type]
 
 
 def test_the_better_chat_of_a_topic_stays() -> None:
@@ -298,7 +298,7 @@ def test_the_files_are_read_by_the_reader_of_punmemecn(tmp_path: Path) -> None:
     out = write_punmemecn(tmp_path / "release", chats, memes)
     puns = frozenset(name.removesuffix(".png") for name in name_files(memes).values())
     for level in ("easy", "hard"):
-        findings = Findings()
+        findings = ReadingFindings()
         read = read_chats(out / f"_Chat({level}).json", level, puns, findings)
         assert len(read) == len(chats)
         assert findings.skips == []

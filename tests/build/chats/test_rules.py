@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from memantics.build.chats.records import ChatSubject
-from memantics.build.chats.rules import RULES, Limits, find_broken, find_leak
+from memantics.build.chats.rules import RULES, ChatLimits, find_broken, find_leak
 from memantics.core.memes import Meme
 from memantics.starter import read_starter
-from memantics.tasks.chats import Said, Speaker, Turn
+from memantics.tasks.chats import Speaker, Turn, WrittenChat
 from tests.places import SHARED_DATA, needs_shared_data
 
 CAT = ChatSubject(
@@ -23,13 +23,13 @@ CAT = ChatSubject(
 FINE = ("Did you sleep at all?", "Three hours, and the bus leaves at six.", "Every single week!")
 
 
-def chat(*texts: str, order: str = "ABABABABAB", sender: Speaker = "B") -> Said:
+def chat(*texts: str, order: str = "ABABABABAB", sender: Speaker = "B") -> WrittenChat:
     names: dict[str, Speaker] = {"A": "A", "B": "B"}
     turns = (Turn(names[who], text) for who, text in zip(order, texts, strict=False))
-    return Said(tuple(turns), sender)
+    return WrittenChat(tuple(turns), sender)
 
 
-def broken(said: Said, subject: ChatSubject = CAT) -> list[str]:
+def broken(said: WrittenChat, subject: ChatSubject = CAT) -> list[str]:
     return [own.rule for own in find_broken(said, subject)]
 
 
@@ -59,7 +59,7 @@ def test_a_good_chat_breaks_nothing() -> None:
         ("repeats", chat("Did you sleep?", "Not much.", "did you SLEEP")),
     ],
 )
-def test_each_rule_sees_what_it_is_for(rule: str, said: Said) -> None:
+def test_each_rule_sees_what_it_is_for(rule: str, said: WrittenChat) -> None:
     assert rule in RULES
     assert rule in broken(said)
 
@@ -73,7 +73,7 @@ def test_what_the_meme_means_may_be_spoken_of() -> None:
 
 
 def test_limits_are_settings() -> None:
-    assert [own.rule for own in find_broken(chat(*FINE), CAT, Limits(most=2))] == ["length"]
+    assert [own.rule for own in find_broken(chat(*FINE), CAT, ChatLimits(most=2))] == ["length"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_chats_of_the_starter_pack_pass() -> None:
                 Meme(meme.id, Path("x.png"), meme.text), "zh", meme.meaning, "", hidden
             )
             turns = tuple(Turn("A" if t[0] == "甲" else "B", t[2:]) for t in own.turns)
-            assert broken(Said(turns, "A" if own.speaker == "甲" else "B"), subject) == []
+            assert broken(WrittenChat(turns, "A" if own.speaker == "甲" else "B"), subject) == []
     assert count > 5
 
 
@@ -144,6 +144,6 @@ def test_nearly_all_chats_that_people_kept_pass() -> None:
             (meme.caption, meme.reading or meme.caption),
         )
         turns = tuple(Turn("A" if t[0] == "甲" else "B", t[2:]) for t in own.turns)
-        kept += not find_broken(Said(turns, "A" if own.speaker == "甲" else "B"), subject)
+        kept += not find_broken(WrittenChat(turns, "A" if own.speaker == "甲" else "B"), subject)
     assert len(chats) > 300
     assert kept / len(chats) > 0.95

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from memantics.build.collect.looks import Look
-from memantics.build.collect.rules import Candidate, RuleSet, read_thresholds
+from memantics.build.collect.rules import MemeCandidate, RuleSet, read_thresholds
 from memantics.core import language
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.language import Guess, guess_language
@@ -20,7 +20,7 @@ GOOD = Look(
 
 def judge(look: Look, rules: RuleSet | None = None, *, given: bool = False) -> str:
     guess = guess_language(look.text)
-    dropped = (rules or RuleSet()).judge(Candidate(look, look.text, guess, given))
+    dropped = (rules or RuleSet()).judge(MemeCandidate(look, look.text, guess, given))
     return dropped.rule if dropped else ""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.queue import Verdict, read_queue, write_verdicts
+from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
 from memantics.starter import image_path
 from tests.browser import launch, watch
 from tests.commands import Shell
@@ -66,7 +66,7 @@ def judge(queue: Path, values: list[dict[str, object] | str]) -> None:
     """Verdicts in the order of the queue; a text is why an item was dropped."""
     _, items = read_queue(queue)
     verdicts = [
-        Verdict(
+        ItemVerdict(
             item=item.id,
             group=item.group,
             workflow="verify-stages",
@@ -168,7 +168,7 @@ def test_a_run_of_another_kind_has_no_gallery(built: Shell) -> None:
 def test_a_pair_that_is_none_is_refused(built: Shell) -> None:
     queue = build_of(built) / "queue"
     _, items = read_queue(queue)
-    wrong = Verdict(
+    wrong = ItemVerdict(
         item=items[0].id,
         group=items[0].group,
         workflow="verify-stages",

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.core.queue import QueueCard, QueueItem, Verdict, Vote, write_queue, write_verdicts
+from memantics.core.queue import (
+    ItemVerdict,
+    QueueCard,
+    QueueItem,
+    Vote,
+    write_queue,
+    write_verdicts,
+)
 from memantics.starter import StarterMeme, image_path, read_starter
 
 
@@ -44,7 +51,7 @@ def judge(
     write_verdicts(
         folder / "verdicts.jsonl",
         [
-            Verdict(
+            ItemVerdict(
                 item=name,
                 group=name,
                 workflow=workflow,

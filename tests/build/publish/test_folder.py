@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from memantics.build.publish.bundle import Bundle, Facts
+from memantics.build.publish.bundle import Bundle, CardFacts
 from memantics.build.publish.croissant import describe_dataset
 from memantics.build.publish.folder import write_folder
 from memantics.build.publish.tables import write_tables
@@ -20,7 +20,7 @@ from memantics.core.writing import Made, PublishedMeme
 from memantics.registry import find_benchmark
 from memantics.starter import image_path
 
-FACTS = Facts("mine", "Mine", "Some memes.", "CC0-1.0", ("en", "zh"), "Rude.", version="2.1.0")
+FACTS = CardFacts("mine", "Mine", "Some memes.", "CC0-1.0", ("en", "zh"), "Rude.", version="2.1.0")
 RECORDS: list[dict[str, JsonValue]] = [
     {"meme": "a", "n": 3, "share": 0.5, "kept": True, "tags": ["x"], "votes": {"p1": "yes"}},
     {"meme": "b", "n": 4, "share": 0.25, "kept": False, "tags": [], "votes": {"p1": "no"}},
@@ -35,7 +35,7 @@ def make_bundle(count: int = 2) -> Bundle:
     return Bundle(FACTS, memes, {"labels": RECORDS})
 
 
-def publish(folder: Path, facts: Facts = FACTS, *, broken: bool = False) -> None:
+def publish(folder: Path, facts: CardFacts = FACTS, *, broken: bool = False) -> None:
     bundle = replace(make_bundle(), facts=facts)
     made = Made("toxicn_mm", ("detection",), bundle.memes, {"x.json": b"{}"}, bundle.tables)
 

@@ -13,10 +13,10 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.memeintent.write import write_intents
 from memantics.benchmarks.mquest.write import write_questions
-from memantics.build.publish.bundle import Section
+from memantics.build.publish.bundle import CardSection
 from memantics.build.publish.sections import describe_contents, describe_review
 from memantics.core.errors import DataError
-from memantics.core.queue import Verdict, Vote, read_queue, write_verdicts
+from memantics.core.queue import ItemVerdict, Vote, read_queue, write_verdicts
 from memantics.core.review import read_review
 from memantics.starter import StarterMeme, image_path, read_starter
 from tests.build.publish.queues import judge, make_queue, pick_memes
@@ -337,7 +337,7 @@ def test_whoever_settles_a_tie_is_no_annotator(tmp_path: Path) -> None:
     queue = make_queue(tmp_path / "queue", "label-by-vote", memes)
     said = {memes[0].id: ("yes", "no"), memes[1].id: ("no", "no")}
 
-    def review(adjudicated: bool) -> Section:
+    def review(adjudicated: bool) -> CardSection:
         verdicts = []
         for name, values in said.items():
             votes = [
@@ -347,7 +347,7 @@ def test_whoever_settles_a_tie_is_no_annotator(tmp_path: Path) -> None:
             if adjudicated:
                 votes.append(Vote(person="p9", stage="adjudicate", values={"harmful": "yes"}))
             verdicts.append(
-                Verdict(
+                ItemVerdict(
                     item=name,
                     group=name,
                     workflow="label-by-vote",
@@ -359,7 +359,7 @@ def test_whoever_settles_a_tie_is_no_annotator(tmp_path: Path) -> None:
         write_verdicts(queue / "verdicts.jsonl", verdicts)
         return describe_review(read_review(queue, None))
 
-    def agreement(section: Section) -> str:
+    def agreement(section: CardSection) -> str:
         return dict(section.rows)["Krippendorff's alpha, harmful"]
 
     assert agreement(review(adjudicated=True)) == agreement(review(adjudicated=False))
@@ -420,7 +420,7 @@ def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -
     _, items = read_queue(spoken)
     edited = "A: 今天怎么样\n乙：还不错，你呢"
     kept = [
-        Verdict(
+        ItemVerdict(
             item=own.id,
             group=own.group,
             workflow="edit-chats",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.core.queue import Verdict, read_queue, write_verdicts
+from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
 from tests.commands import Shell
 from tests.places import ROOT
 
@@ -48,7 +48,9 @@ def confirm(queue: Path, rejected: set[str], half: set[str]) -> list[str]:
         values |= {"second_question": "yes", "second_answer": second}
         good = item.id not in rejected
         verdicts.append(
-            Verdict(item=item.id, group=item.group, workflow="validate", kept=good, values=values)
+            ItemVerdict(
+                item=item.id, group=item.group, workflow="validate", kept=good, values=values
+            )
         )
         ids = item.hidden["questions"]
         assert isinstance(ids, list)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.chain import Built, People, build_questions
+from memantics.build.questions.chain import BuiltQuestions, People, build_questions
 from memantics.build.questions.records import QuestionSettings
 from memantics.core.memes import Meme
 from memantics.core.records import Request
@@ -119,8 +119,8 @@ def build(
     settings: QuestionSettings | None = None,
     critic: Writer | None = None,
     subjects: Mapping[str, QuestionSubject] | None = None,
-) -> Built:
-    async def run() -> Built:
+) -> BuiltQuestions:
+    async def run() -> BuiltQuestions:
         with (
             Desk(FakeModel(writer, "writer"), folder / "writer") as desk,
             Desk(FakeModel(critic or writer, "critic"), folder / "critic") as second,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memantics.build.questions.asking import QuestionSubject, even_out
-from memantics.build.questions.blind import Trial, read_letter, try_items
-from memantics.build.questions.chain import Built
+from memantics.build.questions.blind import BlindTrial, read_letter, try_items
+from memantics.build.questions.chain import BuiltQuestions
 from memantics.build.questions.records import QuestionSettings
 from memantics.build.questions.report import report_questions
 from memantics.core.records import Image, Request
@@ -65,7 +65,7 @@ class Cheat:
         return key_of(request, self.keys) if way in self.ways else "A"
 
 
-def run(tmp_path: Path, cheat: Cheat, settings: QuestionSettings = SETTINGS) -> Built:
+def run(tmp_path: Path, cheat: Cheat, settings: QuestionSettings = SETTINGS) -> BuiltQuestions:
     return build(tmp_path, cheat.write, settings, cheat.answer, some())
 
 
@@ -142,7 +142,7 @@ def test_blind_asks_show_neither_meme_nor_knowledge(tmp_path: Path) -> None:
         seen.append(request)
         return "B"
 
-    async def ask() -> dict[str, Trial]:
+    async def ask() -> dict[str, BlindTrial]:
         with Desk(FakeModel(answer), tmp_path / "desk") as desk:
             return await try_items(desk, built.items, starter_subjects(), SETTINGS)
 

@@ -16,7 +16,7 @@ from memantics.actions.build import questions
 from memantics.annotate.workflow import read_workflow
 from memantics.build.extract.folder import adopt_memes
 from memantics.build.questions.asking import ask_draft, ask_seen, ask_told
-from memantics.build.questions.chain import Built, People, build_questions
+from memantics.build.questions.chain import BuiltQuestions, People, build_questions
 from memantics.build.questions.records import QuestionSettings, plan_slots
 from memantics.build.questions.review import (
     make_queue,
@@ -57,7 +57,7 @@ def made(shell: Shell, known: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def honest(tmp_path_factory: pytest.TempPathFactory) -> BuiltQuestions:
     """A set that a well-behaved writer wrote, about some memes of which several have pairs."""
     settings = QuestionSettings(critic="off", attempts=1)
     toxic = {meme: own for meme, own in starter_subjects().items() if own.knowledge.of("Toxicity")}
@@ -103,7 +103,7 @@ def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:
         questions(made, model="fake/builder")
 
 
-def test_a_pair_is_judged_together(tmp_path: Path, honest: Built) -> None:
+def test_a_pair_is_judged_together(tmp_path: Path, honest: BuiltQuestions) -> None:
     pairs = {own.pair: own for own in honest.questions if own.pair}
     assert len(pairs) > 2
     subjects = starter_subjects()
@@ -123,7 +123,7 @@ def test_a_pair_is_judged_together(tmp_path: Path, honest: Built) -> None:
             assert second.value == pairs[item.id].question
 
 
-def test_the_workflow_finds_all_that_it_asks_about(honest: Built) -> None:
+def test_the_workflow_finds_all_that_it_asks_about(honest: BuiltQuestions) -> None:
     """Judgements wait for labels: a label spelled otherwise would silently not be judged."""
     waited = {field.needs.casefold() for field in read_workflow("validate").fields if field.needs}
     paired = {own.pair for own in honest.questions if own.pair}

@@ -10,7 +10,7 @@ import pytest
 from memantics.actions.draw import draw
 from memantics.actions.paper import paper
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.queue import Verdict, read_queue, write_verdicts
+from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
 from memantics.registry import find_benchmark, find_source
 from tests.commands import Shell
 
@@ -29,7 +29,7 @@ def judge(queue: Path, refuse: int = 0) -> int:
         two = len(item.hidden["questions"]) == 2  # type: ignore[arg-type]
         values = {k: v for k, v in (YES if good else NO).items() if two or "second" not in k}
         verdicts.append(
-            Verdict(
+            ItemVerdict(
                 item=item.id,
                 group=item.group,
                 workflow="validate",

@@ -8,7 +8,7 @@ import pytest
 
 from memantics.build.questions.asking import QuestionSubject, ask_draft
 from memantics.build.questions.balance import Lengths
-from memantics.build.questions.chain import Built
+from memantics.build.questions.chain import BuiltQuestions
 from memantics.build.questions.critic import find_support
 from memantics.build.questions.records import QuestionSettings, plan_slots
 from memantics.core.records import Request
@@ -37,12 +37,14 @@ def few(*names: str) -> dict[str, QuestionSubject]:
 
 
 @pytest.fixture(scope="module")
-def lent(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def lent(tmp_path_factory: pytest.TempPathFactory) -> BuiltQuestions:
     folder = tmp_path_factory.mktemp("lent")
     return build(folder, lambda own: say(repeat_itself(own)), SETTINGS, subjects=few(*THREE))
 
 
-def test_three_memes_suffice_for_questions_from_a_model_that_repeats_itself(lent: Built) -> None:
+def test_three_memes_suffice_for_questions_from_a_model_that_repeats_itself(
+    lent: BuiltQuestions,
+) -> None:
     slots = [slot for own in few(*THREE).values() for slot in plan_slots(own.knowledge, SETTINGS)]
     assert len(lent.questions) + len(lent.aside) == len(slots)
     assert {own.meme for own in lent.questions} == set(THREE)
@@ -52,7 +54,7 @@ def test_three_memes_suffice_for_questions_from_a_model_that_repeats_itself(lent
         assert all(choice.text for choice in own.options)
 
 
-def test_what_is_lent_is_right_elsewhere_and_wrong_here(lent: Built) -> None:
+def test_what_is_lent_is_right_elsewhere_and_wrong_here(lent: BuiltQuestions) -> None:
     subjects = few(*THREE)
     borrowed = [(own, c) for own in lent.questions for c in own.options if c.role == "borrowed"]
     assert borrowed

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import BernoulliNB
 
-from memantics.build.questions.chain import Built
+from memantics.build.questions.chain import BuiltQuestions
 from memantics.build.questions.records import DraftQuestion, QuestionSettings
 from memantics.build.questions.report import report_questions
 from memantics.build.questions.wording import alike
@@ -90,13 +90,15 @@ WRITERS = [always_longest, own_vocabulary, everything_at_once, short_and_tidy]
 
 
 @pytest.fixture(scope="module", params=WRITERS, ids=lambda writer: str(writer.__name__))
-def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> BuiltQuestions:
     writer: Callable[[Request], Entry] = request.param
     folder = tmp_path_factory.mktemp("levelled")
     return build(folder, lambda asked: say(writer(asked)), QuestionSettings(attempts=2))
 
 
-def test_enough_is_left_and_every_question_is_whole(built: Built) -> None:
+def test_enough_is_left_and_every_question_is_whole(built: BuiltQuestions) -> None:
     assert len(built.questions) >= 200
     subjects = starter_subjects()
     for own in built.questions:
@@ -111,7 +113,7 @@ def test_enough_is_left_and_every_question_is_whole(built: Built) -> None:
         assert all(cite in known for cite in own.cites)
 
 
-def test_length_does_not_tell_the_key(built: Built) -> None:
+def test_length_does_not_tell_the_key(built: BuiltQuestions) -> None:
     longest = single = keyed = 0
     for own in built.questions:
         if own.none_is_key:
@@ -125,7 +127,7 @@ def test_length_does_not_tell_the_key(built: Built) -> None:
     assert abs(longest / keyed - 1 / 3) <= TOLERANCE
 
 
-def test_neither_does_being_short_or_neat(built: Built) -> None:
+def test_neither_does_being_short_or_neat(built: BuiltQuestions) -> None:
     keyed = [own for own in built.questions if not own.none_is_key]
     shortest = 0
     for own in keyed:
@@ -141,7 +143,7 @@ def pick(questions: tuple[DraftQuestion, ...], choose: Callable[[DraftQuestion],
     return sum(choose(own) == own.answer for own in questions) / len(questions)
 
 
-def test_no_trivial_answer_beats_chance(built: Built) -> None:
+def test_no_trivial_answer_beats_chance(built: BuiltQuestions) -> None:
     questions = built.questions
     none = pick(questions, lambda q: [c.role for c in q.options].index("none"))
     longest = pick(questions, lambda q: max(range(4), key=lambda n: len(q.options[n].text)))
@@ -175,11 +177,11 @@ def solve_with_bayes(questions: tuple[DraftQuestion, ...]) -> float:
     return float((found == np.array([q.answer for q in questions])).mean())
 
 
-def test_an_independent_blind_solver_stays_at_chance(built: Built) -> None:
+def test_an_independent_blind_solver_stays_at_chance(built: BuiltQuestions) -> None:
     assert solve_with_bayes(built.questions) <= 0.25 + TOLERANCE
 
 
-def test_the_report_says_so(built: Built) -> None:
+def test_the_report_says_so(built: BuiltQuestions) -> None:
     report = report_questions(built, QuestionSettings(), "fake/writer")
     verdicts = {leak.name: leak.judge(TOLERANCE) for leak in report.leaks}
     # "None of the others" may well be the longest of four short options, and then it misleads.
@@ -193,7 +195,7 @@ def test_the_report_says_so(built: Built) -> None:
     assert abs(report.none_share - 0.25) <= 0.03
 
 
-def test_pairs_survive(built: Built) -> None:
+def test_pairs_survive(built: BuiltQuestions) -> None:
     there = {own.id: own for own in built.questions}
     pairs = [own for own in built.questions if own.pair]
     assert len(pairs) >= 10
@@ -204,14 +206,14 @@ def test_pairs_survive(built: Built) -> None:
         assert own.focus in [link.target for link in links if link.relation == "hasToxicElement"]
 
 
-def test_no_option_recurs(built: Built) -> None:
+def test_no_option_recurs(built: BuiltQuestions) -> None:
     counts = Counter(
         c.text for q in built.questions for c in q.options if c.role not in ("none", "correct")
     )
     assert counts.most_common(1)[0][1] <= 12
 
 
-def test_a_borrowed_option_is_wrong_here_and_says_whose_it_is(built: Built) -> None:
+def test_a_borrowed_option_is_wrong_here_and_says_whose_it_is(built: BuiltQuestions) -> None:
     subjects = starter_subjects()
     borrowed = [(q, c) for q in built.questions for c in q.options if c.role == "borrowed"]
     assert borrowed
@@ -244,7 +246,7 @@ def test_the_same_drafts_give_the_same_set(tmp_path: Path) -> None:
     second = build(tmp_path / "b", writer, QuestionSettings(attempts=1), subjects=some)
     third = build(tmp_path / "c", writer, QuestionSettings(attempts=1, seed=1), subjects=some)
 
-    def show(own: Built) -> list[tuple[str, tuple[str, ...], int]]:
+    def show(own: BuiltQuestions) -> list[tuple[str, tuple[str, ...], int]]:
         return [(q.id, tuple(c.text for c in q.options), q.answer) for q in own.questions]
 
     assert show(first) == show(second)

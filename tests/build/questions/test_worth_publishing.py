@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from memantics.build.questions.asking import QuestionSubject, even_out
-from memantics.build.questions.assembly import Item, deal_none, finish, make_item
-from memantics.build.questions.chain import Built
+from memantics.build.questions.assembly import AssembledQuestion, deal_none, finish, make_item
+from memantics.build.questions.chain import BuiltQuestions
 from memantics.build.questions.lending import OptionPool, ask_alike, find_form
 from memantics.build.questions.records import (
     QuestionDraft,
@@ -28,7 +28,7 @@ from memantics.build.questions.records import (
     plan_slots,
 )
 from memantics.build.questions.report import Leak, report_questions
-from memantics.build.questions.writing import Drafted
+from memantics.build.questions.writing import SlotDraft
 from memantics.core.records import Request
 from memantics.knowledge.records import Individual, Knowledge, Relation
 from tests.build.questions.scripts import (
@@ -111,7 +111,7 @@ def critic() -> Critic:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, critic: Critic) -> Built:
+def built(tmp_path_factory: pytest.TempPathFactory, critic: Critic) -> BuiltQuestions:
     some = list(starter_subjects().items())[:14]
     subjects: dict[str, QuestionSubject] = {
         **{n: subject(n) for n in ("sheep", "yoda")},
@@ -121,12 +121,12 @@ def built(tmp_path_factory: pytest.TempPathFactory, critic: Critic) -> Built:
     return build(folder, critic.write, SETTINGS, critic.answer, subjects)
 
 
-def test_there_are_more_than_a_hundred(built: Built) -> None:
+def test_there_are_more_than_a_hundred(built: BuiltQuestions) -> None:
     assert len(built.questions) >= 100
     assert {"sheep", "yoda"} <= {own.meme for own in built.questions}
 
 
-def test_no_option_is_of_another_kind(built: Built) -> None:
+def test_no_option_is_of_another_kind(built: BuiltQuestions) -> None:
     drafts = {own.id: own.draft for own in built.aside if own.draft}
     drafts |= {own.id: own.draft for own in built.items}
     for own in built.questions:
@@ -139,13 +139,13 @@ def test_no_option_is_of_another_kind(built: Built) -> None:
             assert find_form(option.text) == find_form(drafts[own.id].correct)
 
 
-def test_none_is_the_key_no_more_often_than_asked_for(built: Built) -> None:
+def test_none_is_the_key_no_more_often_than_asked_for(built: BuiltQuestions) -> None:
     share = sum(own.none_is_key for own in built.questions) / len(built.questions)
     assert 0.1 <= share <= SETTINGS.none_share
     assert report_questions(built, SETTINGS, "fake/writer").none_share == share
 
 
-def test_nothing_is_left_that_was_solved_blindly(built: Built, critic: Critic) -> None:
+def test_nothing_is_left_that_was_solved_blindly(built: BuiltQuestions, critic: Critic) -> None:
     assert built.trials
     assert not [name for name, own in built.trials.items() if own.solved_blindly]
     kept = {own.question for own in built.questions if not own.none_is_key}
@@ -154,7 +154,7 @@ def test_nothing_is_left_that_was_solved_blindly(built: Built, critic: Critic) -
     assert reasons["a model finds its key without the meme"] > 5
 
 
-def test_neither_length_nor_blind_models_find_keys(built: Built) -> None:
+def test_neither_length_nor_blind_models_find_keys(built: BuiltQuestions) -> None:
     leaks = {own.name: own for own in report_questions(built, SETTINGS, "fake/writer").leaks}
     longest = leaks["longest of the three"]
     assert longest.value is not None
@@ -165,10 +165,12 @@ def test_neither_length_nor_blind_models_find_keys(built: Built) -> None:
         assert value <= leaks[name].chance + TOLERANCE, leaks[name]
 
 
-def make(number: int, size: int, wrong: tuple[str, ...] = ("b" * 9, "c" * 11, "d" * 12)) -> Item:
+def make(
+    number: int, size: int, wrong: tuple[str, ...] = ("b" * 9, "c" * 11, "d" * 12)
+) -> AssembledQuestion:
     slot = Slot(f"m/Scene/{number}", "m", "Scene", "Scene/x", "wrong")
     draft = QuestionDraft("What is it?", "a" * size, wrong[:2], wrong[2:], "", ("Scene/x",))
-    return make_item(Drafted(slot, "answered", draft), draft)
+    return make_item(SlotDraft(slot, "answered", draft), draft)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_what_is_dealt_leaves_the_lengths_of_keys_as_they_were() -> None:
 def test_options_are_chosen_by_which_one_shall_be_longest(longest: str, expected: bool) -> None:
     slot = Slot("s", "m", "Scene", "Scene/x", longest)  # type: ignore[arg-type]
     draft = QuestionDraft("?", "a" * 10, ("b" * 8, "c" * 13), ("d" * 9, "e" * 12), "", ())
-    item = make_item(Drafted(slot, "answered", draft), draft)
+    item = make_item(SlotDraft(slot, "answered", draft), draft)
     assert item.key_is_longest == expected
     assert {own.role for own in item.wrong} == {"plausible", "implausible"}
 
@@ -246,7 +248,7 @@ def test_an_own_spare_may_share_a_word_with_the_key() -> None:
     slot = Slot("m/Scene/1", "m", "Scene", "Scene/x", "wrong")
     wrong = ("a cat in a hat", "a dog in a coat")
     draft = QuestionDraft("What is it?", "a cat in a bed", wrong, ("a red tin can",), "", ())
-    item = make_item(Drafted(slot, "answered", draft), draft)
+    item = make_item(SlotDraft(slot, "answered", draft), draft)
     (spare,) = item.spares
     lent = OptionPool([item], {}, 0).lend(item, item.wrong[0], lambda _: True)
     assert lent == QuestionOption(spare.text, spare.role)

@@ -15,9 +15,9 @@ import pytest
 from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError, InputError, MissingExtra, StoreError
-from memantics.detector.lora.judging import Conversation, Judge, open_model
-from memantics.detector.lora.tuning import Tools, Tuning, add_adapter, answer_loss, tune
-from memantics.detector.lora.wording import Case, Wording
+from memantics.detector.lora.judging import ChatProcessor, TunedJudge, open_model
+from memantics.detector.lora.tuning import Tuning, TuningTools, add_adapter, answer_loss, tune
+from memantics.detector.lora.wording import TuningCase, Wording
 from memantics.detector.neural import machine as neural_packages
 from memantics.models.local import LocalModel, LocalSettings
 from tests.local import tiny
@@ -45,12 +45,12 @@ def read_lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def tools(said: list[str] | None = None, external: tuple[Case, ...] = ()) -> Tools:
+def tools(said: list[str] | None = None, external: tuple[TuningCase, ...] = ()) -> TuningTools:
     listen = (lambda _: None) if said is None else said.append
-    return Tools(external, listen)
+    return TuningTools(external, listen)
 
 
-def draw_cases(folder: Path, groups: int = 13) -> tuple[Case, ...]:
+def draw_cases(folder: Path, groups: int = 13) -> tuple[TuningCase, ...]:
     """Whether a meme is one shows in its colour and its caption."""
     folder.mkdir(parents=True, exist_ok=True)
     chance, made = random.Random(2), []
@@ -60,7 +60,7 @@ def draw_cases(folder: Path, groups: int = 13) -> tuple[Case, ...]:
             shade = (230, 30, 30) if kind == "pun" else (30, 30, 230)
             Pillow.new("RGB", (chance.randrange(28, 40), 30), shade).save(path)
             words = ("yu" if kind == "pun" else "ab") * 2
-            made.append(Case(path.stem, str(group), kind == "pun", words, f"{words}.", path))
+            made.append(TuningCase(path.stem, str(group), kind == "pun", words, f"{words}.", path))
     return tuple(made)
 
 
@@ -99,7 +99,7 @@ def test_a_model_learns_to_answer(
     torch = importlib.import_module("torch")
     model, processor, sees = open_model(merged, torch.device("cpu"), "float32")
     wording = Wording("pun", "caption", "en")
-    judge = Judge(model, Conversation(processor, sees, wording), wording)
+    judge = TunedJudge(model, ChatProcessor(processor, sees, wording), wording)
     kept = read_lines(tmp_path / "out" / "verdicts.jsonl")
     scores = {row["id"]: row["score"] for row in kept if row["part"] == "valid"}
     chosen = [case for case in cases if case.id in scores]
@@ -113,7 +113,7 @@ def test_questions_teach_nothing(make: Callable[[str], Path], tmp_path: Path) ->
     device = torch.device("cpu")
     model, processor, sees = open_model(make("llava"), device, "float32")
     wording = Wording("pun", "reasons", "zh")
-    talk = Conversation(processor, sees, wording)
+    talk = ChatProcessor(processor, sees, wording)
     cases = draw_cases(tmp_path)[:3]
     rows = [talk.render(replace(case, reason="因为" * (2 * n))) for n, case in enumerate(cases)]
     batch = talk.encode_lessons(rows)

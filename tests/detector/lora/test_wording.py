@@ -10,12 +10,12 @@ from memantics.detector.lora.wording import (
     LANGUAGES,
     QUESTIONS,
     STYLES,
-    Case,
+    TuningCase,
     Wording,
     split_groups,
 )
 
-CASE = Case("1", "g", True, caption="蒸多鱼", reason="两种 读法。\n如此。")
+CASE = TuningCase("1", "g", True, caption="蒸多鱼", reason="两种 读法。\n如此。")
 ALL = [Wording(q, s, n) for q in QUESTIONS for s in STYLES for n in LANGUAGES]
 
 
@@ -25,7 +25,7 @@ def test_every_style_asks_and_is_answered(wording: Wording) -> None:
     assert (CASE.caption in question) == (wording.style != "image"), "the caption, where it is due"
     assert "$" not in question
     assert wording.read(answer) is True
-    assert wording.read(wording.answer(Case("2", "g", False))) is False
+    assert wording.read(wording.answer(TuningCase("2", "g", False))) is False
     assert answer.count("\n") == (wording.style == "reasons"), "the reason is one line"
     for word in wording.words:
         assert word in question, "the words that count are named"
@@ -57,8 +57,11 @@ def test_words_inside_other_words_are_no_verdict() -> None:
 
 def test_words_of_which_one_ends_the_other() -> None:
     wording = Wording("pun", "caption", text="$caption？", said=("非双关", "双关"))
-    assert wording.ask(Case("1", "g", True, "蒸鱼")) == "蒸鱼？"
-    assert [wording.answer(Case("1", "g", label)) for label in (False, True)] == ["非双关", "双关"]
+    assert wording.ask(TuningCase("1", "g", True, "蒸鱼")) == "蒸鱼？"
+    assert [wording.answer(TuningCase("1", "g", label)) for label in (False, True)] == [
+        "非双关",
+        "双关",
+    ]
     assert [wording.read(text) for text in ("“非双关”。", "双关", "是", "也许双关")] == [
         *(False, True, None, None)
     ]
@@ -69,7 +72,7 @@ def test_words_of_which_one_ends_the_other() -> None:
 
 
 def test_groups_stay_together_in_the_paper_s_proportion() -> None:
-    cases = [Case(f"{n}{p}", f"g{n}", p == "a") for n in range(653) for p in "abc"]
+    cases = [TuningCase(f"{n}{p}", f"g{n}", p == "a") for n in range(653) for p in "abc"]
     split = split_groups(cases, seed=3)
     train, valid = ({case.group for case in part} for part in (split.train, split.valid))
     assert (len(train), len(valid)) == (500, 153)
@@ -82,9 +85,9 @@ def test_groups_stay_together_in_the_paper_s_proportion() -> None:
 
 def test_splits_that_mean_nothing_are_refused() -> None:
     with pytest.raises(InputError, match="cannot be split"):
-        split_groups([Case("1", "g", True)])
+        split_groups([TuningCase("1", "g", True)])
     with pytest.raises(InputError, match="one class only"):
-        split_groups([Case(str(n), str(n), True) for n in range(20)])
+        split_groups([TuningCase(str(n), str(n), True) for n in range(20)])
 
 
 def test_a_reply_without_a_verdict_is_a_miss() -> None:

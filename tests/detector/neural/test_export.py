@@ -26,7 +26,7 @@ from memantics.detector.neural.saved import (
     predict_neural,
 )
 from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, Shape
+from memantics.detector.neural.settings import Backbones, NetworkShape
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 
@@ -55,7 +55,9 @@ def trained(encoder: Make, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     pytest.importorskip("onnxscript")
     folder = tmp_path_factory.mktemp("trained")
     data = draw_memes(60, folder / "images")
-    plan = SeedPlan(Backbones(clip=encoder("clip")), Shape(length=24), replace(QUICK, epochs=1))
+    plan = SeedPlan(
+        Backbones(clip=encoder("clip")), NetworkShape(length=24), replace(QUICK, epochs=1)
+    )
     train_neural(data, plan, folder / "out", lambda _: None)
     return folder, export_onnx(folder / "out", folder / "detector.zip")
 
@@ -98,7 +100,7 @@ def test_every_kind_of_network_can_be_exported(kind: str, encoder: Make, tmp_pat
         "image": lambda: Backbones(image=encoder("image")),
         "fusion": lambda: Backbones(text=str(encoder("text")), image=encoder("image")),
     }[kind]()
-    shape = Shape(integration="none" if kind == "image" else "sum", length=24, target="type")
+    shape = NetworkShape(integration="none" if kind == "image" else "sum", length=24, target="type")
     data = draw_memes(60, tmp_path / "images")
     training = replace(QUICK, epochs=1, hold_out="random")
     train_neural(data, SeedPlan(backbones, shape, training), tmp_path / "out", lambda _: None)
@@ -163,7 +165,7 @@ def test_without_the_extra_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(neural_packages, "find_spec", lambda _: None)
-    plan = SeedPlan(Backbones(text="scratch"), Shape(), QUICK)
+    plan = SeedPlan(Backbones(text="scratch"), NetworkShape(), QUICK)
     with pytest.raises(MissingExtra, match=r"pip install 'memantics\[detector\]'"):
         train_neural(draw_memes(20), plan, tmp_path, lambda _: None)
     with pytest.raises(MissingExtra):

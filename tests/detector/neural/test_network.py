@@ -24,8 +24,8 @@ from memantics.detector.neural.settings import (
     Backbones,
     CaptionUse,
     Integration,
+    NetworkShape,
     Pooling,
-    Shape,
 )
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import draw_memes
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 MEMES = draw_memes(6).examples
 
 
-def build(backbones: Backbones, shape: Shape) -> tuple[Any, Any]:
+def build(backbones: Backbones, shape: NetworkShape) -> tuple[Any, Any]:
     get_torch().manual_seed(0)
     encoders = open_encoders(backbones, shape.length)
     return build_network(encoders, shape).eval(), encoders
@@ -51,7 +51,7 @@ def logits(network: Any, encoded: Encoded, rows: list[int]) -> Any:
 @pytest.mark.parametrize("integration", ["attention", "sum", "none"])
 def test_what_each_integration_hears(integration: Integration, text_only: Backbones) -> None:
     """The official code left its attention unused: here both captions reach the decision."""
-    network, encoders = build(text_only, Shape(integration=integration))
+    network, encoders = build(text_only, NetworkShape(integration=integration))
     first = MEMES[0]
     changed = [
         replace(first, text="天地人你我"),
@@ -65,8 +65,8 @@ def test_what_each_integration_hears(integration: Integration, text_only: Backbo
 
 
 def test_as_printed_the_captions_cancel_out(text_only: Backbones) -> None:
-    network, encoders = build(text_only, Shape(integration="pooled"))
-    plain, _ = build(text_only, Shape(integration="none"))
+    network, encoders = build(text_only, NetworkShape(integration="pooled"))
+    plain, _ = build(text_only, NetworkShape(integration="none"))
     plain.load_state_dict(network.state_dict())
     encoded = encode(MEMES, encoders.reader, network.shape)
     alone = encode(MEMES, encoders.reader, plain.shape)
@@ -77,7 +77,7 @@ def test_as_printed_the_captions_cancel_out(text_only: Backbones) -> None:
 def test_attention_is_token_by_token(text_only: Backbones) -> None:
     """Against the formula written out, meme by meme, without padding or batches."""
     torch = get_torch()
-    network, encoders = build(text_only, Shape(integration="attention"))
+    network, encoders = build(text_only, NetworkShape(integration="attention"))
     encoded = encode(MEMES, encoders.reader, network.shape)
     found = logits(network, encoded, list(range(len(MEMES))))
     for row, meme in enumerate(MEMES):
@@ -104,7 +104,7 @@ def test_the_sum_is_the_official_code_s(kind: str, weight: float, encoder: Make)
     backbones = (
         Backbones(text=str(encoder("text"))) if kind == "text" else Backbones(clip=encoder(kind))
     )
-    shape = Shape(integration="sum", image_caption_weight=weight)
+    shape = NetworkShape(integration="sum", image_caption_weight=weight)
     network, encoders = build(backbones, shape)
     network.images = None
     network.head = torch.nn.Linear(network.texts.width, 2)
@@ -126,7 +126,7 @@ def test_the_sum_is_the_official_code_s(kind: str, weight: float, encoder: Make)
 @pytest.mark.parametrize("integration", ["attention", "pooled", "sum", "none"])
 def test_a_meme_is_judged_alone(integration: Integration, text_only: Backbones) -> None:
     """The official code's commented attention looks from meme to meme of a batch."""
-    network, encoders = build(text_only, Shape(integration=integration))
+    network, encoders = build(text_only, NetworkShape(integration=integration))
     long = Example("long", "天" * 40, "地" * 40, "人" * 40)
     encoded = encode([*MEMES, long], encoders.reader, network.shape)
     together = logits(network, encoded, list(range(len(encoded))))
@@ -140,7 +140,7 @@ def test_images_reach_the_decision(kind: str, encoder: Make, tmp_path: Path) -> 
         "fusion": lambda: Backbones(text=str(encoder("text")), image=encoder("image")),
         "image": lambda: Backbones(image=encoder("image")),
     }.get(kind, lambda: Backbones(clip=encoder(kind)))()
-    shape = Shape(integration="none" if kind == "image" else "attention", target="type")
+    shape = NetworkShape(integration="none" if kind == "image" else "attention", target="type")
     network, encoders = build(backbones, shape)
     memes = draw_memes(4, tmp_path).examples
     swapped = [replace(memes[0], image=memes[1].image)]
@@ -151,13 +151,13 @@ def test_images_reach_the_decision(kind: str, encoder: Make, tmp_path: Path) -> 
 
 
 def test_the_head_takes_both_vectors_side_by_side(encoder: Make, fusion: Backbones) -> None:
-    assert build(fusion, Shape())[0].head.in_features == 32 + 32
-    assert build(Backbones(clip=encoder("clip")), Shape())[0].head.in_features == 24 + 24
+    assert build(fusion, NetworkShape())[0].head.in_features == 32 + 32
+    assert build(Backbones(clip=encoder("clip")), NetworkShape())[0].head.in_features == 24 + 24
 
 
 def test_dropout_is_off_when_a_network_is_asked(text_only: Backbones) -> None:
     """The official code never switches to evaluation: two passes give two answers."""
-    network, encoders = build(text_only, Shape(dropout=0.5))
+    network, encoders = build(text_only, NetworkShape(dropout=0.5))
     encoded = encode(MEMES, encoders.reader, network.shape)
     network.train()
     rows = list(range(len(MEMES)))
@@ -169,7 +169,7 @@ def test_dropout_is_off_when_a_network_is_asked(text_only: Backbones) -> None:
 
 
 def test_chances_come_back_in_the_order_of_the_rows(text_only: Backbones) -> None:
-    network, encoders = build(text_only, Shape())
+    network, encoders = build(text_only, NetworkShape())
     encoded = encode(MEMES, encoders.reader, network.shape)
     device = get_torch().device("cpu")
     rows = [4, 0, 5, 1]
@@ -213,7 +213,7 @@ def test_a_text_encoder_is_no_clip(encoder: Make) -> None:
 def test_only_the_chosen_captions_are_heard(
     captions: CaptionUse, hears: tuple[bool, bool], integration: Integration, text_only: Backbones
 ) -> None:
-    shape = Shape(integration=integration, captions=captions, pooling="mean")
+    shape = NetworkShape(integration=integration, captions=captions, pooling="mean")
     network, encoders = build(text_only, shape)
     first = MEMES[0]
     others = [replace(first, text_caption="天地"), replace(first, image_caption="天地")]
@@ -232,12 +232,12 @@ def test_without_captions_every_integration_is_the_same(
     rows = list(range(len(MEMES)))
     found = []
     for integration in ("attention", "sum", "pooled", "none"):
-        shape = Shape(integration=integration, captions="none", pooling=pooling)
+        shape = NetworkShape(integration=integration, captions="none", pooling=pooling)
         network, encoders = build(text_only, shape)
         found.append(logits(network, encode(MEMES, encoders.reader, shape), rows))
     for other in found[1:]:
         assert np.allclose(found[0], other, atol=1e-5)
-    own, encoders = build(text_only, Shape(integration="none"))
+    own, encoders = build(text_only, NetworkShape(integration="none"))
     alone = logits(own, encode(MEMES, encoders.reader, own.shape), rows)
     assert not np.allclose(found[0], alone, atol=1e-3), "the encoder's own vector is another"
 
@@ -245,7 +245,7 @@ def test_without_captions_every_integration_is_the_same(
 def test_as_printed_a_caption_only_reorders_the_text(text_only: Backbones) -> None:
     """softmax(S Kᵀ / √d) S, place by place, as far as both texts are long."""
     torch = get_torch()
-    shape = Shape(captions="text", values="text")
+    shape = NetworkShape(captions="text", values="text")
     network, encoders = build(text_only, shape)
     encoded = encode(MEMES, encoders.reader, shape)
     found = logits(network, encoded, list(range(len(MEMES))))
@@ -268,7 +268,7 @@ def test_as_printed_a_caption_only_reorders_the_text(text_only: Backbones) -> No
 
 def test_a_resnet_is_an_image_encoder(encoder: Make, tmp_path: Path) -> None:
     backbones = Backbones(image=encoder("resnet"))
-    shape = Shape(integration="none")
+    shape = NetworkShape(integration="none")
     network, encoders = build(backbones, shape)
     assert network.head.in_features == 16
     preparation = encoders.reader.preparation
@@ -289,7 +289,7 @@ def test_an_image_encoder_of_another_kind_is_refused() -> None:
 
 def test_an_older_training_goes_on() -> None:
     """Choices that older versions did not have change no hash unless they are made."""
-    assert set(Shape().describe()) == {
+    assert set(NetworkShape().describe()) == {
         *("target", "integration", "image_caption_weight", "dropout", "length")
     }
-    assert Shape(captions="text").describe()["captions"] == "text"
+    assert NetworkShape(captions="text").describe()["captions"] == "text"

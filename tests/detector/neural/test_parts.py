@@ -14,7 +14,7 @@ from memantics.detector.examples import Example
 from memantics.detector.neural.feeding import hold_out, rate_at, split_rows
 from memantics.detector.neural.settings import (
     Backbones,
-    Shape,
+    NetworkShape,
     Training,
     check_backbones,
     choose_shape,
@@ -67,7 +67,7 @@ def test_what_is_shared_is_counted() -> None:
 
 
 def test_defaults_are_the_paper_s() -> None:
-    training, shape = Training(), Shape()
+    training, shape = Training(), NetworkShape()
     assert (training.epochs, training.batch, training.rate) == (10, 32, 1e-5)
     assert (shape.length, shape.dropout) == (80, 0.1)
     assert len(training.seeds) == 5

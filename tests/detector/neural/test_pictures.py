@@ -22,7 +22,7 @@ from memantics.detector.neural.encoding import (
     encode,
     read_preparation,
 )
-from memantics.detector.neural.settings import Shape
+from memantics.detector.neural.settings import NetworkShape
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def test_broken_and_missing_images_are_counted_and_listed(tmp_path: Path) -> Non
         Example("d", "x", image=tmp_path / "nowhere.png"),
     ]
     reader = Reader(None, Preparation(4, 4), 8)
-    encoded = encode(examples, reader, Shape(integration="none"))
+    encoded = encode(examples, reader, NetworkShape(integration="none"))
     assert [example.id for example in encoded.examples] == ["a"]
     assert encoded.rows == (0,)
     assert [(skip.row, skip.reason) for skip in encoded.skips] == [
@@ -103,7 +103,7 @@ def test_broken_and_missing_images_are_counted_and_listed(tmp_path: Path) -> Non
     assert encoded.pixels is not None
     assert encoded.pixels[0, 0, 0].tolist() == [255, 0, 0]
     with pytest.raises(InputError, match="no example is left"):
-        encode(examples[1:], reader, Shape(integration="none"))
+        encode(examples[1:], reader, NetworkShape(integration="none"))
 
 
 @pytest.mark.parametrize("size", [(20_000, 2), (2, 20_000), (20_000, 1)])

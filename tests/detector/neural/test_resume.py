@@ -20,7 +20,7 @@ from memantics.core.errors import StoreError
 from memantics.detector.neural.checkpoint import read_latest, read_progress, read_tensors
 from memantics.detector.neural.machine import get_torch
 from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, Shape
+from memantics.detector.neural.settings import Backbones, NetworkShape
 from tests import forks
 from tests.detector.neural import worker
 from tests.detector.neural.conftest import Make
@@ -113,7 +113,7 @@ class Stopped(Exception):
 
 def test_a_changed_or_foreign_checkpoint_is_refused(encoder: Make, tmp_path: Path) -> None:
     backbones = Backbones(text=str(encoder("text")))
-    plan = SeedPlan(backbones, Shape(length=24), replace(QUICK, epochs=3))
+    plan = SeedPlan(backbones, NetworkShape(length=24), replace(QUICK, epochs=3))
     data = draw_memes(60)
 
     def stop(line: str) -> None:
@@ -148,7 +148,7 @@ def test_a_changed_or_foreign_checkpoint_is_refused(encoder: Make, tmp_path: Pat
 
 def test_a_checkpoint_holds_both_moments(encoder: Make, tmp_path: Path) -> None:
     plan = SeedPlan(
-        Backbones(text=str(encoder("text"))), Shape(length=24), replace(QUICK, epochs=2)
+        Backbones(text=str(encoder("text"))), NetworkShape(length=24), replace(QUICK, epochs=2)
     )
 
     def stop(line: str) -> None:
@@ -168,7 +168,7 @@ def test_a_checkpoint_holds_both_moments(encoder: Make, tmp_path: Path) -> None:
 
 def test_two_trainings_do_not_share_a_folder(encoder: Make, tmp_path: Path) -> None:
     plan = SeedPlan(
-        Backbones(text=str(encoder("text"))), Shape(length=24), replace(QUICK, epochs=1)
+        Backbones(text=str(encoder("text"))), NetworkShape(length=24), replace(QUICK, epochs=1)
     )
     data = draw_memes(60)
 

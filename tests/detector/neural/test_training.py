@@ -23,8 +23,8 @@ from memantics.detector.neural.feeding import cut_portions, draw_order, split_ro
 from memantics.detector.neural.machine import Ranks, get_torch
 from memantics.detector.neural.network import build_network, measure
 from memantics.detector.neural.saved import WEIGHTS, load_neural, predict_neural
-from memantics.detector.neural.seeds import SeedPlan, Trained, train_neural
-from memantics.detector.neural.settings import Backbones, Shape, Training, check_training
+from memantics.detector.neural.seeds import SeedPlan, TrainedSeeds, train_neural
+from memantics.detector.neural.settings import Backbones, NetworkShape, Training, check_training
 from memantics.detector.neural.training import Material, Trainer
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
@@ -32,12 +32,12 @@ from tests.detector.neural.tiny import QUICK, draw_memes
 pytestmark = pytest.mark.slow
 
 SHORT = replace(QUICK, epochs=2)
-SHAPE = Shape(length=24)
+SHAPE = NetworkShape(length=24)
 
 
 def train(
     data: Loaded, backbones: Backbones, out: Path, training: Training = SHORT, **more: Any
-) -> Trained:
+) -> TrainedSeeds:
     shape = more.pop("shape", SHAPE)
     plan = SeedPlan(backbones, shape, training)
     return train_neural(data, plan, out, lambda _: None, more.pop("parts", None))
@@ -170,7 +170,7 @@ def test_the_weighted_loss_is_pytorch_s(how: Any, text_only: Backbones) -> None:
 
 
 def make_trainer(
-    data: Loaded, backbones: Backbones, shape: Shape, how: Any, accumulate: int
+    data: Loaded, backbones: Backbones, shape: NetworkShape, how: Any, accumulate: int
 ) -> tuple[Trainer, Material]:
     torch = get_torch()
     torch.manual_seed(0)
@@ -224,7 +224,7 @@ def test_half_precision_trains(text_only: Backbones, tmp_path: Path) -> None:
 
 def test_five_types_from_an_image_and_clip(encoder: Make, tmp_path: Path) -> None:
     data = draw_memes(150, tmp_path / "images", sign="image")
-    shape = Shape(target="type", length=24)
+    shape = NetworkShape(target="type", length=24)
     training = replace(QUICK, epochs=6, hold_out="random")
     plan = Backbones(clip=encoder("clip"))
     trained = train(data, plan, tmp_path / "out", training, shape=shape)

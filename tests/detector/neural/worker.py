@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, Shape
+from memantics.detector.neural.settings import Backbones, NetworkShape
 from memantics.detector.neural.training import Trainer
 from tests.detector.neural.tiny import QUICK, draw_memes
 
@@ -24,7 +24,9 @@ def train(
 ) -> None:
     """The training that tests compare, in whatever process."""
     training = replace(QUICK, seeds=tuple(range(seeds)), epochs=3, save_every=2, accumulate=2)
-    plan = SeedPlan(Backbones(text=str(encoder)), Shape(length=24, dropout=dropout), training)
+    plan = SeedPlan(
+        Backbones(text=str(encoder)), NetworkShape(length=24, dropout=dropout), training
+    )
     train_neural(draw_memes(90), plan, out, say)
 
 

@@ -25,9 +25,9 @@ from memantics.annotate.errors import (
     TooManyAttempts,
     TrainingFailed,
 )
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.web import account, exchange, lead, work
-from memantics.annotate.web.asking import Ask, Desk, ForgedForm, Route, install
+from memantics.annotate.web.asking import AppContext, Ask, ForgedForm, PageRoute, install
 from memantics.annotate.web.pages import SITE
 from memantics.annotate.web.settings import WebSettings
 from memantics.core.errors import MemanticsError, StoreError
@@ -51,14 +51,14 @@ STATUS: Mapping[type[Exception], int] = {
 }
 
 
-def list_routes() -> tuple[Route, ...]:
+def list_routes() -> tuple[PageRoute, ...]:
     """Every page that the app serves through :mod:`asking`."""
     return tuple(route for module in MODULES for route in module.routes.entries)
 
 
-def make_app(service: Service, settings: WebSettings) -> FastAPI:
+def make_app(service: AnnotationService, settings: WebSettings) -> FastAPI:
     """The app on one database."""
-    desk = Desk(service, settings)
+    desk = AppContext(service, settings)
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
@@ -80,7 +80,7 @@ def make_app(service: Service, settings: WebSettings) -> FastAPI:
     return app
 
 
-def _add_health(app: FastAPI, service: Service) -> None:
+def _add_health(app: FastAPI, service: AnnotationService) -> None:
     @app.get("/health")
     def health() -> Response:
         """Whether the app and its database answer."""
@@ -90,7 +90,7 @@ def _add_health(app: FastAPI, service: Service) -> None:
 
 async def _refuse_unknown(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    desk: Desk = request.app.state.desk
+    desk: AppContext = request.app.state.desk
     ask = Ask(request, desk, FormData())
     return ask.page("error.html", status, **_say(ask, "unknown", ""))
 

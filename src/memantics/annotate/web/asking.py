@@ -24,7 +24,7 @@ from starlette.responses import RedirectResponse, Response
 
 from memantics.annotate.errors import AnnotateError, Forbidden, TokenInvalid
 from memantics.annotate.records import Actor, Preferences, Project, Session
-from memantics.annotate.service import Service
+from memantics.annotate.service import AnnotationService
 from memantics.annotate.web.pages import SITE, Catalogue, choose_language
 from memantics.annotate.web.settings import (
     PORT,
@@ -75,10 +75,10 @@ class Pauses:
 
 
 @dataclass(slots=True)
-class Desk:
+class AppContext:
     """What all requests share."""
 
-    service: Service
+    service: AnnotationService
     settings: WebSettings
     pauses: Pauses = field(default_factory=Pauses)
     threads: ThreadPoolExecutor = field(
@@ -105,7 +105,7 @@ class Desk:
 class Ask:
     """One request, with what every page needs."""
 
-    def __init__(self, request: Request, desk: Desk, form: FormData) -> None:
+    def __init__(self, request: Request, desk: AppContext, form: FormData) -> None:
         self.request = request
         self.desk = desk
         self.service = desk.service
@@ -250,7 +250,7 @@ Handler = Callable[[Ask], Response]
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class PageRoute:
     """One page. ``public`` ones need no session; ``upload`` ones take files."""
 
     method: Method
@@ -264,7 +264,7 @@ class Route:
 class Routes:
     """The pages of one module."""
 
-    entries: list[Route] = field(default_factory=list)
+    entries: list[PageRoute] = field(default_factory=list)
 
     def get(self, path: str, *, public: bool = False) -> Callable[[Handler], Handler]:
         """Declare a page."""
@@ -280,14 +280,14 @@ class Routes:
         self, method: Method, path: str, public: bool, upload: bool
     ) -> Callable[[Handler], Handler]:
         def add(handler: Handler) -> Handler:
-            self.entries.append(Route(method, path, handler, public, upload))
+            self.entries.append(PageRoute(method, path, handler, public, upload))
             return handler
 
         return add
 
 
 def install(
-    app: FastAPI, desk: Desk, route: Route, refuse: Callable[[Ask, Exception], Response]
+    app: FastAPI, desk: AppContext, route: PageRoute, refuse: Callable[[Ask, Exception], Response]
 ) -> None:
     """Put one route into the app."""
 
@@ -331,7 +331,7 @@ def read_fields(body: bytes) -> FormData:
 
 
 def _serve(
-    route: Route, ask: Ask, refuse: Callable[[Ask, Exception], Response], only_check: bool
+    route: PageRoute, ask: Ask, refuse: Callable[[Ask, Exception], Response], only_check: bool
 ) -> Response:
     try:
         ask.recognise()
@@ -359,7 +359,7 @@ class ForgedForm(AnnotateError):
         super().__init__("this form is not valid here", hint="go back, reload, send it again")
 
 
-def _send_to_login(ask: Ask, route: Route) -> Response:
+def _send_to_login(ask: Ask, route: PageRoute) -> Response:
     if ask.wants_json or ask.request.url.path.startswith("/media/"):
         return Response(status_code=401)
     here = ask.request.url.path

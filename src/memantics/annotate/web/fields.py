@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from starlette.datastructures import FormData
 
 from memantics.annotate.web.pages import Catalogue
-from memantics.annotate.workflow import Field, Scalar
+from memantics.annotate.workflow import Scalar, WorkflowField
 
 PREFIX = "f-"
 KIND = "k-"
@@ -75,7 +75,7 @@ class FormView:
 
 
 def draw_form(
-    fields: Sequence[Field],
+    fields: Sequence[WorkflowField],
     values: Values,
     state: Values,
     errors: Mapping[str, str],
@@ -100,24 +100,28 @@ def draw_form(
     return FormView(tuple(blocks), tuple(declared))
 
 
-def _elements(field: Field, values: Values, state: Values) -> list[str]:
+def _elements(field: WorkflowField, values: Values, state: Values) -> list[str]:
     if not field.each:
         return []
     return [str(text) for text in _listed(values.get(field.each, state.get(field.each)))]
 
 
-def _declare(field: Field, count: int) -> str:
+def _declare(field: WorkflowField, count: int) -> str:
     kind = "flag" if _is_flag(field) else field.kind
     return f"{kind}:{count}" if field.each else kind
 
 
-def _is_flag(field: Field) -> bool:
+def _is_flag(field: WorkflowField) -> bool:
     """An optional yes/no field is a checkbox."""
     return field.kind == "boolean" and not field.required and not field.each
 
 
 def _draw_field(
-    field: Field, place: int | None, values: Values, errors: Mapping[str, str], words: Catalogue
+    field: WorkflowField,
+    place: int | None,
+    values: Values,
+    errors: Mapping[str, str],
+    words: Catalogue,
 ) -> FieldView:
     value, error = values.get(field.id), errors.get(field.id, "")
     if place is not None:
@@ -143,7 +147,7 @@ def _draw_field(
     )
 
 
-def _draw_options(field: Field, value: JsonValue, words: Catalogue) -> list[OptionView]:
+def _draw_options(field: WorkflowField, value: JsonValue, words: Catalogue) -> list[OptionView]:
     if field.kind == "choice":
         return [
             OptionView(

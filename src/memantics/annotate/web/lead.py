@@ -9,7 +9,7 @@ from memantics.annotate.errors import AnswerError, Forbidden, NotFound
 from memantics.annotate.records import Project, TrainingState
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.annotate.web.screens import draw_values, show_value
-from memantics.annotate.workflow import ROLES, Role, Settings, list_workflows, read_workflow
+from memantics.annotate.workflow import ROLES, ProjectSettings, Role, list_workflows, read_workflow
 from memantics.core.errors import InputError
 
 routes = Routes()
@@ -275,7 +275,7 @@ def save_setup(ask: Ask) -> Response:
     """Keep a project's settings."""
     before = ask.service.projects.get(ask.actor, ask.place("project")).settings
     try:
-        settings = Settings.model_validate(
+        settings = ProjectSettings.model_validate(
             {
                 "prelabels": ask.text("prelabels"),
                 "training": ask.text("training") == "on",

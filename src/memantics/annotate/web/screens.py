@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from memantics.annotate.errors import Values
-from memantics.annotate.records import Project, Step, Task
+from memantics.annotate.records import AnnotationTask, HistoryStep, Project
 from memantics.annotate.web.fields import FormView, draw_form
 from memantics.annotate.web.pages import Catalogue
-from memantics.annotate.workflow import Field, Workflow
+from memantics.annotate.workflow import Workflow, WorkflowField
 from memantics.core.queue import Shown
 
 
@@ -60,7 +60,7 @@ class ItemScreen:
 
 def draw_item(
     project: Project,
-    task: Task,
+    task: AnnotationTask,
     values: Values,
     errors: Mapping[str, str],
     words: Catalogue,
@@ -92,7 +92,7 @@ def draw_item(
     )
 
 
-def _settle(field: Field, task: Task) -> Field:
+def _settle(field: WorkflowField, task: AnnotationTask) -> WorkflowField:
     """Leave only conditions on fields of this form: others were settled by earlier stages."""
     if all(name in task.fields for name in field.show_if):
         return field
@@ -101,7 +101,7 @@ def _settle(field: Field, task: Task) -> Field:
 
 
 def _draw_standing(
-    flow: Workflow, fields: list[Field], task: Task, words: Catalogue
+    flow: Workflow, fields: list[WorkflowField], task: AnnotationTask, words: Catalogue
 ) -> tuple[ValueRow, ...]:
     """What earlier stages left that this form does not show by itself."""
     open_here = {field.id for field in fields if not field.show_if}
@@ -114,11 +114,11 @@ def _draw_standing(
     return draw_values(flow, rest, words)
 
 
-def _draw_step(flow: Workflow, step: Step, words: Catalogue) -> StepView:
+def _draw_step(flow: Workflow, step: HistoryStep, words: Catalogue) -> StepView:
     return StepView(step.person, step.action, step.at, draw_values(flow, step.values, words))
 
 
-def _draw_votes(flow: Workflow, task: Task, words: Catalogue) -> tuple[VoteRow, ...]:
+def _draw_votes(flow: Workflow, task: AnnotationTask, words: Catalogue) -> tuple[VoteRow, ...]:
     names = dict.fromkeys(name for vote in task.votes for name in vote.values)
     rows = []
     for name in names:
@@ -141,7 +141,7 @@ def draw_values(flow: Workflow, values: Values, words: Catalogue) -> tuple[Value
 
 
 def compare_values(
-    project: Project, task: Task, mine: Values, theirs: Values, words: Catalogue
+    project: Project, task: AnnotationTask, mine: Values, theirs: Values, words: Catalogue
 ) -> tuple[ValueRow, ...]:
     """Two answers to one form, row by row."""
     flow = project.workflow
@@ -166,7 +166,7 @@ def show_value(flow: Workflow, name: str, value: JsonValue, words: Catalogue) ->
     return (_show_one(field, value, words),)
 
 
-def _show_one(field: Field | None, value: JsonValue, words: Catalogue) -> str:
+def _show_one(field: WorkflowField | None, value: JsonValue, words: Catalogue) -> str:
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import JSONResponse, Response
 
 from memantics.annotate.errors import AnswerError, Conflict, Values
-from memantics.annotate.records import Saved, Task
+from memantics.annotate.records import AnnotationTask, Saved
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.annotate.web.fields import read_form
 from memantics.annotate.web.pages import say_problem
@@ -94,14 +94,14 @@ def show_item(ask: Ask) -> Response:
     return _item_page(ask, task, values if values is not None else _start(task))
 
 
-def _start(task: Task) -> Values:
+def _start(task: AnnotationTask) -> Values:
     """What a form starts with: a chain goes on from the last state, all else is empty."""
     return task.state if task.kind == "sequential" else {}
 
 
 def _item_page(
     ask: Ask,
-    task: Task,
+    task: AnnotationTask,
     values: Values,
     errors: dict[str, str] | None = None,
     status: int = 200,

@@ -28,7 +28,7 @@ _OFF, _OURS, _DATA = "off", "ours", "data"
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class IntentAsking:
     """What shapes the requests of a task."""
 
     task: Literal["intent", "background", "caption"]
@@ -87,7 +87,7 @@ class Scoring:
     services: Services
 
 
-def read_asking(setup: TaskSetup) -> Asking:
+def read_asking(setup: TaskSetup) -> IntentAsking:
     """The options that shape requests; those that a task lacks have one value."""
     chosen = setup.options
     shown, facts = chosen.get("demonstrations", _OURS), chosen.get("knowledge", _DATA)
@@ -98,7 +98,7 @@ def read_asking(setup: TaskSetup) -> Asking:
             "knowledge is looked up with background=retrieved",
             hint="add --set background=retrieved",
         )
-    return Asking(
+    return IntentAsking(
         task=cast("Literal['intent', 'background', 'caption']", setup.card.name),
         role=chosen.get("role", "vlm"),
         few=chosen.get("shots") == "few",
@@ -196,7 +196,7 @@ _HINT = "add the images (data add --images DIR), --set images=present, or --set 
 class IntentPrompts:
     """The prompts and examples of one task."""
 
-    asking: Asking
+    asking: IntentAsking
     prompts: Mapping[str, Prompt]
     demonstrations: tuple[Demonstration, ...]
     hashes: Mapping[str, str]
@@ -207,7 +207,7 @@ class IntentPrompts:
         return self.prompts[_name(self.asking.task, self.asking.role)]
 
 
-def read_wording(asking: Asking, known: Mapping[str, Prompt]) -> IntentPrompts:
+def read_wording(asking: IntentAsking, known: Mapping[str, Prompt]) -> IntentPrompts:
     """The prompts that this setting uses, with their hashes."""
     names = {_name(asking.task, asking.role), "again"}
     if asking.task != "caption":
@@ -227,7 +227,7 @@ def _name(task: str, role: str) -> str:
     return "caption" if task == "caption" else f"{task}_{role}"
 
 
-def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
+def make_items(setup: TaskSetup, asking: IntentAsking, fed: Fed) -> Iterator[Item]:
     """The items of a split; what other tasks answered goes into their context."""
     memes, constant = _read(setup.need_source(), setup.split)
     library = None
@@ -245,7 +245,7 @@ def _list_facts(memes: Sequence[IntentMeme]) -> Library:
     return make_library([Passage(f, f"meme {meme.id}") for meme in memes for f in meme.background])
 
 
-def _look_up(meme: IntentMeme, asking: Asking, library: Library | None, fed: Fed) -> Fed:
+def _look_up(meme: IntentMeme, asking: IntentAsking, library: Library | None, fed: Fed) -> Fed:
     """Answers of other tasks, and the passages that fit a meme; never its own annotations."""
     if library is None:
         return fed
@@ -264,7 +264,7 @@ def _read(source: Source, split: str) -> tuple[tuple[IntentMeme, ...], str | Non
     return memes, find_constant_text([meme.intents for meme in memes])
 
 
-def _make_item(meme: IntentMeme, field: Field, asking: Asking, fed: Fed) -> Item:
+def _make_item(meme: IntentMeme, field: Field, asking: IntentAsking, fed: Fed) -> Item:
     context, tags = _find_context(meme, asking, fed)
     gold: Mapping[str, list[str]] = {
         "intent": list(meme.intents),
@@ -288,7 +288,7 @@ def _find_language(meme: IntentMeme) -> Mapping[str, str]:
 
 
 def _find_context(
-    meme: IntentMeme, asking: Asking, fed: Fed
+    meme: IntentMeme, asking: IntentAsking, fed: Fed
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """The texts that belong to the question, and tags that say where one is not there."""
     if asking.task == "caption":

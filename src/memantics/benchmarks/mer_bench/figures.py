@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from memantics.benchmarks.mer_bench.judgement import BROKEN, EMOTIONS, LABELS, Judgement
+from memantics.benchmarks.mer_bench.judgement import BROKEN, EMOTIONS, LABELS, EditJudgement
 from memantics.benchmarks.mer_bench.views import FACTORS
 from memantics.core.records import Outcome, Score
 from memantics.metrics.interval import Floats
@@ -17,9 +17,9 @@ from memantics.metrics.reappraisal import (
     KEYS,
     METRICS,
     PAPER,
-    Figure,
     Formula,
-    Summary,
+    ReappraisalSummary,
+    RunFigure,
     agree,
     components,
     summarise,
@@ -52,11 +52,11 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedOutcome:
     """An outcome with its judgement; None where there is none and the lowest ratings count."""
 
     outcome: Outcome
-    judgement: Judgement | None
+    judgement: EditJudgement | None
 
     @property
     def valid(self) -> bool:
@@ -122,24 +122,24 @@ def mark(outcomes: Sequence[Outcome], rules: Rules) -> Mapping[str, Sequence[flo
     return marks
 
 
-def _read(outcome: Outcome) -> Judged:
+def _read(outcome: Outcome) -> JudgedOutcome:
     known = isinstance(outcome.value, dict)
-    return Judged(outcome, Judgement.model_validate(outcome.value) if known else None)
+    return JudgedOutcome(outcome, EditJudgement.model_validate(outcome.value) if known else None)
 
 
-def _count(judged: Sequence[Judged], invalid: Invalid) -> list[Judged]:
+def _count(judged: Sequence[JudgedOutcome], invalid: Invalid) -> list[JudgedOutcome]:
     """The judgements that count, as what they count."""
     if invalid == "drop":
         return [judgement for judgement in judged if judgement.valid]
     if invalid == "lowest":
         return [
-            judgement if judgement.valid else Judged(judgement.outcome, None)
+            judgement if judgement.valid else JudgedOutcome(judgement.outcome, None)
             for judgement in judged
         ]
     return list(judged)
 
 
-def _invalid(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
+def _invalid(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
     """How many replies no attempt made valid, and the figures for each way of counting them.
 
     Only a missed target can break the gate: dropping such replies takes failures out of the sample.
@@ -166,27 +166,29 @@ def _invalid(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
             yield _row(key, found.figures[key], found, "invalid replies counted as", label)
 
 
-def _summarise(judged: Sequence[Judged], runs: list[list[int]], formula: Formula) -> Summary | None:
+def _summarise(
+    judged: Sequence[JudgedOutcome], runs: list[list[int]], formula: Formula
+) -> ReappraisalSummary | None:
     if not judged:
         return None
     return summarise(to_units(judged), runs, [judgement.meme for judgement in judged], formula)
 
 
-def _runs(judged: Sequence[Judged]) -> list[list[int]]:
+def _runs(judged: Sequence[JudgedOutcome]) -> list[list[int]]:
     """By run where the view has runs over everything, else each once."""
     return [
         [0] if judgement.tag("view") == "category" else judgement.runs("") for judgement in judged
     ]
 
 
-def to_units(judged: Sequence[Judged]) -> Floats:
+def to_units(judged: Sequence[JudgedOutcome]) -> Floats:
     """The eight metrics of each judgement on the scale from 0 to 1."""
     rows: Floats = np.array([judgement.rate() for judgement in judged], dtype=np.float64)
     rows[:, _LIKERT] = unit(rows[:, _LIKERT])
     return rows
 
 
-def _whole(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
+def _whole(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
     """Figures over everything."""
     found = _summarise(judged, _runs(judged), formula)
     if found is None:
@@ -200,7 +202,7 @@ def _whole(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
             yield Score("sd", sd, found.runs, by="over runs", label=key, note="unbiased, in [0, 1]")
 
 
-def _tables(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
+def _tables(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
     """One row per editor, and one per category, as the view asks."""
     view = judged[0].tag("view") if judged else ""
     if view == "category":
@@ -216,7 +218,7 @@ def _tables(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
 
 
 def _table(
-    judged: Sequence[Judged], formula: Formula, by: str, table: str, keys: Sequence[str]
+    judged: Sequence[JudgedOutcome], formula: Formula, by: str, table: str, keys: Sequence[str]
 ) -> Iterator[Score]:
     for label in sorted({judgement.tag(by) for judgement in judged} - {""}):
         judgements = [person for person in judged if person.tag(by) == label and person.runs(table)]
@@ -232,7 +234,7 @@ def _table(
                 yield Score(f"{key}_sd", figure.sd, found.runs, by=by, label=label, note=note)
 
 
-def _cross(judged: Sequence[Judged], formula: Formula, factor: str) -> Iterator[Score]:
+def _cross(judged: Sequence[JudgedOutcome], formula: Formula, factor: str) -> Iterator[Score]:
     """RFS of each editor in each category: the paper's radar charts, figure 5 (a) to (n)."""
     pairs = sorted(
         {
@@ -249,7 +251,9 @@ def _cross(judged: Sequence[Judged], formula: Formula, factor: str) -> Iterator[
             yield _row("rfs_run", figure, found, f"editor × {factor}", f"{editor} × {level}")
 
 
-def _row(key: str, figure: Figure, found: Summary, by: str = "", label: str = "") -> Score:
+def _row(
+    key: str, figure: RunFigure, found: ReappraisalSummary, by: str = "", label: str = ""
+) -> Score:
     note = level = _LEVELS.get(key, "")
     if figure.sd is not None:  # as the paper prints it: percent
         note = f"{100 * figure.value:.2f} ± {100 * figure.sd:.2f} over {found.runs} runs"
@@ -257,7 +261,7 @@ def _row(key: str, figure: Figure, found: Summary, by: str = "", label: str = ""
     return Score(key, figure.value, found.judged, figure.low, figure.high, by, label, note)
 
 
-def _raw(judged: Sequence[Judged]) -> Iterator[Score]:
+def _raw(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     """The ratings as they were given, from 1 to 5."""
     if judged:
         rows = np.array([judgement.rate() for judgement in judged])
@@ -269,7 +273,7 @@ def _raw(judged: Sequence[Judged]) -> Iterator[Score]:
             )
 
 
-def _perceived(judged: Sequence[Judged]) -> Iterator[Score]:
+def _perceived(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     """The confusion matrix: for each target, how often each label was perceived."""
     for target in EMOTIONS:
         pairs = [(p.judgement.label, p.meme) for p in judged if p.judgement and p.target == target]
@@ -280,7 +284,7 @@ def _perceived(judged: Sequence[Judged]) -> Iterator[Score]:
                 yield share("share", hits, [meme for _, meme in pairs], by, label)
 
 
-def _discipline(judged: Sequence[Judged]) -> Iterator[Score]:
+def _discipline(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     """How well the judge kept to its rules."""
     pairs = [(p.judgement, p) for p in judged if p.judgement is not None and p.valid]
     memes = [person.meme for _, person in pairs]
@@ -295,7 +299,7 @@ def _discipline(judged: Sequence[Judged]) -> Iterator[Score]:
         yield share("share", hits, memes, by, f"{rule} broken, let pass")
 
 
-def _layout(judged: Sequence[Judged]) -> Iterator[Score]:
+def _layout(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     """Whether the judge's word on the layout is that of the two programmatic checks."""
     for label, tag in (("panel count", "panels"), ("caption regions", "captions")):
         pairs = [(p, p.judgement, p.tag(tag)) for p in judged if p.judgement and p.tag(tag)]
@@ -319,7 +323,7 @@ def _holds(tag: str, value: str) -> bool:
     return float(value) >= CAPTIONS_KEPT
 
 
-def _filter(judged: Sequence[Judged]) -> Iterator[Score]:
+def _filter(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     """How many memes the failure filter kept, and what was wrong with the images of the others."""
     if not judged:
         return

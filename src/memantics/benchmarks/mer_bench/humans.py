@@ -18,10 +18,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from memantics.benchmarks.mer_bench.judgement import Judgement
+from memantics.benchmarks.mer_bench.judgement import EditJudgement
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import InputError
-from memantics.core.queue import QueueCard, QueueItem, Shown, Verdict, write_queue
+from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item, Score
 from memantics.core.rundir import last_answers, read_items
 from memantics.metrics.agreement import krippendorff_alpha
@@ -36,7 +36,7 @@ _HIGHEST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRow:
+class OutputKey:
     """Whose output an item of the queue is; kept from raters."""
 
     id: str
@@ -64,7 +64,9 @@ def export_outputs(runs: Sequence[Path], out: Path, seed: int = 0, memes: int = 
     drawn = random.Random(seed).sample(sorted(shared), min(memes, len(shared)))
     named = {f"r{number:04}": items[name] for number, name in enumerate(drawn, 1)}
     editors = {name: item.tags["editor"] for name, item in named.items()}
-    write_apart(out / KEY, [KeyRow(name, editor, editor, {}) for name, editor in editors.items()])
+    write_apart(
+        out / KEY, [OutputKey(name, editor, editor, {}) for name, editor in editors.items()]
+    )
     write_apart(out / PAIRS, [{"id": name, "item": item.id} for name, item in named.items()])
     card = QueueCard(title="Edited memes", workflow=WORKFLOW, warning=facts[0].warning, origin=TASK)
     rows = [_item(name, item, out / QUEUE) for name, item in named.items()]
@@ -88,16 +90,16 @@ def _item(name: str, item: Item, queue: Path) -> QueueItem:
     )
 
 
-def read_judgements(run: Path) -> dict[str, Judgement]:
+def read_judgements(run: Path) -> dict[str, EditJudgement]:
     """The judgements of a run by pair; replies without one are left out."""
     return {
-        name: Judgement.model_validate(answer.value)
+        name: EditJudgement.model_validate(answer.value)
         for name, answer in last_answers(run).items()
         if isinstance(answer.value, dict)
     }
 
 
-def read_people(queue: Path, verdicts: Sequence[Verdict]) -> dict[str, dict[str, list[float]]]:
+def read_people(queue: Path, verdicts: Sequence[ItemVerdict]) -> dict[str, dict[str, list[float]]]:
     """What people said by pair and dimension, on the scale from 0 to 1; ``pairs.jsonl`` names them.
 
     The feeling becomes 1 where it is the target, as for the judge.
@@ -123,7 +125,7 @@ _LABELS = ("angry", "sad", "tense", "bored", "calm", "happy", "excited", "relaxe
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class JudgeStudy:
     """Judges beside people on the same outputs.
 
     ``judges``: by name and pair, the eight dimensions from 0 to 1. ``people``: by pair and
@@ -142,7 +144,7 @@ class Study:
 
 def make_study(
     runs: Mapping[str, Path], people: Mapping[str, Mapping[str, Sequence[float]]]
-) -> Study:
+) -> JudgeStudy:
     """Put the judgements of runs, by the names of their judges, beside what people said."""
     items = {line.item.id: line.item for run in runs.values() for line in read_items(run)}
     targets = {name: item.tags["target"] for name, item in items.items()}
@@ -163,16 +165,16 @@ def make_study(
         for pair, given in people.items()
         if pair in targets
     }
-    return Study(judges, said, {name: item.group for name, item in items.items()})
+    return JudgeStudy(judges, said, {name: item.group for name, item in items.items()})
 
 
-def to_dimensions(judgement: Judgement, target: str) -> dict[str, float]:
+def to_dimensions(judgement: EditJudgement, target: str) -> dict[str, float]:
     """A judgement on the scale from 0 to 1."""
     rated = {name: (getattr(judgement, name) - 1) / 4 for name in LIKERT}
     return {**rated, "lc": float(judgement.lc), "ppe": float(judgement.label == target)}
 
 
-def compare_with_people(study: Study) -> Iterator[Score]:
+def compare_with_people(study: JudgeStudy) -> Iterator[Score]:
     """By judge and dimension: how far it is from people (0 to 1), and how far both agree."""
     for judge, said in study.judges.items():
         for dimension in DIMENSIONS:
@@ -188,7 +190,7 @@ def compare_with_people(study: Study) -> Iterator[Score]:
             yield Score("alpha", alpha, len(both), by=f"people, {judge}", label=dimension)
 
 
-def agree_among_people(study: Study) -> Iterator[Score]:
+def agree_among_people(study: JudgeStudy) -> Iterator[Score]:
     """Krippendorff's alpha of the raters themselves, by dimension."""
     most = max((len(figures) for by in study.people.values() for figures in by.values()), default=0)
     for dimension in DIMENSIONS:
@@ -202,7 +204,7 @@ def agree_among_people(study: Study) -> Iterator[Score]:
         )
 
 
-def agree_among_judges(study: Study) -> Iterator[Score]:
+def agree_among_judges(study: JudgeStudy) -> Iterator[Score]:
     """Several judges, or one asked several times: alpha, and the deviation of one output's ratings.
 
     ``sd`` is the root of the mean variance over judges of the same output, on the scale 0 to 1.
@@ -226,7 +228,7 @@ def _variance(values: Sequence[float]) -> float:
     return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def win_rates(study: Study) -> tuple[Score, ...]:
+def win_rates(study: JudgeStudy) -> tuple[Score, ...]:
     """How often each judge is nearer to people than another: over outputs, dimensions, opponents.
 
     A tie is half a win for both.

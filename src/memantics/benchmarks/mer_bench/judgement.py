@@ -35,7 +35,7 @@ _ALIGN = re.compile(
 )
 
 
-def judge(text: str, target: str, rationale: Rationale, checks: Checks) -> Judgement:
+def judge(text: str, target: str, rationale: Rationale, checks: Checks) -> EditJudgement:
     """The judgement in a reply; a reply that breaks a rule is unparsed, and says which.
 
     With ``checks`` "schema" broken gates are let pass and written down too, as the paper does.
@@ -52,14 +52,16 @@ def judge(text: str, target: str, rationale: Rationale, checks: Checks) -> Judge
     return _weigh(reading, target, clip=bare and bool(gate), broken=bool(gate) and not bare)
 
 
-def _weigh(reading: Reading, target: str, *, clip: bool, broken: bool = False) -> Judgement:
+def _weigh(
+    reading: JudgementReading, target: str, *, clip: bool, broken: bool = False
+) -> EditJudgement:
     """The judgement of a reading; its emotion ratings clipped to the gate where it is applied."""
     ratings = dict(reading.values)
     if clip:
         ratings |= {name: min(int(ratings[name]), GATE) for name in GATED}
     scope = breaks_scope(reading.reasons, target)
     found: dict[Broken, bool] = {"gating": broken, "scope": scope}
-    return Judgement.model_validate(
+    return EditJudgement.model_validate(
         {
             **ratings,
             "other": reading.other,
@@ -70,7 +72,7 @@ def _weigh(reading: Reading, target: str, *, clip: bool, broken: bool = False) -
     )
 
 
-def _check_other(label: str, reading: Reading) -> Iterator[str]:
+def _check_other(label: str, reading: JudgementReading) -> Iterator[str]:
     if not reading.reasons:
         return
     name = f"{EMOTION}.{OTHER}"
@@ -80,7 +82,7 @@ def _check_other(label: str, reading: Reading) -> Iterator[str]:
         yield f"{name} must be null, since the label is {label}"
 
 
-def _check_gate(reading: Reading, target: str) -> Iterator[str]:
+def _check_gate(reading: JudgementReading, target: str) -> Iterator[str]:
     label = reading.values["label"]
     if label == target:
         return
@@ -130,7 +132,7 @@ EMOTION = "overall_emotion_classification"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JudgementPart:
     """One part of a judgement: the metrics it gives, by the key under which they stand."""
 
     name: str
@@ -138,12 +140,16 @@ class Part:
 
 
 PARTS = (
-    Part("visual_assessment", {"generation_quality_1_5": "vgq", "emotion_accuracy_1_5": "vea"}),
-    Part("text_assessment", {"generation_quality_1_5": "tgq", "emotion_accuracy_1_5": "tea"}),
-    Part("layout_consistency", {"consistent": "lc"}),
-    Part(EMOTION, {"label": "label"}),
-    Part("perceived_emotion_shift", {"magnitude_1_5": "pes"}),
-    Part("overall_generation_quality", {"overall_generation_quality_1_5": "hgq"}),
+    JudgementPart(
+        "visual_assessment", {"generation_quality_1_5": "vgq", "emotion_accuracy_1_5": "vea"}
+    ),
+    JudgementPart(
+        "text_assessment", {"generation_quality_1_5": "tgq", "emotion_accuracy_1_5": "tea"}
+    ),
+    JudgementPart("layout_consistency", {"consistent": "lc"}),
+    JudgementPart(EMOTION, {"label": "label"}),
+    JudgementPart("perceived_emotion_shift", {"magnitude_1_5": "pes"}),
+    JudgementPart("overall_generation_quality", {"overall_generation_quality_1_5": "hgq"}),
 )
 # The two ratings that may not pass 2 where the target is missed, and where they stand.
 GATED = {
@@ -153,7 +159,7 @@ GATED = {
 GATE = 2
 
 
-class Judgement(BaseModel):
+class EditJudgement(BaseModel):
     """A valid judgement.
 
     ``bare`` marks ratings without any reasons (models that fill in forms give such), ``ordered``
@@ -194,9 +200,9 @@ class Judgement(BaseModel):
         return self.model_dump(mode="json")
 
 
-def perfect(target: str) -> Judgement:
+def perfect(target: str) -> EditJudgement:
     """The judgement of an edit that leaves nothing to wish for."""
-    return Judgement(vgq=5, vea=5, tgq=5, tea=5, lc=True, hgq=5, pes=5, label=target)
+    return EditJudgement(vgq=5, vea=5, tgq=5, tea=5, lc=True, hgq=5, pes=5, label=target)
 
 
 def list_fields(majority: str | None) -> tuple[Field, ...]:
@@ -237,7 +243,7 @@ def _closed(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
     }
 
 
-def _properties(part: Part, rationale: Rationale) -> dict[str, JsonValue]:
+def _properties(part: JudgementPart, rationale: Rationale) -> dict[str, JsonValue]:
     values: dict[str, JsonValue] = {key: _kind(key) for key in part.values}
     if part.name == EMOTION:
         values[OTHER] = {"type": ["string", "null"]}
@@ -266,7 +272,7 @@ def show_shape(rationale: Rationale) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class JudgementReading:
     """A reply whose shape is right: values by metric, reasons by part (none: a bare one)."""
 
     values: Mapping[str, int | bool | str]
@@ -275,7 +281,7 @@ class Reading:
     ordered: bool
 
 
-def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Reading:
+def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> JudgementReading:
     """Check values; every fault is named. A reply without any reason at all is bare.
 
     Keys that nobody asked for are left out, and "4" is the number 4.
@@ -297,7 +303,7 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Reading:
         for key, metric in part.values.items()
     }
     other = blocks[EMOTION].get(OTHER)
-    return Reading(
+    return JudgementReading(
         values,
         {} if bare else {name: str(fields[REASON]) for name, fields in blocks.items()},
         other.strip() or None if isinstance(other, str) else None,
@@ -338,7 +344,7 @@ def _keeps_order(keys: list[str], rationale: Rationale) -> bool:
     return REASON not in keys or keys.index(REASON) == (0 if rationale == "RF" else len(keys) - 1)
 
 
-def _faults(part: Part, groups: JsonValue, bare: bool) -> Iterator[str]:
+def _faults(part: JudgementPart, groups: JsonValue, bare: bool) -> Iterator[str]:
     if not isinstance(groups, dict):
         yield f"{part.name} is missing" if groups is None else f"{part.name} is not an object"
         return

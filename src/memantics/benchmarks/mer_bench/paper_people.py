@@ -11,7 +11,7 @@ from memantics.benchmarks.mer_bench.humans import (
     DIMENSIONS,
     LIKERT,
     WORKFLOW,
-    Study,
+    JudgeStudy,
     agree_among_judges,
     agree_among_people,
     compare_with_people,
@@ -53,7 +53,7 @@ def _judged(run: ScoredRun) -> int:
     return sum(run.figures.counts.values())
 
 
-def _studies(material: Material) -> Iterator[Study]:
+def _studies(material: Material) -> Iterator[JudgeStudy]:
     named = _judges(material)
     for review in material.reviews:
         if review.card.workflow == WORKFLOW:
@@ -102,7 +102,7 @@ def figure_4(material: Material) -> PaperPart:
     )
 
 
-def _people_cells(studies: list[Study], name: str, judges: list[str]) -> Iterator[Cell]:
+def _people_cells(studies: list[JudgeStudy], name: str, judges: list[str]) -> Iterator[Cell]:
     if not studies:
         yield from (Cell(fill=_PEOPLE) for _ in range(2 + len(judges)))
         return

@@ -23,7 +23,7 @@ from memantics.benchmarks.mer_bench.judgement import (
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, open_release
 from memantics.benchmarks.mer_bench.views import (
     FACTORS,
-    Kept,
+    KeptMemes,
     Pair,
     View,
     choose_editors,
@@ -104,7 +104,7 @@ def _look(task: Task, setup: TaskSetup) -> Task:
 
 
 @cache
-def _filter(source: Source, wanted: str) -> tuple[ReappraisalRelease, Kept]:
+def _filter(source: Source, wanted: str) -> tuple[ReappraisalRelease, KeptMemes]:
     """The memes that can be judged; found once, since it decodes every image of the release."""
     release = open_once(open_release, source)
     return release, keep_judgeable(release, choose_editors(release, wanted))

@@ -29,7 +29,7 @@ _MOST_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptMemes:
     """Memes that can be judged, in the order of the index.
 
     ``left_out`` counts unusable images by what they are and what is wrong; a meme may have
@@ -60,7 +60,7 @@ def choose_editors(release: ReappraisalRelease, wanted: str) -> tuple[str, ...]:
     return tuple(sorted(set(names))) or known
 
 
-def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> Kept:
+def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> KeptMemes:
     """Decode every image of every meme; a meme stays only when none of them fails.
 
     The authors look whether the files exist; a cut or empty image then counts as an edit.
@@ -80,7 +80,7 @@ def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> Kep
             f"no meme has a readable source and an edit by each of {', '.join(editors)}: {worst}",
             hint="judge fewer editors with --set editors=NAME, or add the images",
         )
-    return Kept(tuple(kept), editors, len(release.rows), dict(reasons.most_common()))
+    return KeptMemes(tuple(kept), editors, len(release.rows), dict(reasons.most_common()))
 
 
 def _find_faults(
@@ -134,7 +134,7 @@ def level_of(row: ReappraisalRow, factor: Factor) -> str:
     return {"visual_type": row.visual_type, "layout": row.layout, "polarity": row.polarity}[factor]
 
 
-def draw_pairs(kept: Kept, view: View, seed: int) -> tuple[Pair, ...]:
+def draw_pairs(kept: KeptMemes, view: View, seed: int) -> tuple[Pair, ...]:
     """The pairs of a view, in the order of editors and index."""
     pairs = {(row.id, name): Pair(row, name) for name in kept.editors for row in kept.rows}
     if view == "all":
@@ -146,7 +146,7 @@ def draw_pairs(kept: Kept, view: View, seed: int) -> tuple[Pair, ...]:
     return tuple(pair for pair in pairs.values() if pair.runs)
 
 
-def _draw(kept: Kept, view: View, seed: int) -> Iterator[tuple[str, int, str, ReappraisalRow]]:
+def _draw(kept: KeptMemes, view: View, seed: int) -> Iterator[tuple[str, int, str, ReappraisalRow]]:
     if view == "model":
         chance = random.Random(seed)
         for run in range(RUNS):

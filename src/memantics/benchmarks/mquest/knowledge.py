@@ -48,7 +48,7 @@ def canonical(name: str, where: object, *, published: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class FileRelation:
     """One statement between two individuals, by their names."""
 
     source: str
@@ -69,7 +69,7 @@ class QaIndividual:
     name: str
     label: str
     description: str
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[FileRelation, ...] = ()
     declared: str = ""
     namespace: str = ""
 
@@ -86,7 +86,7 @@ def read_raw(path: Path, *, own_names: bool = False) -> list[QaIndividual]:
             individual.instance_name,
             individual.label,
             individual.description,
-            tuple(Relation(*said) for said in (*individual.direct(), *individual.related())),
+            tuple(FileRelation(*said) for said in (*individual.direct(), *individual.related())),
             individual.class_name,
         )
         for individual in base.dimensions
@@ -111,7 +111,7 @@ def read_refined(path: Path) -> list[QaIndividual]:
 
     nodes: dict[tuple[str, str], _Node] = {}
     latest: dict[str, _Node] = {}
-    relations: dict[str, list[Relation]] = {}
+    relations: dict[str, list[FileRelation]] = {}
     for quad in parse_turtle(read_file(path), path.name):
         # Nine triples of ten are the ontology's own: the cheapest tests come first.
         predicate, value = quad.predicate.value, quad.object
@@ -132,7 +132,7 @@ def read_refined(path: Path) -> list[QaIndividual]:
             quad.subject, pyoxigraph.NamedNode
         ):
             start = quad.subject.value
-            relation = Relation(
+            relation = FileRelation(
                 split_iri(start)[1], split_iri(predicate)[1], split_iri(value.value)[1]
             )
             relations.setdefault(start, []).append(relation)

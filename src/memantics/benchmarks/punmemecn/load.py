@@ -16,7 +16,7 @@ from memantics.benchmarks.punmemecn.records import (
     Level,
     PunMeme,
 )
-from memantics.benchmarks.punmemecn.rows import Findings, read_chats, read_memes
+from memantics.benchmarks.punmemecn.rows import ReadingFindings, read_chats, read_memes
 from memantics.core.data import Skip, Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.punmemecn import META, find_folder
@@ -54,7 +54,7 @@ def open_release(source: Source) -> PunRelease:
     """Read a copy of the release; what is not as it should be is named with file and row."""
     folder = find_folder(source.root)
     images = _list_images(folder, source.images)
-    findings = Findings()
+    findings = ReadingFindings()
     memes, conversations = read_memes(folder / META, images.get, findings)
     puns = frozenset(meme.id for meme in memes if meme.is_pun)
     # The same slips stand in the metadata and in both chat files: count each file by itself.

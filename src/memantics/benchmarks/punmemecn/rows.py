@@ -91,7 +91,7 @@ class _HardRow(_Closed):
 
 
 @dataclass(slots=True)
-class Findings:
+class ReadingFindings:
     """What reading brought to light besides the records."""
 
     skips: list[Skip] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Findings:
 
 
 def read_memes(
-    path: Path, find_image: Callable[[str], Path | None], findings: Findings
+    path: Path, find_image: Callable[[str], Path | None], findings: ReadingFindings
 ) -> tuple[tuple[PunMeme, ...], tuple[Conversation, ...]]:
     """Read the metadata: every meme, and the conversations that stand with the puns."""
     memes: list[PunMeme] = []
@@ -147,7 +147,7 @@ def read_memes(
 
 
 def read_chats(
-    path: Path, level: Level, puns: frozenset[str], findings: Findings
+    path: Path, level: Level, puns: frozenset[str], findings: ReadingFindings
 ) -> tuple[ChatRecord, ...]:
     """Read one file of chats; a chat with an option outside ``puns`` is left out and listed."""
     chats: list[ChatRecord] = []
@@ -250,7 +250,7 @@ def _parse_votes(text: str, path: Path, key: str) -> tuple[str, ...]:
 
 
 def _read_conversations(
-    row: _PunRow, name: str, path: Path, findings: Findings
+    row: _PunRow, name: str, path: Path, findings: ReadingFindings
 ) -> Iterator[Conversation]:
     findings.repairs[_LEFT_OUT] += sum(topic not in row.meme_chat for topic in TOPICS)
     for topic, text in row.meme_chat.items():

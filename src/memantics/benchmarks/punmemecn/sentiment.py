@@ -37,7 +37,7 @@ PEOPLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class SentimentJudgement:
     """Something said about a meme, and what it is compared with; both as "target-type"."""
 
     meme: str
@@ -84,14 +84,16 @@ def score_annotators(outcomes: Sequence[Outcome]) -> dict[str, tuple[Score, ...]
     return {name: tuple(scores) for name, scores in rows.items() if scores}
 
 
-def _against_final(outcomes: Sequence[Outcome]) -> Iterator[Judgement]:
+def _against_final(outcomes: Sequence[Outcome]) -> Iterator[SentimentJudgement]:
     for outcome in outcomes:
         final = outcome.item.tags["sentiment"]
         for vote in read_votes(outcome):
-            yield Judgement(outcome.item.group, vote, final)
+            yield SentimentJudgement(outcome.item.group, vote, final)
 
 
-def _against_others(outcomes: Sequence[Outcome], key: str, *, model: bool) -> Iterator[Judgement]:
+def _against_others(
+    outcomes: Sequence[Outcome], key: str, *, model: bool
+) -> Iterator[SentimentJudgement]:
     for outcome in outcomes:
         votes = read_votes(outcome)
         for place, vote in enumerate(votes):
@@ -100,10 +102,10 @@ def _against_others(outcomes: Sequence[Outcome], key: str, *, model: bool) -> It
                 # Any of the other votes will do: on this part they agree.
                 wanted = votes[place - 1]
                 said = join_value(outcome) if model else vote
-                yield Judgement(outcome.item.group, said, wanted)
+                yield SentimentJudgement(outcome.item.group, said, wanted)
 
 
-def _row(key: str, label: str, judgements: list[Judgement]) -> Score:
+def _row(key: str, label: str, judgements: list[SentimentJudgement]) -> Score:
     right = [part(j.said, key) == part(j.wanted, key) for j in judgements]
     return share(key, right, [j.meme for j in judgements], "humans", label, NOTES[label])
 

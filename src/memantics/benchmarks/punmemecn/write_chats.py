@@ -14,7 +14,16 @@ from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.review import Review, Reviewed
 from memantics.core.writing import Made, Record, pack
-from memantics.tasks.chats import CHATS, KINDS, LEVELS, Options, Said, Topic, Turn, make_entry
+from memantics.tasks.chats import (
+    CHATS,
+    KINDS,
+    LEVELS,
+    Options,
+    Topic,
+    Turn,
+    WrittenChat,
+    make_entry,
+)
 
 _SPOKEN = re.compile(r"([ABab甲乙])\s*[:：]\s*(.+)")
 _SPEAKERS: dict[str, Literal["A", "B"]] = {"A": "A", "B": "B", "甲": "A", "乙": "B"}
@@ -120,7 +129,7 @@ def _write(
 ) -> dict[str, dict[str, JsonValue]]:
     rows = {}
     for number, line in enumerate(lines, 1):
-        said = Said(tuple(line.turns), "A" if line.sender == "A" else "B")
+        said = WrittenChat(tuple(line.turns), "A" if line.sender == "A" else "B")
         value = line.options
         options = Options(
             tuple(value.easy),

@@ -12,7 +12,7 @@ NEAR = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Leakage:
+class TextLeakage:
     """For each test meme: whether its text is a training text, nearly one, and that one's label.
 
     Texts are taken as they were released. Nearly the same: the Jaccard index of their sets of
@@ -29,7 +29,7 @@ class Leakage:
         return tuple(twin is not None for twin in self.twins)
 
 
-def find_leakage(release: HarmRelease) -> Leakage | None:
+def find_leakage(release: HarmRelease) -> TextLeakage | None:
     """Compare the parts of one label version, whichever is there: texts are the same in both."""
     for version in release.versions:
         train, test = (release.parts.get((version, part)) for part in ("train", "test"))
@@ -37,7 +37,7 @@ def find_leakage(release: HarmRelease) -> Leakage | None:
             first = {meme.text: meme for meme in reversed(train)}
             texts = sorted(first)
             places = find_near_duplicates([meme.text for meme in test], texts, NEAR)
-            return Leakage(
+            return TextLeakage(
                 test,
                 tuple(meme.text in first for meme in test),
                 tuple(None if place is None else first[texts[place]] for place in places),

@@ -11,7 +11,7 @@ from memantics.build.harm import agrees
 from memantics.core.text import show_chance
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.records import Individual
-from memantics.models.embedded.lexicon import Lexicon
+from memantics.models.embedded.lexicon import MoodLexicon
 
 _CLEAR = 0.3  # a word's valence from which its side is clear
 _GOOD = frozenset({"happy", "calm", "relaxed", "excited"})
@@ -78,7 +78,7 @@ def _compare_feelings(
 ) -> Iterator[Contradiction]:
     """Against what a viewer is said to feel: a figure may well feel the opposite."""
     sign = (feeling.emotion in _GOOD) - (feeling.emotion in _BAD)
-    lexicon = Lexicon()
+    lexicon = MoodLexicon()
     felt = [
         individual
         for individual in emotions

@@ -29,7 +29,7 @@ from memantics.core.opinion import Judges, Opinion
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
 from memantics.core.text import show_chance
-from memantics.models.embedded.lines import Reading, explain_unread
+from memantics.models.embedded.lines import ImageReading, explain_unread
 from memantics.vision.appearance import (
     Sight,
     describe_picture,
@@ -51,7 +51,7 @@ class Tools:
     its template family; ``faces`` is a detector of faces.
     """
 
-    read: Callable[[bytes, str], Reading]
+    read: Callable[[bytes, str], ImageReading]
     tell_language: Callable[[str], str]
     listen: Callable[[str, str], Sequence[Sound]]
     screen: Callable[[Meme], Harm | str] | None = None

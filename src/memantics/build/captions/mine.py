@@ -17,7 +17,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict
 
 from memantics.build.drafts import (
-    Source,
+    DraftSource,
     Tally,
     check_wording,
     make_request,
@@ -56,7 +56,7 @@ class Captioned:
     language: str
     captions: Mapping[str, str]
     origins: Mapping[str, Origin]
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, DraftSource] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from memantics.build.chats.generate import find_prompts
-from memantics.build.chats.records import ChatDraft, ChatSubject, ImageEncoder, TextEncoder, Vectors
+from memantics.build.chats.records import (
+    ChatDraft,
+    ChatSubject,
+    ImageEmbedder,
+    TextEmbedder,
+    Vectors,
+)
 from memantics.build.drafts import Tally, make_request, record, show_material
 from memantics.core.errors import InputError
 from memantics.core.images import load
@@ -56,8 +62,8 @@ class DistractorSettings:
 class Embedders:
     """What finds near memes."""
 
-    text: TextEncoder
-    image: ImageEncoder
+    text: TextEmbedder
+    image: ImageEmbedder
 
 
 class ChatPool:

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from memantics.build.chats.records import TARGETS, TYPES, ChatDraft, ChatSubject
-from memantics.build.chats.rules import DEFAULT_LIMITS, Limits, find_broken
+from memantics.build.chats.rules import DEFAULT_LIMITS, ChatLimits, find_broken
 from memantics.build.drafts import (
     Tally,
     array,
@@ -32,7 +32,7 @@ from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
-from memantics.tasks.chats import TOPICS, Said, Topic, Turn
+from memantics.tasks.chats import TOPICS, Topic, Turn, WrittenChat
 
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
 _ABOUT = {
@@ -60,7 +60,7 @@ class ChatSettings:
     temperature: float = 1.0
     attempts: int = 3
     seed: int = 0
-    limits: Limits = field(default_factory=Limits)
+    limits: ChatLimits = field(default_factory=ChatLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def draw_topics(place: int, settings: ChatSettings) -> tuple[Topic, ...]:
 
 def make_chat_step(
     subject: ChatSubject, topic: Topic, number: int, settings: ChatSettings
-) -> Step[Said]:
+) -> Step[WrittenChat]:
     """The step that writes one chat. The meme's image is not shown: it could only leak."""
     limits = settings.limits
     feeling = (
@@ -227,7 +227,7 @@ def make_chat_step(
     )
 
 
-def read_chat(reply: str, subject: ChatSubject, limits: Limits = DEFAULT_LIMITS) -> Said:
+def read_chat(reply: str, subject: ChatSubject, limits: ChatLimits = DEFAULT_LIMITS) -> WrittenChat:
     """A chat from a reply; every rule that it breaks is said, so that the next try can do better.
 
     >>> subject = make_subject(Meme("a", Path("a.png"), "no more mondays", "en"))
@@ -237,7 +237,7 @@ def read_chat(reply: str, subject: ChatSubject, limits: Limits = DEFAULT_LIMITS)
     memantics.core.task.Unparsed: caption: 'no more mondays' gives the printed words away
     """
     said = read_object(reply, _Chat)
-    chat = Said(
+    chat = WrittenChat(
         tuple(Turn(turn.speaker, clean_line(turn.text, 2000)) for turn in said.turns), said.sender
     )
     broken = find_broken(chat, subject, limits)

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.build.drafts import Source
+from memantics.build.drafts import DraftSource
 from memantics.core.memes import Meme
-from memantics.tasks.chats import Said, Topic
+from memantics.tasks.chats import Topic, WrittenChat
 
 TARGETS = ("self", "both", "other")
 TYPES = ("positive", "neutral", "negative")
@@ -56,12 +56,12 @@ class ChatDraft:
     subject: ChatSubject
     topic: Topic
     number: int
-    said: Said
-    source: Source
+    said: WrittenChat
+    source: DraftSource
     quality: Quality = field(default_factory=Quality)
 
 
-class TextEncoder(Protocol):
+class TextEmbedder(Protocol):
     """Any text embedder: unit vectors, one row a text."""
 
     version: str
@@ -71,7 +71,7 @@ class TextEncoder(Protocol):
         ...
 
 
-class ImageEncoder(Protocol):
+class ImageEmbedder(Protocol):
     """Any image embedder: unit vectors, one row a meme."""
 
     version: str

@@ -16,7 +16,7 @@ from memantics.build.chats.records import ChatSubject
 from memantics.build.collect.rules import has_dense_script
 from memantics.core.language import UNKNOWN, count_scripts, guess_language
 from memantics.core.text import cut_chinese
-from memantics.tasks.chats import Said, Turn
+from memantics.tasks.chats import Turn, WrittenChat
 
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
 _LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
@@ -33,7 +33,7 @@ Words = Callable[[str], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChatLimits:
     """``messages`` before the meme, at least and at most, and characters in each."""
 
     least: int = 2
@@ -41,7 +41,7 @@ class Limits:
     longest: int = 160
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ChatLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,17 @@ class Broken:
 
 
 def find_broken(
-    said: Said, subject: ChatSubject, limits: Limits = DEFAULT_LIMITS, words: Words | None = None
+    said: WrittenChat,
+    subject: ChatSubject,
+    limits: ChatLimits = DEFAULT_LIMITS,
+    words: Words | None = None,
 ) -> list[Broken]:
     """Every rule that a chat breaks. ``words`` cuts texts of scripts without spaces.
 
     >>> from pathlib import Path
     >>> from memantics.core.memes import Meme
     >>> cat = Subject(Meme("a", Path("a.png")), "en", "I give up", "a cat", ("no more mondays",))
-    >>> chat = Said((Turn("A", "Up already?"), Turn("B", "Please, NO more Mondays!")), "B")
+    >>> chat = WrittenChat((Turn("A", "Up already?"), Turn("B", "Please, NO more Mondays!")), "B")
     >>> [broken.rule for broken in find_broken(chat, cat)]
     ['caption']
     """
@@ -80,7 +83,7 @@ def find_broken(
     return [broken for broken in checks if broken is not None]
 
 
-def _check_length(turns: Sequence[Turn], limits: Limits) -> Broken | None:
+def _check_length(turns: Sequence[Turn], limits: ChatLimits) -> Broken | None:
     if not limits.least <= len(turns) <= limits.most:
         return Broken(
             "length",
@@ -94,7 +97,7 @@ def _check_length(turns: Sequence[Turn], limits: Limits) -> Broken | None:
     return None
 
 
-def _check_speakers(said: Said) -> Broken | None:
+def _check_speakers(said: WrittenChat) -> Broken | None:
     order = [turn.speaker for turn in said.turns]
     if len(set(order)) < 2:
         return Broken("speakers", "only one of the two speaks")
@@ -193,7 +196,7 @@ def cut_words(text: str) -> Iterable[str]:
     return cut_chinese(text)
 
 
-def _check_language(said: Said, subject: ChatSubject) -> Broken | None:
+def _check_language(said: WrittenChat, subject: ChatSubject) -> Broken | None:
     found = guess_language(said.text)
     if found.language in (UNKNOWN, subject.language) or found.confidence < 0.8:
         return None

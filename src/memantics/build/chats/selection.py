@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from memantics.build.chats.records import ChatDraft, Flow, Fluency, Quality, TextEncoder
+from memantics.build.chats.records import ChatDraft, Flow, Fluency, Quality, TextEmbedder
 from memantics.build.chats.rules import cut_words
 from memantics.build.collect.rules import has_dense_script
 from memantics.metrics.diversity import measure_distinct
@@ -24,7 +24,7 @@ _TWIN = 0.7  # shared word pairs from which two chats are one
 class Gauges:
     """What measures chats; None leaves a figure out."""
 
-    encoder: TextEncoder | None = None
+    encoder: TextEmbedder | None = None
     flow: Flow | None = None
     fluency: Fluency | None = None
 
@@ -59,7 +59,7 @@ class BertFlow:
 class CosineFlow:
     """Cosine of sentence vectors of neighbouring messages: a stand-in, and named as one."""
 
-    def __init__(self, encoder: TextEncoder) -> None:
+    def __init__(self, encoder: TextEmbedder) -> None:
         self.note = f"cosine: {encoder.version}"
         self._encoder = encoder
 
@@ -94,7 +94,7 @@ def _measure_flow(drafts: Sequence[ChatDraft], flow: Flow | None) -> list[float 
     return [sum(next(figures) for _ in group) / len(group) if group else None for group in pairs]
 
 
-def _measure_fit(drafts: Sequence[ChatDraft], encoder: TextEncoder | None) -> list[float | None]:
+def _measure_fit(drafts: Sequence[ChatDraft], encoder: TextEmbedder | None) -> list[float | None]:
     """How near the end of a chat is to what the meme expresses."""
     if encoder is None or not drafts:
         return [None] * len(drafts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memantics.build.chats.distractors import Embedders, LayoutEncoder
-from memantics.build.chats.records import Flow, Fluency, TextEncoder, Vectors
+from memantics.build.chats.records import Flow, Fluency, TextEmbedder, Vectors
 from memantics.build.chats.selection import BertFlow, CosineFlow, Gauges
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.memes import Meme
@@ -46,7 +46,7 @@ class FileEncoder:
 @contextmanager
 def open_tools(tools: ChatTools) -> Iterator[tuple[Embedders, Gauges]]:
     """Open what was named, else the embedded sentence encoder and image layout."""
-    encoder: TextEncoder = open_encoder()
+    encoder: TextEmbedder = open_encoder()
     if tools.text_encoder is not None:
         from memantics.models.embedders import LocalTextEncoder
 
@@ -79,7 +79,7 @@ def open_fluency(name: str | None) -> Iterator[Fluency | None]:
         yield scorer
 
 
-def _open_flow(folder: Path | None, encoder: TextEncoder) -> Flow:
+def _open_flow(folder: Path | None, encoder: TextEmbedder) -> Flow:
     """BERTScore between messages where a model was named, else the cosine of their vectors."""
     if folder is None:
         return CosineFlow(encoder)

@@ -13,9 +13,9 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
-from memantics.build.collect.listing import OWN, Entry, fingerprint, list_entries
+from memantics.build.collect.listing import OWN, ListedFile, fingerprint, list_entries
 from memantics.build.collect.looks import VERSION, Look, TextReader, digest_file, look_at
-from memantics.build.collect.rules import Candidate, Dropped, RuleSet
+from memantics.build.collect.rules import Dropped, MemeCandidate, RuleSet
 from memantics.core.data import dump_json
 from memantics.core.errors import StoreError
 from memantics.core.images import read_bytes
@@ -49,7 +49,7 @@ class CollectSettings:
 class Kept:
     """One meme after collection; ``dropped`` None: it stays."""
 
-    entry: Entry
+    entry: ListedFile
     look: Look
     text: str
     guess: Guess
@@ -114,7 +114,7 @@ def gather(
 
 
 def _look_at_all(
-    entries: Sequence[Entry],
+    entries: Sequence[ListedFile],
     journal: Path,
     how: tuple[Callable[[], TextReader], CollectSettings],
     watch: Watch,
@@ -196,7 +196,7 @@ def _read_journal(path: Path) -> Iterator[Look]:
             ) from error
 
 
-def _refuse_name(entry: Entry, look: Look) -> Look:
+def _refuse_name(entry: ListedFile, look: Look) -> Look:
     """In a list beside the images, a name that is not UTF-8 would lead nowhere."""
     if look.error or not entry.escaped:
         return look
@@ -205,7 +205,7 @@ def _refuse_name(entry: Entry, look: Look) -> Look:
 
 
 def _judge(
-    entries: Sequence[Entry], looks: Sequence[Look], settings: CollectSettings
+    entries: Sequence[ListedFile], looks: Sequence[Look], settings: CollectSettings
 ) -> Iterator[Kept]:
     texts = [entry.text or look.text for entry, look in zip(entries, looks, strict=True)]
     faces = [
@@ -217,7 +217,7 @@ def _judge(
     for entry, look, text in zip(entries, looks, texts, strict=True):
         guess = Guess(entry.language, 1.0, "given") if entry.language else guess_language(text)
         value = kin.get(entry.id, Kin())
-        dropped = settings.rules.judge(Candidate(look, text, guess, bool(entry.text)))
+        dropped = settings.rules.judge(MemeCandidate(look, text, guess, bool(entry.text)))
         if dropped is None and value.original:
             alike = f"{value.distance} bits apart" if value.distance else "the same picture"
             dropped = Dropped("duplicate", f"a copy of {value.original}: {alike}, same text")

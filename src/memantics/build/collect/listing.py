@@ -23,7 +23,7 @@ _KNOWN = ("id", "image", "text", "language")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedFile:
     """One file. ``text`` and ``language`` are "" where nobody gave them.
 
     ``file`` is its place in the folder, escaped where that is not UTF-8.
@@ -45,7 +45,7 @@ class Entry:
         return not self.path.as_posix().endswith(self.file)
 
 
-def list_entries(folder: Path, out: Path | None = None) -> list[Entry]:
+def list_entries(folder: Path, out: Path | None = None) -> list[ListedFile]:
     """The lines of ``memes.jsonl`` where there is one, then every other image below the folder.
 
     With ``out``, what a person mended there counts before what stands beside the images.
@@ -67,13 +67,13 @@ def list_entries(folder: Path, out: Path | None = None) -> list[Entry]:
         else:
             text = _make_id(file, taken)
             taken.add(text)
-            entries.append(Entry(text, file, path, "", "", {}))
+            entries.append(ListedFile(text, file, path, "", "", {}))
     if not entries:
         raise DataError(folder, "holds no images", hint="PNG, JPEG, WebP, GIF and BMP are read")
     return entries
 
 
-def _read_lines(place: Path, folder: Path) -> Iterator[Entry]:
+def _read_lines(place: Path, folder: Path) -> Iterator[ListedFile]:
     path = place / MEMES
     if not path.is_file():
         return
@@ -86,7 +86,7 @@ def _read_lines(place: Path, folder: Path) -> Iterator[Entry]:
         guessed = ours.get("language") == "guessed" and ours.get("guess") == meme_line.language
         source = ours.get("file")
         file = source if isinstance(source, str) and source else meme_line.image
-        yield Entry(
+        yield ListedFile(
             meme_line.id,
             file,
             inside(folder, file),

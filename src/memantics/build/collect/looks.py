@@ -43,7 +43,7 @@ class PrintedLine(Protocol):
         ...
 
 
-class Printed(Protocol):
+class PrintedLines(Protocol):
     """All lines of an image, in reading order."""
 
     @property
@@ -57,7 +57,7 @@ class TextReader(Protocol):
 
     version: str
 
-    def read(self, data: bytes, name: str) -> Printed:
+    def read(self, data: bytes, name: str) -> PrintedLines:
         """Read the bytes of an image file."""
         ...
 

@@ -18,7 +18,7 @@ _DENSE = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class MemeCandidate:
     """A meme on its way in: its look, what is printed on it, and in which language."""
 
     look: Look
@@ -36,13 +36,13 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FilterRule:
     """One filter: ``measure`` must reach ``threshold``. ``reason`` has a hole for the measure."""
 
     name: str
     what: str
     threshold: float
-    measure: Callable[[Candidate], float]
+    measure: Callable[[MemeCandidate], float]
     reason: str
 
 
@@ -72,66 +72,66 @@ def _is_dense(char: str) -> bool:
     return char.isalpha() and unicodedata.name(char, "").split(" ")[0] in _DENSE
 
 
-def _certainty(candidate: Candidate) -> float:
+def _certainty(candidate: MemeCandidate) -> float:
     # A text that a person gave needs no OCR to be sure of itself.
     return 1.0 if candidate.text_given else candidate.look.certainty
 
 
-def _line_height(candidate: Candidate) -> float:
+def _line_height(candidate: MemeCandidate) -> float:
     return float("inf") if candidate.text_given else float(candidate.look.line_height)
 
 
 DEFAULT_RULES = (
-    Rule(
+    FilterRule(
         "text",
         "letters printed on the image",
         2,
         lambda candidate: count_letters(candidate.text),
         "{0:.0f} letters were read; a meme has text",
     ),
-    Rule(
+    FilterRule(
         "meaning",
         "different words; a character of Chinese counts as one",
         2,
         lambda candidate: count_words(candidate.text),
         "{0:g} different words or characters say too little",
     ),
-    Rule(
+    FilterRule(
         "size",
         "pixels of the shorter side",
         96,
         lambda candidate: min(candidate.look.width, candidate.look.height),
         "the shorter side has {0:.0f} pixels only",
     ),
-    Rule(
+    FilterRule(
         "certainty",
         "how sure the OCR is of the letters, from 0 to 1",
         0.6,
         _certainty,
         "the OCR is {0:.0%} sure only: hard to read",
     ),
-    Rule(
+    FilterRule(
         "height",
         "pixels of the largest line of text",
         9,
         _line_height,
         "the largest letters are {0:.0f} pixels high: hard to read",
     ),
-    Rule(
+    FilterRule(
         "picture",
         "share of the image that is not under text",
         0.15,
         lambda candidate: 1.0 - candidate.look.covered,
         "only {0:.0%} of the image is picture: text alone is no meme",
     ),
-    Rule(
+    FilterRule(
         "variety",
         "share of that picture which is not its one commonest colour",
         0.01,
         lambda candidate: candidate.look.variety,
         "{0:.1%} of the rest is anything but plain colour: text alone is no meme",
     ),
-    Rule(
+    FilterRule(
         "watermark",
         "1 where no small line names a site or an account, else 0; watermark=1 drops such memes",
         0,
@@ -145,11 +145,11 @@ DEFAULT_RULES = (
 class RuleSet:
     """The rules with their thresholds, and the languages wanted (none named: all)."""
 
-    rules: tuple[Rule, ...] = DEFAULT_RULES
+    rules: tuple[FilterRule, ...] = DEFAULT_RULES
     languages: frozenset[str] = frozenset()
     thresholds: Mapping[str, float] = field(default_factory=dict)
 
-    def judge(self, candidate: Candidate) -> Dropped | None:
+    def judge(self, candidate: MemeCandidate) -> Dropped | None:
         """The first rule that turns a meme away; None: it stays."""
         if candidate.look.error:
             return Dropped("decode", candidate.look.error)
@@ -159,7 +159,7 @@ class RuleSet:
                 return Dropped(rule.name, rule.reason.format(value))
         return self._judge_language(candidate)
 
-    def _judge_language(self, candidate: Candidate) -> Dropped | None:
+    def _judge_language(self, candidate: MemeCandidate) -> Dropped | None:
         found = candidate.guess.language
         if not self.languages or found in self.languages:
             return None

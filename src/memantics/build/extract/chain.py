@@ -24,8 +24,8 @@ from memantics.build.extract.plan import (
 )
 from memantics.build.extract.reading import (
     ARRANGED,
-    Link,
     Read,
+    ReadRelation,
     read_individuals,
     read_links,
 )
@@ -105,7 +105,7 @@ class _Found:
     results: dict[tuple[Dimension, str], StepResult] = field(default_factory=dict)
     links: dict[str, list[Relation]] = field(default_factory=dict)
 
-    def add_links(self, said: Iterable[Link], source: Provenance) -> None:
+    def add_links(self, said: Iterable[ReadRelation], source: Provenance) -> None:
         """Keep relations of individuals of other steps until all are there."""
         for link in said:
             relation = replace(link.relation, provenance=source)
@@ -237,7 +237,7 @@ async def _link_step(
         sources += [individual for name in known for individual in found.known.get(name) or ()]
     request = ask_links(situation, dimension, sources, known, terms)
 
-    def read(text: str) -> tuple[Link, ...]:
+    def read(text: str) -> tuple[ReadRelation, ...]:
         names = (one.name for one in terms)
         return read_links(text, sources, targets, names, free=dimension == ARRANGED)
 

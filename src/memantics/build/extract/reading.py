@@ -85,11 +85,11 @@ class Read:
     individuals: tuple[Individual, ...]
     merged: int = 0
     renamed: int = 0
-    links: tuple[Link, ...] = ()
+    links: tuple[ReadRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ReadRelation:
     """A relation and the individual it belongs to, ``Dimension/name``."""
 
     source: str
@@ -160,7 +160,7 @@ def read_individuals(
     return Read(made, len(entries) - len(different), names.renamed, links)
 
 
-def _arrange(said: SaidLink, directory: Directory) -> Link:
+def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
     """A relation in the model's own words between two things that are known.
 
     >>> things = [Individual("VisualMaterial", name, name) for name in ("cat", "mat")]
@@ -179,7 +179,7 @@ def _arrange(said: SaidLink, directory: Directory) -> Link:
                 f"{clean_line(text, 60)!r} in the arrangement is not one of those listed"
             )
         ends.append(found)
-    return Link(ends[0], Relation(name, ends[1]))
+    return ReadRelation(ends[0], Relation(name, ends[1]))
 
 
 def _list_entries(values: list[JsonValue]) -> list[JsonValue]:
@@ -266,7 +266,7 @@ def read_links(
     relations: Iterable[str] = RELATIONS,
     *,
     free: bool = False,
-) -> tuple[Link, ...]:
+) -> tuple[ReadRelation, ...]:
     """Read the reply to a step of the second pass; sources must be among those listed.
 
     ``free`` allows relations in the model's own words between things that are known.
@@ -289,5 +289,5 @@ def read_links(
         source = owners.find(said.source)
         if source is None:
             raise Unparsed(f"source {clean_line(said.source, 60)!r} is not one of those listed")
-        made.append(Link(source, _make_relation(said.relation, said.target, directory)))
+        made.append(ReadRelation(source, _make_relation(said.relation, said.target, directory)))
     return tuple(dict.fromkeys(made))

@@ -12,7 +12,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.build.drafts import (
-    Source,
+    DraftSource,
     Tally,
     array,
     make_request,
@@ -51,21 +51,21 @@ class IntentSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class DraftedIntents:
     """A meme's drafts, the best intent first; ``given`` background was not asked for."""
 
     meme: Meme
     language: str
     intents: tuple[str, ...]
     background: tuple[str, ...]
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, DraftSource] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class IntentReport:
     """All drafts; memes without an intent are there too, empty, for people to fill."""
 
-    drafts: tuple[Drafted, ...]
+    drafts: tuple[DraftedIntents, ...]
     tally: Tally
 
 
@@ -96,9 +96,11 @@ def _given_background(meme: Meme) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
-async def _draft(asker: Asker, meme: Meme, settings: IntentSettings, tally: Tally) -> Drafted:
+async def _draft(
+    asker: Asker, meme: Meme, settings: IntentSettings, tally: Tally
+) -> DraftedIntents:
     language = settings.language or language_of(meme)
-    sources: dict[str, Source] = {}
+    sources: dict[str, DraftSource] = {}
     background = _given_background(meme)
     if not background:
         known = await asker.take(make_background_step(meme, language, settings))
@@ -110,7 +112,7 @@ async def _draft(asker: Asker, meme: Meme, settings: IntentSettings, tally: Tall
     tally.add(taken)
     if taken.value is not None:
         sources["intents"] = note_source(taken)
-    return Drafted(meme, language, taken.value or (), background, sources)
+    return DraftedIntents(meme, language, taken.value or (), background, sources)
 
 
 def make_background_step(
@@ -195,7 +197,7 @@ def write_intent_queue(folder: Path, report: IntentReport, origin: str) -> int:
     return write_queue(folder, card, (_make_item(draft, names) for draft in report.drafts))
 
 
-def _make_item(draft: Drafted, names: Mapping[str, str]) -> QueueItem:
+def _make_item(draft: DraftedIntents, names: Mapping[str, str]) -> QueueItem:
     shown = [
         Shown(label=label, value=value)
         for label, value in (

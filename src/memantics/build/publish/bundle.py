@@ -14,7 +14,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CardFacts:
     """What a data set's card says besides its figures."""
 
     name: str
@@ -36,7 +36,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class CardSection:
     """A part of the data card: a title, sentences, and a table of figures."""
 
     title: str
@@ -52,10 +52,10 @@ class Bundle:
     passed on.
     """
 
-    facts: Facts
+    facts: CardFacts
     memes: tuple[PublishedMeme, ...]
     tables: Mapping[str, Sequence[Record]]
-    sections: tuple[Section, ...] = field(default=())
+    sections: tuple[CardSection, ...] = field(default=())
     images: bool = True
 
 

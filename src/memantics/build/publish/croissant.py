@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.build.publish.bundle import Facts
+from memantics.build.publish.bundle import CardFacts
 from memantics.build.publish.tables import TableFile
 
 _TYPES = {
@@ -61,7 +61,7 @@ CONTEXT: dict[str, JsonValue] = {
 
 
 def describe_dataset(
-    facts: Facts, files: Sequence[TableFile], root: Path, published: str
+    facts: CardFacts, files: Sequence[TableFile], root: Path, published: str
 ) -> dict[str, JsonValue]:
     """The Croissant description of a bundle; ``published`` is an ISO date."""
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from memantics.build.publish.bundle import Bundle, Section
+from memantics.build.publish.bundle import Bundle, CardSection
 from memantics.build.publish.tables import TableFile
 
 
@@ -56,7 +56,7 @@ def _size(count: int) -> str:
     return "1K<n<10K" if count < 10_000 else "10K<n<100K" if count < 100_000 else "100K<n<1M"
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: CardSection) -> Iterator[str]:
     yield f"## {section.title}"
     if section.lines:
         yield "\n".join(_plain(line) for line in section.lines)
@@ -67,7 +67,7 @@ def _section(section: Section) -> Iterator[str]:
         )
 
 
-def _use(bundle: Bundle) -> Section:
+def _use(bundle: Bundle) -> CardSection:
     name = bundle.facts.name
     line = (
         f"`memantics run {name} --model openai/NAME --base-url URL` evaluates a model on it once "
@@ -79,7 +79,7 @@ def _use(bundle: Bundle) -> Section:
         "names the file and the SHA-256 of each: get them from their source and put them into "
         "`data/images` as `<id>.png`."
     )
-    return Section("How to use it", (line,) if bundle.images else (line, absent))
+    return CardSection("How to use it", (line,) if bundle.images else (line, absent))
 
 
 def _plain(text: str) -> str:

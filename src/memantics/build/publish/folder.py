@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, cast
 
-from memantics.build.publish.bundle import Bundle, Facts, copy_images
+from memantics.build.publish.bundle import Bundle, CardFacts, copy_images
 from memantics.build.publish.croissant import describe_dataset
 from memantics.build.publish.datacard import write_card
 from memantics.build.publish.tables import TableFile, write_metadata, write_tables
@@ -109,7 +109,7 @@ def rewrite_readme(folder: Path, bundle: Bundle, files: tuple[TableFile, ...]) -
     (folder / README).write_text(write_card(bundle, files), encoding="utf-8")
 
 
-def make_card(facts: Facts, made: Made, family: Card) -> Card:
+def make_card(facts: CardFacts, made: Made, family: Card) -> Card:
     """The card of a benchmark that is like its family, with the tasks that its data serve."""
     tasks = tuple(
         task.model_copy(update={"splits": _splits(task, made), "option": _options(task, made)})

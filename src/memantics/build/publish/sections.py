@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from memantics.build.publish.bundle import Section
+from memantics.build.publish.bundle import CardSection
 from memantics.core.queue import Vote
 from memantics.core.review import Review, list_judged_questions
 from memantics.core.writing import Made
 from memantics.metrics.agreement import Label, krippendorff_alpha
 
 
-def describe_contents(made: Made) -> Section:
+def describe_contents(made: Made) -> CardSection:
     """How many memes and records, and how they spread over their short columns."""
     languages = Counter(meme.language or "unknown" for meme in made.memes)
     rows = [("memes", f"{len(made.memes):,}")]
@@ -26,7 +26,7 @@ def describe_contents(made: Made) -> Section:
             shown = ", ".join(f"{value or '–'} {count:,}" for value, count in spread.most_common())
             rows.append((f"{name} by {column}", shown))
     rows += [(f"left out: {why}", f"{count:,}") for why, count in made.left_out.items() if count]
-    return Section("Contents", (), tuple(rows))
+    return CardSection("Contents", (), tuple(rows))
 
 
 def _short_columns(records: Sequence[Mapping[str, JsonValue]]) -> list[str]:
@@ -40,7 +40,7 @@ def _short_columns(records: Sequence[Mapping[str, JsonValue]]) -> list[str]:
     return found
 
 
-def describe_writers(*reviews: Review) -> Section:
+def describe_writers(*reviews: Review) -> CardSection:
     """Which models wrote what was reviewed, and how many of the published records each did.
 
     Items of a queue remember who drafted them; those that name nobody were given as they are.
@@ -55,7 +55,7 @@ def describe_writers(*reviews: Review) -> Section:
     if counts and nameless:
         rows.append(("no model is named", f"{nameless:,} of {len(kept):,}"))
     nobody = "The queue names no model for its records: they were given as they are."
-    return Section("Models that wrote it", () if counts else (nobody,), tuple(rows))
+    return CardSection("Models that wrote it", () if counts else (nobody,), tuple(rows))
 
 
 def _find_models(hidden: JsonValue) -> set[str]:
@@ -68,12 +68,12 @@ def _find_models(hidden: JsonValue) -> set[str]:
     return {text for text in found.union(*map(_find_models, hidden.values())) if text}
 
 
-def describe_review(review: Review) -> Section:
+def describe_review(review: Review) -> CardSection:
     """Who judged how much, what was dropped and why, and the agreement on each field."""
     judged = review.judged
     if not judged:
         line = "Nobody has reviewed these records: they are drafts as a model wrote them."
-        return Section("Review", (line,))
+        return CardSection("Review", (line,))
     votes = [vote for reviewed in judged if reviewed.verdict for vote in reviewed.verdict.votes]
     people = {vote.person for vote in votes}
     reasons = Counter(
@@ -98,10 +98,10 @@ def describe_review(review: Review) -> Section:
         # Undefined where everybody gave the same answer to everything.
         shown = "undefined: one answer only" if alpha is None else f"{alpha:.3f}"
         rows.append((f"Krippendorff's alpha, {field}", f"{shown} (n = {len(table):,})"))
-    return Section("Review", (), tuple(rows))
+    return CardSection("Review", (), tuple(rows))
 
 
-def describe_acceptance(review: Review) -> tuple[Section, ...]:
+def describe_acceptance(review: Review) -> tuple[CardSection, ...]:
     """How many questions people accepted, by dimension; nothing where they judged no questions."""
     judged = list_judged_questions(review)
     names = dict.fromkeys(question.dimension for question in judged)
@@ -112,7 +112,7 @@ def describe_acceptance(review: Review) -> tuple[Section, ...]:
             (name, f"{sum(flags):,} of {len(flags):,} ({100 * sum(flags) / len(flags):.1f} %)")
         )
     line = "Questions that people accepted together with their answers."
-    return (Section("Acceptance by dimension", (line,), tuple(rows)),) if rows else ()
+    return (CardSection("Acceptance by dimension", (line,), tuple(rows)),) if rows else ()
 
 
 def _voted(review: Review) -> list[str]:

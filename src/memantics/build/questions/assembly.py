@@ -17,20 +17,20 @@ from memantics.build.questions.records import (
     Slot,
     draw,
 )
-from memantics.build.questions.writing import Drafted
+from memantics.build.questions.writing import SlotDraft
 
 FROM_IMAGE = "written from the image alone: nothing was known of it"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class AssembledQuestion:
     """A drafted question with the wrong options that it shows.
 
     ``correct`` is None where "None of the others" is the key. ``notes`` are what the critic found
     worth telling.
     """
 
-    drafted: Drafted
+    drafted: SlotDraft
     draft: QuestionDraft
     correct: QuestionOption | None
     wrong: tuple[QuestionOption, ...]
@@ -77,24 +77,24 @@ class Item:
         sizes = sorted(len(option.text) for option in self.shown)
         return sizes[-1] > sizes[-2]
 
-    def without(self, texts: set[str]) -> Item:
+    def without(self, texts: set[str]) -> AssembledQuestion:
         """The same item with a draft that lacks some wrong options; what it shows stays."""
         near = tuple(text for text in self.draft.plausible if text not in texts)
         far = tuple(text for text in self.draft.implausible if text not in texts)
         return replace(self, draft=replace(self.draft, plausible=near, implausible=far))
 
-    def swap(self, old: QuestionOption, new: QuestionOption) -> Item:
+    def swap(self, old: QuestionOption, new: QuestionOption) -> AssembledQuestion:
         """The same item with another wrong option."""
         return replace(self, wrong=tuple(new if option is old else option for option in self.wrong))
 
 
-def make_item(drafted: Drafted, draft: QuestionDraft) -> Item:
+def make_item(drafted: SlotDraft, draft: QuestionDraft) -> AssembledQuestion:
     """An item with the best two wrong options of its draft; empty ones where it has too few."""
     empty = [QuestionOption("", "plausible") for _ in range(FEWEST_WRONG - len(draft.wrong))]
     wrong = (*draft.wrong, *empty)
     pairs = combinations(wrong, FEWEST_WRONG)
     best = min(pairs, key=lambda pair: _rate(draft.correct, pair, drafted.slot))
-    return Item(drafted, draft, QuestionOption(draft.correct, "correct"), best)
+    return AssembledQuestion(drafted, draft, QuestionOption(draft.correct, "correct"), best)
 
 
 def _rate(
@@ -113,19 +113,21 @@ def _rate(
     )
 
 
-def make_items(drafted: Sequence[Drafted]) -> list[Item]:
+def make_items(drafted: Sequence[SlotDraft]) -> list[AssembledQuestion]:
     """The items of all drafts; each has a right option."""
     return [make_item(draft, draft.draft) for draft in drafted if draft.draft is not None]
 
 
-def deal_none(items: Sequence[Item], settings: QuestionSettings) -> list[Item]:
+def deal_none(
+    items: Sequence[AssembledQuestion], settings: QuestionSettings
+) -> list[AssembledQuestion]:
     """Take the right option away from the given share of items, never from more.
 
     They are drawn by the seed, evenly from those whose key is longest, shortest and neither: what
     remains says no more by length than before. An item without a third wrong option stays.
     """
     most = math.floor(settings.none_share * len(items) + 1e-9)
-    strata: dict[tuple[bool, bool], list[Item]] = {}
+    strata: dict[tuple[bool, bool], list[AssembledQuestion]] = {}
     order = sorted(items, key=lambda item: draw(2**60, settings.seed, "none", item.id))
     for item in order:
         if item.spares:
@@ -140,14 +142,14 @@ def deal_none(items: Sequence[Item], settings: QuestionSettings) -> list[Item]:
     return [take_key(item) if item.id in drawn else item for item in items]
 
 
-def take_key(item: Item) -> Item:
+def take_key(item: AssembledQuestion) -> AssembledQuestion:
     """The same item without its right option: a third wrong one stands in its place."""
     size = sum(len(option.text) for option in item.wrong) / len(item.wrong)
     third = min(item.spares, key=lambda option: abs(len(option.text) - size))
     return replace(item, correct=None, wrong=(*item.wrong, third))
 
 
-def finish(items: Sequence[Item], settings: QuestionSettings) -> list[DraftQuestion]:
+def finish(items: Sequence[AssembledQuestion], settings: QuestionSettings) -> list[DraftQuestion]:
     """Shuffle options: the key comes equally often at every place, the others at random."""
     chance = random.Random(f"{settings.seed}/places")
     deck = [place % 4 for place in range(len(items))]
@@ -155,7 +157,7 @@ def finish(items: Sequence[Item], settings: QuestionSettings) -> list[DraftQuest
     return [_finish(item, place, settings) for item, place in zip(items, deck, strict=True)]
 
 
-def _finish(item: Item, place: int, settings: QuestionSettings) -> DraftQuestion:
+def _finish(item: AssembledQuestion, place: int, settings: QuestionSettings) -> DraftQuestion:
     none = QuestionOption(settings.none_text, "none")
     key = item.correct or none
     others = [option for option in (*item.shown, none) if option is not key]

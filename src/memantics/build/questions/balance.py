@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
-from memantics.build.questions.assembly import Item
+from memantics.build.questions.assembly import AssembledQuestion
 from memantics.build.questions.lending import OptionPool
 from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside, draw
-from memantics.build.questions.solver import CHANCE, FEWEST, Solved, solve_blindly
+from memantics.build.questions.solver import CHANCE, FEWEST, SolverResult, solve_blindly
 from memantics.build.questions.wording import fold
 from memantics.knowledge.records import Knowledge
 from memantics.metrics.rounding import settle
@@ -36,7 +36,7 @@ Remedy = Literal["exchange", "both", "drop"]
 class Levelled:
     """The set so far, and what was taken out of it."""
 
-    items: dict[str, Item]
+    items: dict[str, AssembledQuestion]
     aside: list[SetAside] = field(default_factory=list)
     exchanged: int = 0
 
@@ -48,7 +48,9 @@ class Levelled:
 
 
 def level(
-    items: Sequence[Item], knowledge: Mapping[str, Knowledge], settings: QuestionSettings
+    items: Sequence[AssembledQuestion],
+    knowledge: Mapping[str, Knowledge],
+    settings: QuestionSettings,
 ) -> Levelled:
     """Level a set; see the module. Of a small one no rate says anything: it stays as it is."""
     state = Levelled({item.id: item for item in items})
@@ -109,14 +111,14 @@ class Lengths:
     shortest: int = 0
 
     @classmethod
-    def of(cls, items: Iterable[Item]) -> Lengths:
+    def of(cls, items: Iterable[AssembledQuestion]) -> Lengths:
         """Count items."""
         lengths = cls()
         for item in items:
             lengths.count(item, 1)
         return lengths
 
-    def count(self, item: Item, sign: int) -> None:
+    def count(self, item: AssembledQuestion, sign: int) -> None:
         """Add an item, or take it away."""
         if item.correct is not None:
             self.keyed += sign
@@ -216,7 +218,7 @@ def trim_shortest(state: Levelled, settings: QuestionSettings) -> None:
             _drop(state, item.id, "its key is the shortest option, as in too many others")
 
 
-def _untie(state: Levelled, pool: OptionPool, item: Item, *, up: bool) -> None:
+def _untie(state: Levelled, pool: OptionPool, item: AssembledQuestion, *, up: bool) -> None:
     """Where two options are longest, make one of them longer, or all but the key shorter."""
     top = max(len(option.text) for option in item.shown)
     tied = [option for option in item.wrong if len(option.text) == top]
@@ -272,8 +274,8 @@ def _level_wording(state: Levelled, pool: OptionPool, settings: QuestionSettings
 def _obscure(
     state: Levelled,
     pool: OptionPool,
-    items: Sequence[Item],
-    solved: Solved,
+    items: Sequence[AssembledQuestion],
+    solved: SolverResult,
     plan: tuple[int, Remedy],
 ) -> None:
     """Take the surest keys: put a better rival beside each, or set the item aside."""
@@ -297,7 +299,11 @@ def _obscure(
 
 
 def _restore(
-    state: Levelled, pool: OptionPool, items: Sequence[Item], solved: Solved, count: int
+    state: Levelled,
+    pool: OptionPool,
+    items: Sequence[AssembledQuestion],
+    solved: SolverResult,
+    count: int,
 ) -> None:
     """Too much was exchanged: lent options are as telling as bad ones. Give some back."""
     for place in np.argsort(settle(solved.margins), kind="stable"):
@@ -313,7 +319,7 @@ def _restore(
                 break
 
 
-def _same_rank(item: Item, old: QuestionOption) -> Callable[[str], bool]:
+def _same_rank(item: AssembledQuestion, old: QuestionOption) -> Callable[[str], bool]:
     """Texts on the same side of the key as the old one, so that its rank by length stays."""
     if item.correct is None:
         rest = max((len(option.text) for option in item.wrong if option is not old), default=0)
@@ -324,7 +330,7 @@ def _same_rank(item: Item, old: QuestionOption) -> Callable[[str], bool]:
     return _between(size + (len(old.text) > size), 1.5 * size + 8)
 
 
-def _same_longest(item: Item, old: QuestionOption) -> Callable[[str], bool]:
+def _same_longest(item: AssembledQuestion, old: QuestionOption) -> Callable[[str], bool]:
     """Texts that leave it as it is whether the key is the longest option; the last resort."""
     if item.correct is None:
         return _same_rank(item, old)
@@ -363,5 +369,7 @@ def _drop(state: Levelled, name: str, reason: str) -> None:
     )
 
 
-def _shuffled(items: Iterable[Item], settings: QuestionSettings, what: str) -> list[Item]:
+def _shuffled(
+    items: Iterable[AssembledQuestion], settings: QuestionSettings, what: str
+) -> list[AssembledQuestion]:
     return sorted(items, key=lambda item: draw(2**60, settings.seed, what, item.id))

@@ -15,7 +15,7 @@ from functools import partial
 
 from memantics.build.extract.chain import in_order
 from memantics.build.questions.asking import LETTERS, QuestionSubject, ask_blind, ask_seen, ask_told
-from memantics.build.questions.assembly import Item
+from memantics.build.questions.assembly import AssembledQuestion
 from memantics.build.questions.records import QuestionSettings
 from memantics.core.records import Request
 from memantics.core.step import Asker, Step
@@ -25,7 +25,7 @@ _WINDOW = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class BlindTrial:
     """How a model did without what it should need; None: it gave no answer that could be read."""
 
     blind: tuple[bool | None, bool | None]
@@ -57,12 +57,12 @@ def read_letter(text: str, options: Sequence[str] = ("",) * len(LETTERS)) -> str
 
 async def try_items(
     asker: Asker,
-    items: Sequence[Item],
+    items: Sequence[AssembledQuestion],
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
     *,
     blind_only: bool = False,
-) -> dict[str, Trial]:
+) -> dict[str, BlindTrial]:
     """Try every item, many at once; ``blind_only`` where only its options have changed."""
     tries = _try_blind if blind_only else _try
     jobs = (tries(asker, item, subjects[item.slot.meme], settings) for item in items)
@@ -71,8 +71,8 @@ async def try_items(
 
 
 async def _try(
-    asker: Asker, item: Item, subject: QuestionSubject, settings: QuestionSettings
-) -> Trial:
+    asker: Asker, item: AssembledQuestion, subject: QuestionSubject, settings: QuestionSettings
+) -> BlindTrial:
     first, second = _draw_orders(item, settings)
     question = item.draft.question
 
@@ -93,8 +93,8 @@ async def _try(
 
 
 async def _try_blind(
-    asker: Asker, item: Item, _: QuestionSubject, settings: QuestionSettings
-) -> Trial:
+    asker: Asker, item: AssembledQuestion, _: QuestionSubject, settings: QuestionSettings
+) -> BlindTrial:
     first, second = _draw_orders(item, settings)
 
     def blind(texts: Sequence[str]) -> Request:
@@ -102,10 +102,10 @@ async def _try_blind(
 
     once = await _choose(asker, item, settings, ("blind-1", first), blind)
     twice = await _choose(asker, item, settings, ("blind-2", second), blind)
-    return Trial((once, twice))
+    return BlindTrial((once, twice))
 
 
-def _draw_orders(item: Item, settings: QuestionSettings) -> Orders:
+def _draw_orders(item: AssembledQuestion, settings: QuestionSettings) -> Orders:
     """Two orders of the options; the key stands at different places in them."""
     key = 0 if item.correct is not None else 3
     chance = random.Random(f"{settings.seed}/trial/{item.id}")
@@ -118,7 +118,7 @@ def _draw_orders(item: Item, settings: QuestionSettings) -> Orders:
 
 async def _choose(
     asker: Asker,
-    item: Item,
+    item: AssembledQuestion,
     settings: QuestionSettings,
     way: tuple[str, tuple[int, ...]],
     ask: Callable[[Sequence[str]], Request],

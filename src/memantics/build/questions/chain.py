@@ -8,9 +8,15 @@ from dataclasses import dataclass, replace
 
 from memantics.build.extract.chain import in_order
 from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.assembly import Item, deal_none, finish, make_item, make_items
+from memantics.build.questions.assembly import (
+    AssembledQuestion,
+    deal_none,
+    finish,
+    make_item,
+    make_items,
+)
 from memantics.build.questions.balance import Levelled, bound_none, level, trim_lengths
-from memantics.build.questions.blind import Trial, try_items
+from memantics.build.questions.blind import BlindTrial, try_items
 from memantics.build.questions.lending import complete
 from memantics.build.questions.records import (
     FEWEST_WRONG,
@@ -22,22 +28,22 @@ from memantics.build.questions.records import (
 )
 from memantics.build.questions.solver import CHANCE, FEWEST
 from memantics.build.questions.wording import alike
-from memantics.build.questions.writing import Drafted, set_aside, write_draft
+from memantics.build.questions.writing import SlotDraft, set_aside, write_draft
 from memantics.core.memes import Meme
 from memantics.core.step import Asker
 from memantics.knowledge.records import Knowledge
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltQuestions:
     """What came of a set of memes. ``trials`` are of the questions that were kept."""
 
     questions: tuple[DraftQuestion, ...]
-    items: tuple[Item, ...]
+    items: tuple[AssembledQuestion, ...]
     aside: tuple[SetAside, ...]
-    drafted: tuple[Drafted, ...]
+    drafted: tuple[SlotDraft, ...]
     exchanged: int
-    trials: Mapping[str, Trial]
+    trials: Mapping[str, BlindTrial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ async def build_questions(
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
     window: int = 64,
-) -> Built:
+) -> BuiltQuestions:
     """Build the questions about memes; what does not become one is set aside with its reason."""
     slots = list_slots(subjects, settings)
     drafted = [draft async for draft in _write(people.writer, slots, subjects, settings, window)]
@@ -77,7 +83,7 @@ async def build_questions(
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
     completed = complete(make_items(drafted), known, settings)
     items = completed.items
-    trials: dict[str, Trial] = {}
+    trials: dict[str, BlindTrial] = {}
     critic = people.critic if settings.critic in ("model", "both") else None
     state = Levelled({item.id: item for item in items})
     if critic is not None:
@@ -100,7 +106,7 @@ async def build_questions(
             trim_lengths(state, settings)
     bound_none(state, settings)
     kept = [_note(item, trials.get(item.id)) for item in state.items.values()]
-    return Built(
+    return BuiltQuestions(
         _mend_pairs(finish(kept, settings)),
         tuple(kept),
         (*aside, *repeated, *completed.aside, *state.aside),
@@ -116,17 +122,17 @@ async def _write(
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
     window: int,
-) -> AsyncIterator[Drafted]:
+) -> AsyncIterator[SlotDraft]:
     jobs = (write_draft(writer, subjects[slot.meme], slot, settings) for slot in slots)
     async for drafted in in_order(jobs, window):
         yield drafted
 
 
-def _drop_repeated(drafted: Sequence[Drafted]) -> tuple[list[Drafted], list[SetAside]]:
+def _drop_repeated(drafted: Sequence[SlotDraft]) -> tuple[list[SlotDraft], list[SetAside]]:
     """Of questions about one meme that ask the same, the first stays."""
-    kept: list[Drafted] = []
+    kept: list[SlotDraft] = []
     aside: list[SetAside] = []
-    by_meme: dict[str, list[Drafted]] = {}
+    by_meme: dict[str, list[SlotDraft]] = {}
     for draft in drafted:
         if draft.draft is None:
             continue
@@ -144,7 +150,7 @@ def _drop_repeated(drafted: Sequence[Drafted]) -> tuple[list[Drafted], list[SetA
     return kept, aside
 
 
-def _ask_the_same(one: Drafted, other: Drafted) -> bool:
+def _ask_the_same(one: SlotDraft, other: SlotDraft) -> bool:
     if one.draft is None or other.draft is None:
         return False
     same = alike(one.draft.question, other.draft.question)
@@ -154,10 +160,10 @@ def _ask_the_same(one: Drafted, other: Drafted) -> bool:
 async def _try_and_rewrite(
     people: People,
     critic: Asker,
-    items: Sequence[Item],
+    items: Sequence[AssembledQuestion],
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
-) -> tuple[list[Item], dict[str, Trial]]:
+) -> tuple[list[AssembledQuestion], dict[str, BlindTrial]]:
     """Send back what a model solves unfairly, a bounded number of times."""
     trials = await try_items(critic, items, subjects, settings)
     current = {item.id: item for item in items}
@@ -177,8 +183,8 @@ async def _try_and_rewrite(
 
 
 async def _rewrite(
-    writer: Asker, item: Item, subject: QuestionSubject, settings: QuestionSettings
-) -> Item | None:
+    writer: Asker, item: AssembledQuestion, subject: QuestionSubject, settings: QuestionSettings
+) -> AssembledQuestion | None:
     wrong = "; ".join(option.text for option in item.wrong)
     earlier = f"{item.draft.question} Right: {item.draft.correct}. Wrong: {wrong}."
     drafted = await write_draft(writer, subject, item.slot, settings, earlier)
@@ -188,7 +194,7 @@ async def _rewrite(
     return make_item(drafted, draft)
 
 
-def _drop_solved(state: Levelled, trials: Mapping[str, Trial]) -> None:
+def _drop_solved(state: Levelled, trials: Mapping[str, BlindTrial]) -> None:
     """Set aside what the knowledge contradicts, and what a model solved blindly in both orders."""
     for item in list(state.items.values()):
         trial = trials.get(item.id)
@@ -198,20 +204,20 @@ def _drop_solved(state: Levelled, trials: Mapping[str, Trial]) -> None:
             _drop(state, item, "trial", "the knowledge leads to another option than the key")
 
 
-def rate_blind(items: Mapping[str, Item], trials: Mapping[str, Trial]) -> float:
+def rate_blind(items: Mapping[str, AssembledQuestion], trials: Mapping[str, BlindTrial]) -> float:
     """The share of answered blind trials that found the key."""
     tries = [found for name in items if name in trials for found in trials[name].blind]
     answered = [found for found in tries if found is not None]
     return sum(answered) / len(answered) if answered else CHANCE
 
 
-def _drop(state: Levelled, item: Item, stage: str, reason: str) -> None:
+def _drop(state: Levelled, item: AssembledQuestion, stage: str, reason: str) -> None:
     del state.items[item.id]
     slot = item.slot
     state.aside.append(SetAside(slot.id, slot.meme, slot.dimension, stage, reason, item.draft))
 
 
-def _note(item: Item, trial: Trial | None) -> Item:
+def _note(item: AssembledQuestion, trial: BlindTrial | None) -> AssembledQuestion:
     if trial is None or not trial.seen:
         return item
     return replace(item, notes=("solved from the meme alone, without the knowledge",))

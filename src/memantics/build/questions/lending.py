@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memantics.build.questions.assembly import Item
+from memantics.build.questions.assembly import AssembledQuestion
 from memantics.build.questions.critic import find_support
 from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside, draw
 from memantics.build.questions.wording import alike, content, fold, tokens
@@ -88,7 +88,7 @@ class OptionPool:
     """The right answers of all drafts, by dimension; each is lent a bounded number of times."""
 
     def __init__(
-        self, items: Sequence[Item], knowledge: Mapping[str, Knowledge], seed: int
+        self, items: Sequence[AssembledQuestion], knowledge: Mapping[str, Knowledge], seed: int
     ) -> None:
         self._offers: dict[tuple[str, str], list[_Offer]] = {}
         for item in items:
@@ -104,7 +104,7 @@ class OptionPool:
         self._uses: Counter[str] = Counter()
 
     def lend(
-        self, item: Item, old: QuestionOption, fits: Callable[[str], bool]
+        self, item: AssembledQuestion, old: QuestionOption, fits: Callable[[str], bool]
     ) -> QuestionOption | None:
         """Another wrong option in the place of one: the item's own spares before others' answers.
 
@@ -134,11 +134,11 @@ class OptionPool:
         if choice.origin:
             self._uses[fold(choice.text)] -= 1
 
-    def _is_new(self, item: Item, old: QuestionOption, text: str) -> bool:
+    def _is_new(self, item: AssembledQuestion, old: QuestionOption, text: str) -> bool:
         others = [item.draft.correct, *(one.text for one in item.wrong if one is not old)]
         return not any(alike(text, other) for other in others)
 
-    def _suits(self, item: Item, old: QuestionOption, text: str) -> bool:
+    def _suits(self, item: AssembledQuestion, old: QuestionOption, text: str) -> bool:
         """Whether a text is wrong here, as far as words and graph can tell, and new."""
         if not self._is_new(item, old, text):
             return False
@@ -156,17 +156,19 @@ class OptionPool:
 class Completed:
     """Items that have all their options, those that could not get them, and how many were lent."""
 
-    items: list[Item]
+    items: list[AssembledQuestion]
     aside: list[SetAside]
     lent: int
 
 
 def complete(
-    items: Sequence[Item], knowledge: Mapping[str, Knowledge], settings: QuestionSettings
+    items: Sequence[AssembledQuestion],
+    knowledge: Mapping[str, Knowledge],
+    settings: QuestionSettings,
 ) -> Completed:
     """Put lent options where drafts have none; an item that cannot be completed is set aside."""
     pool = OptionPool(items, knowledge, settings.seed)
-    done: list[Item] = []
+    done: list[AssembledQuestion] = []
     aside: list[SetAside] = []
     lent = 0
     for item in items:
@@ -184,7 +186,9 @@ def complete(
     return Completed(done, aside, lent)
 
 
-def _lend_fitting(pool: OptionPool, item: Item, empty: QuestionOption) -> QuestionOption | None:
+def _lend_fitting(
+    pool: OptionPool, item: AssembledQuestion, empty: QuestionOption
+) -> QuestionOption | None:
     """One of about the length of the answer if there is one, else any."""
     size = len(item.draft.correct)
     near = pool.lend(item, empty, lambda text: 0.5 * size <= len(text) <= 1.5 * size + 8)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memantics.build.questions.balance import FAIR_LENGTH, Lengths
-from memantics.build.questions.chain import Built, rate_blind
+from memantics.build.questions.chain import BuiltQuestions, rate_blind
 from memantics.build.questions.records import DraftQuestion, QuestionSettings
 from memantics.build.questions.solver import CHANCE, solve_blindly
 from memantics.core.records import STATUSES
@@ -74,7 +74,7 @@ class QuestionReport:
 
 
 def report_questions(
-    built: Built, settings: QuestionSettings, model: str, critic_model: str = ""
+    built: BuiltQuestions, settings: QuestionSettings, model: str, critic_model: str = ""
 ) -> QuestionReport:
     """Add up a build."""
     questions = built.questions
@@ -124,7 +124,7 @@ def _short(stage: str, reason: str) -> str:
     return "repetition" if stage == "repetition" else reason.partition(" recurs")[0][:80]
 
 
-def measure_leaks(built: Built, settings: QuestionSettings) -> Sequence[Leak]:
+def measure_leaks(built: BuiltQuestions, settings: QuestionSettings) -> Sequence[Leak]:
     """The rates at which length and blind solvers find the key."""
     items = built.items
     lengths = Lengths.of(items)
@@ -156,7 +156,7 @@ def measure_leaks(built: Built, settings: QuestionSettings) -> Sequence[Leak]:
     return leaks
 
 
-def _measure_trials(built: Built) -> Leak:
+def _measure_trials(built: BuiltQuestions) -> Leak:
     found = [one for trial in built.trials.values() for one in trial.blind]
     silent = sum(one is None for one in found)
     rate = rate_blind({item.id: item for item in built.items}, built.trials)

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.build.questions.assembly import Item
+from memantics.build.questions.assembly import AssembledQuestion
 from memantics.build.questions.records import draw
 from memantics.build.questions.wording import content, tokens
 
@@ -28,7 +28,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolverResult:
     """What the solver reached: per item the share of repeats solved and the key's mean margin.
 
     ``scores`` are the probabilities of the three shown options and of "none", per item.
@@ -40,7 +40,9 @@ class Solved:
     scores: NDArray[np.float64]
 
 
-def solve_blindly(items: Sequence[Item], seed: int = 0, repeats: int = 1) -> Solved | None:
+def solve_blindly(
+    items: Sequence[AssembledQuestion], seed: int = 0, repeats: int = 1
+) -> SolverResult | None:
     """Cross-validate the solver on items; None where there are too few to learn from."""
     memes = {item.slot.meme for item in items}
     if len(items) < FEWEST or len(memes) < _FOLDS:
@@ -61,7 +63,9 @@ def solve_blindly(items: Sequence[Item], seed: int = 0, repeats: int = 1) -> Sol
     margins = values - rest.max(axis=2)
     # A tie is broken by a coin: what cannot be told apart counts as a guess.
     right = np.where(margins > 1e-9, 1.0, np.where(margins > -1e-9, 0.5, 0.0))
-    return Solved(float(right.mean()), right.mean(axis=0), margins.mean(axis=0), scores.mean(0))
+    return SolverResult(
+        float(right.mean()), right.mean(axis=0), margins.mean(axis=0), scores.mean(0)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def describe(item: Item) -> tuple[Row, ...]:
+def describe(item: AssembledQuestion) -> tuple[Row, ...]:
     """The features of the four options, "none" last; nothing about the meme is among them."""
     return _describe(item.draft.question, tuple(option.text for option in item.shown))
 

@@ -24,7 +24,7 @@ from memantics.knowledge.records import Knowledge, Provenance
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class SlotDraft:
     """How a slot ended: with a draft, or with the reason why there is none."""
 
     slot: Slot
@@ -68,7 +68,7 @@ async def write_draft(
     slot: Slot,
     settings: QuestionSettings,
     earlier: str = "",
-) -> Drafted:
+) -> SlotDraft:
     """Have one question written; defects are told to the model, a bounded number of times."""
     spared: list[QuestionDraft] = []
 
@@ -85,7 +85,7 @@ async def write_draft(
     draft = taken.value
     if draft is None and taken.status == "unparsed" and spared:
         draft = max(reversed(spared), key=lambda question_draft: len(question_draft.wrong))
-    return Drafted(
+    return SlotDraft(
         slot,
         "answered" if draft is not None else taken.status,
         draft,
@@ -95,7 +95,7 @@ async def write_draft(
     )
 
 
-def set_aside(drafted: Drafted) -> SetAside:
+def set_aside(drafted: SlotDraft) -> SetAside:
     """The record of a slot without a usable draft."""
     slot = drafted.slot
     return SetAside(

@@ -21,7 +21,7 @@ _LIMITS = """## Limits
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class DataOrigin:
     """Whose memes a model learnt from. ``sample`` marks the starter pack, which proves nothing."""
 
     data: str
@@ -30,11 +30,16 @@ class Origin:
     sample: bool = False
 
 
-UNKNOWN = Origin("not said")
+UNKNOWN = DataOrigin("not said")
 
 
 def write_card(
-    folder: Path, model: Path, facts: Mapping[str, str], table: Table, origin: Origin, invalid: str
+    folder: Path,
+    model: Path,
+    facts: Mapping[str, str],
+    table: Table,
+    origin: DataOrigin,
+    invalid: str,
 ) -> Path:
     """Write ``CARD.md`` beside the adapter; ``invalid`` says how unusable replies counted."""
     said = {

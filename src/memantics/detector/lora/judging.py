@@ -12,7 +12,7 @@ from typing import Any, Literal
 from PIL import Image as Pillow
 
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.lora.wording import Case, Lesson, Wording
+from memantics.detector.lora.wording import Lesson, TuningCase, Wording
 from memantics.detector.neural.machine import (
     Ranks,
     check_packages,
@@ -39,7 +39,7 @@ class Rendered:
     images: tuple[Pillow.Image, ...]
 
 
-class Conversation:
+class ChatProcessor:
     """The processor of a model that sees, or the tokenizer of one that only reads."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Conversation:
         self._wording = wording
         self.tokenizer = self._chat.tokenizer
 
-    def render(self, case: Case | Lesson) -> Rendered:
+    def render(self, case: TuningCase | Lesson) -> Rendered:
         """A lesson as the chat template shows it; a missing or broken image is an error."""
         lesson = case if isinstance(case, Lesson) else self._wording.pose(case, self._chat.sees)
         prompt = self._dialogue.render(lesson.request)
@@ -134,7 +134,7 @@ def open_model(folder: Path, device: Any, precision: str) -> tuple[Any, Any, boo
     return model.to(device), processor, sees
 
 
-def open_adapter(model: Path, adapter: Path, wording: Wording, max_pixels: int = 0) -> Judge:
+def open_adapter(model: Path, adapter: Path, wording: Wording, max_pixels: int = 0) -> TunedJudge:
     """A model with the adapter that was tuned for it, ready to be asked."""
     device = resolve_device("auto", Ranks())
     precision = "bfloat16" if device.type == "cuda" else "float32"
@@ -145,7 +145,7 @@ def open_adapter(model: Path, adapter: Path, wording: Wording, max_pixels: int =
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         words = " ".join(str(error).split())[:200]
         raise StoreError(f"{adapter} does not fit {model}: {words}", hint="tune again") from error
-    return Judge(network.eval(), Conversation(processor, sees, wording, max_pixels), wording)
+    return TunedJudge(network.eval(), ChatProcessor(processor, sees, wording, max_pixels), wording)
 
 
 def _seeing_kinds() -> Any:
@@ -179,13 +179,15 @@ class Rates:
     unparsed: int
 
 
-class Judge:
+class TunedJudge:
     """A model that is asked about memes, in batches, without dropout and always alike."""
 
-    def __init__(self, model: Any, conversation: Conversation, wording: Wording) -> None:
+    def __init__(self, model: Any, conversation: ChatProcessor, wording: Wording) -> None:
         self._model, self._conversation, self._wording = model, conversation, wording
 
-    def judge(self, cases: Sequence[Case], batch: int = 8, longest: int = 160) -> list[LoraVerdict]:
+    def judge(
+        self, cases: Sequence[TuningCase], batch: int = 8, longest: int = 160
+    ) -> list[LoraVerdict]:
         """A verdict for each case, in order."""
         was_training = self._model.training
         self._model.eval()
@@ -201,7 +203,7 @@ class Judge:
     def _writes(self) -> bool:
         return self._wording.style == "reasons"
 
-    def _weigh(self, cases: Sequence[Case]) -> list[LoraVerdict]:
+    def _weigh(self, cases: Sequence[TuningCase]) -> list[LoraVerdict]:
         """The likelier of the two words: always a verdict, and a score with it."""
         torch = get_torch()
         rows = [self._conversation.render(case) for case in cases]
@@ -223,7 +225,7 @@ class Judge:
         losses, places = token_losses(self._model, batch)
         return losses.new_zeros(len(rows)).index_add(0, places, -losses)
 
-    def _write(self, cases: Sequence[Case], longest: int) -> list[LoraVerdict]:
+    def _write(self, cases: Sequence[TuningCase], longest: int) -> list[LoraVerdict]:
         rows = [self._conversation.render(case) for case in cases]
         replies = write_replies(self._model, self._conversation, rows, longest)
         return [
@@ -233,7 +235,7 @@ class Judge:
 
 
 def write_replies(
-    model: Any, conversation: Conversation, rows: Sequence[Rendered], longest: int
+    model: Any, conversation: ChatProcessor, rows: Sequence[Rendered], longest: int
 ) -> list[str]:
     """What a model writes behind each question, the likeliest token at each step."""
     inputs = move(conversation.encode_prompts(rows), model)

@@ -14,23 +14,23 @@ import orjson
 
 from memantics.core.errors import InputError, StoreError
 from memantics.core.result import Result, Table
-from memantics.detector.lora.card import UNKNOWN, Origin
+from memantics.detector.lora.card import UNKNOWN, DataOrigin
 from memantics.detector.lora.judging import (
     ADAPTER,
     FACTS,
-    Conversation,
-    Judge,
+    ChatProcessor,
     LoraVerdict,
     Rates,
+    TunedJudge,
     check_model,
     open_model,
     rate,
     token_losses,
 )
-from memantics.detector.lora.wording import Case, Lesson, Wording, split_groups
+from memantics.detector.lora.wording import Lesson, TuningCase, Wording, split_groups
 from memantics.detector.neural.checkpoint import (
     Epoch,
-    Progress,
+    TrainingProgress,
     hold_folder,
     load_checkpoint,
     read_latest,
@@ -96,18 +96,18 @@ class Tuned(Result):
 
 def tune(
     model: Path,
-    cases: Sequence[Case],
+    cases: Sequence[TuningCase],
     wording: Wording,
     tuning: Tuning,
     out: Path,
-    tools: Tools | None = None,
+    tools: TuningTools | None = None,
 ) -> Tuned:
     """Fit an adapter on whole groups of memes and judge the others, before and after.
 
     Nothing is chosen on the held-out groups: the number of epochs is given. Run again after a
     kill, it goes on behind the last whole epoch.
     """
-    tools = tools or Tools()
+    tools = tools or TuningTools()
     check_tuning(model, tuning)
     with hold_folder(out):
         return _tune(model, cases, wording, tuning, out, tools)
@@ -124,17 +124,17 @@ def check_tuning(model: Path, tuning: Tuning) -> None:
 
 def _tune(
     model: Path,
-    cases: Sequence[Case],
+    cases: Sequence[TuningCase],
     wording: Wording,
     tuning: Tuning,
     out: Path,
-    tools: Tools,
+    tools: TuningTools,
 ) -> Tuned:
     split = split_groups(cases, tuning.seed, tuning.train_groups)
     rows = [asdict(case) | {"image": case.image and case.image.name} for case in cases]
     mark = fingerprint(model, tuning, [wording.describe(), wording.prompt.hash, rows])
     network, conversation = open_network(model, tuning, wording)
-    judge = Judge(network, conversation, wording)
+    judge = TunedJudge(network, conversation, wording)
     with network.disable_adapter():
         before = rate(judge.judge(split.valid))
     fitted = Fitting(network, conversation, split.train, tuning, mark)
@@ -162,23 +162,23 @@ def _tune(
 
 def open_network(
     model: Path, tuning: Tuning, wording: Wording | None = None
-) -> tuple[Any, Conversation]:
+) -> tuple[Any, ChatProcessor]:
     """The model with a fresh adapter, and how it is talked to."""
     device = resolve_device(tuning.device, Ranks())
     fix_arithmetic(True, strict=False)
     base, processor, sees = open_model(model, device, _precision(tuning, device))
-    conversation = Conversation(processor, sees, wording or Wording(), tuning.max_pixels)
+    conversation = ChatProcessor(processor, sees, wording or Wording(), tuning.max_pixels)
     get_torch().manual_seed(tuning.seed)
     return add_adapter(base, tuning), conversation
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class TuningTools:
     """What a caller may hand in: memes of an external test, who listens, and whose data it is."""
 
-    external: tuple[Case, ...] = ()
+    external: tuple[TuningCase, ...] = ()
     say: Say = print
-    origin: Origin = UNKNOWN
+    origin: DataOrigin = UNKNOWN
 
     def tell(self, history: Sequence[Epoch], trained_on: int, mark: str) -> dict[str, Any]:
         """What every tuned model says of its training."""
@@ -235,8 +235,8 @@ class Fitting:
     def __init__(
         self,
         network: Any,
-        conversation: Conversation,
-        cases: Sequence[Case | Lesson],
+        conversation: ChatProcessor,
+        cases: Sequence[TuningCase | Lesson],
         tuning: Tuning,
         mark: str,
     ) -> None:
@@ -250,7 +250,7 @@ class Fitting:
 
     def run(self, folder: Path, say: Say) -> tuple[Epoch, ...]:
         """Train what is left to train."""
-        progress = Progress(self._mark)
+        progress = TrainingProgress(self._mark)
         latest = read_latest(folder)
         if latest is not None:
             if read_progress(latest).fingerprint != self._mark:

@@ -19,7 +19,7 @@ TRAIN_GROUPS, ALL_GROUPS = 500, 653
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TuningCase:
     """One meme with its label. ``reason`` is what a good answer says before its verdict.
 
     A pun and the two memes made from it share a ``group``: they share their words, too, so a
@@ -42,7 +42,7 @@ class Lesson:
     answer: str = ""
 
 
-class Grouped(Protocol):
+class HasGroup(Protocol):
     """What belongs to a group that is never parted."""
 
     @property
@@ -51,15 +51,15 @@ class Grouped(Protocol):
         ...
 
 
-G = TypeVar("G", bound=Grouped)
+G = TypeVar("G", bound=HasGroup)
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """Cases by use."""
 
-    train: tuple[Case, ...]
-    valid: tuple[Case, ...]
+    train: tuple[TuningCase, ...]
+    valid: tuple[TuningCase, ...]
 
 
 def part_groups(
@@ -81,10 +81,13 @@ def part_groups(
     )
 
 
-def split_groups(cases: Sequence[Case], seed: int = 0, train_groups: int | None = None) -> Split:
+def split_groups(
+    cases: Sequence[TuningCase], seed: int = 0, train_groups: int | None = None
+) -> Split:
     """Whole groups to train on and to judge; each part must hold both classes.
 
-    >>> cases = [Case(f"{n}{part}", str(n), part == "a") for n in range(653) for part in "abc"]
+    >>> pairs = [(n, part) for n in range(653) for part in "abc"]
+    >>> cases = [TuningCase(f"{n}{part}", str(n), part == "a") for n, part in pairs]
     >>> split = split_groups(cases)
     >>> len(split.train), len(split.valid)
     (1500, 459)
@@ -143,16 +146,16 @@ class Wording:
         """The wording in cards and fingerprints; what is not set says nothing."""
         return {name: value for name, value in asdict(self).items() if value}
 
-    def ask(self, case: Case) -> str:
+    def ask(self, case: TuningCase) -> str:
         """The question about one meme.
 
-        >>> "蒸多鱼" in Wording().ask(Case("1", "1", True, caption="蒸多鱼"))
+        >>> "蒸多鱼" in Wording().ask(TuningCase("1", "1", True, caption="蒸多鱼"))
         True
         """
         prompt = self.prompt
         return prompt.fill(caption=case.caption) if prompt.holes else prompt.fill()
 
-    def pose(self, case: Case, sees: bool) -> Lesson:
+    def pose(self, case: TuningCase, sees: bool) -> Lesson:
         """A case as a request: its image, where the model sees, then the question."""
         parts: tuple[Part, ...] = (self.ask(case),)
         if sees:
@@ -161,10 +164,10 @@ class Wording:
             parts = (Image(case.image), *parts)
         return Lesson(Request((Message("user", parts),), Form("", ())), self.answer(case))
 
-    def answer(self, case: Case) -> str:
+    def answer(self, case: TuningCase) -> str:
         r"""What a tuned model should say.
 
-        >>> case = Case("1", "1", True, reason="鱼和余同音。")
+        >>> case = TuningCase("1", "1", True, reason="鱼和余同音。")
         >>> Wording().answer(case), Wording(style="reasons").answer(case)
         ('是', '鱼和余同音。\n判断：是')
         """

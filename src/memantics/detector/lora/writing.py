@@ -17,12 +17,12 @@ from memantics.core.errors import InputError, StoreError
 from memantics.core.records import Item, Outcome, Score
 from memantics.core.result import Result, Table
 from memantics.core.task import Task, Unparsed
-from memantics.detector.lora.judging import ADAPTER, FACTS, Conversation, write_replies
+from memantics.detector.lora.judging import ADAPTER, FACTS, ChatProcessor, write_replies
 from memantics.detector.lora.tuning import (
     RUNNING,
     Fitting,
-    Tools,
     Tuning,
+    TuningTools,
     check_tuning,
     fingerprint,
     open_network,
@@ -60,15 +60,15 @@ class TunedWriter(Result):
 
 
 def tune_writer(
-    model: Path, task: Task, tuning: Tuning, out: Path, tools: Tools | None = None
+    model: Path, task: Task, tuning: Tuning, out: Path, tools: TuningTools | None = None
 ) -> TunedWriter:
     """Fit an adapter on a task's requests and gold texts; memes apart from them judge it."""
     check_tuning(model, tuning)
     with hold_folder(out):
-        return _tune(model, task, tuning, out, tools or Tools())
+        return _tune(model, task, tuning, out, tools or TuningTools())
 
 
-def _tune(model: Path, task: Task, tuning: Tuning, out: Path, tools: Tools) -> TunedWriter:
+def _tune(model: Path, task: Task, tuning: Tuning, out: Path, tools: TuningTools) -> TunedWriter:
     train, valid = part_groups(list_written(task), tuning.seed, tuning.train_groups)
     told = [[item.id, item.group, item.gold] for item in (*train, *valid)]
     mark = fingerprint(
@@ -122,7 +122,7 @@ def _list_texts(item: Item) -> list[str]:
 
 
 def _answer(
-    network: Any, conversation: Conversation, task: Task, items: Sequence[Item]
+    network: Any, conversation: ChatProcessor, task: Task, items: Sequence[Item]
 ) -> list[str]:
     """A reply to each item, as long as the task allows."""
     network.eval()

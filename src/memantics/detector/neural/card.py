@@ -7,8 +7,8 @@ from pathlib import Path
 from memantics.detector.card import clean_markdown
 from memantics.detector.examples import Loaded
 from memantics.detector.neural.checkpoint import write_whole
-from memantics.detector.neural.seeds import Trained, tabulate
-from memantics.detector.neural.settings import Shape
+from memantics.detector.neural.seeds import TrainedSeeds, tabulate
+from memantics.detector.neural.settings import NetworkShape
 
 CARD = "CARD.md"
 _JOINED = {
@@ -27,14 +27,14 @@ _LIMITS = """## Limits
 """
 
 
-def write_card(trained: Trained, data: Loaded) -> Path:
+def write_card(trained: TrainedSeeds, data: Loaded) -> Path:
     """Write ``CARD.md`` beside the detectors."""
     path = trained.folder / CARD
     write_whole(path, describe(trained, data).encode())
     return path
 
 
-def describe(trained: Trained, data: Loaded) -> str:
+def describe(trained: TrainedSeeds, data: Loaded) -> str:
     """The card as Markdown."""
     facts = trained.seeds[0]
     shape, training, counts = facts.shape, facts.training, facts.counts
@@ -62,7 +62,7 @@ def describe(trained: Trained, data: Loaded) -> str:
     return "\n\n".join([title, facts_list, "\n".join([head, *rows]), _LIMITS])
 
 
-def _say_captions(shape: Shape) -> str:
+def _say_captions(shape: NetworkShape) -> str:
     """Which captions are read and how they join, and how texts become vectors."""
     if not shape.joined:
         said = _JOINED["none"]
@@ -73,5 +73,5 @@ def _say_captions(shape: Shape) -> str:
     return said if shape.pooling == "auto" else f"{said}; texts are pooled by {shape.pooling}"
 
 
-def _first(trained: Trained) -> Path:
+def _first(trained: TrainedSeeds) -> Path:
     return trained.folder / f"seed-{trained.seeds[0].seed}"

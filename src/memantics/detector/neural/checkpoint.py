@@ -40,7 +40,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TrainingProgress:
     """How far a training is. ``fingerprint`` is the hash of all that shapes it.
 
     ``step`` steps are done, the last of them in ``epoch`` (from 0) after ``batch`` of its
@@ -63,7 +63,7 @@ class Progress:
     format: int = FORMAT
 
 
-_PROGRESS = TypeAdapter(Progress)
+_PROGRESS = TypeAdapter(TrainingProgress)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-def save_checkpoint(folder: Path, network: Any, optimiser: Any, progress: Progress) -> None:
+def save_checkpoint(folder: Path, network: Any, optimiser: Any, progress: TrainingProgress) -> None:
     """Write a checkpoint beside the last one, make it the latest, then remove the other."""
     target = folder / f"step-{progress.step}"
     partial = folder / f"step-{progress.step}.partial"
@@ -110,7 +110,7 @@ def read_latest(folder: Path) -> Path | None:
     return folder / name
 
 
-def read_progress(place: Path) -> Progress:
+def read_progress(place: Path) -> TrainingProgress:
     """How far the checkpoint is; a damaged one is refused."""
     try:
         found = _PROGRESS.validate_json((place / PROGRESS).read_bytes())
@@ -126,7 +126,7 @@ def read_progress(place: Path) -> Progress:
     return found
 
 
-def load_checkpoint(place: Path, network: Any, optimiser: Any) -> Progress:
+def load_checkpoint(place: Path, network: Any, optimiser: Any) -> TrainingProgress:
     """Put a checkpoint's tensors back; one that was changed since is refused."""
     progress = read_progress(place)
     for name in (WEIGHTS, MOMENTS):

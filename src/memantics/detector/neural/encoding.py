@@ -19,7 +19,7 @@ from memantics.core.data import Skip
 from memantics.core.errors import DataError, ImageError, InputError, need_packages
 from memantics.core.images import load
 from memantics.detector.examples import LABELS, TYPES, Example
-from memantics.detector.neural.settings import Shape, Target
+from memantics.detector.neural.settings import NetworkShape, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def _square(side: int | None, file: _File | None) -> _Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class LoadedImages:
     """Images by row of the request; ``faults`` says of the others what was wrong."""
 
     pixels: Pixels
@@ -195,7 +195,7 @@ def draw_images(
     preparation: Preparation,
     place: Path | None = None,
     workers: int = 4,
-) -> Drawn:
+) -> LoadedImages:
     """Decode every image once, in bounds, into one array (on disk where ``place`` is given).
 
     Training reads each image in every epoch: decoding it again would cost more than a small
@@ -223,7 +223,7 @@ def draw_images(
         for _ in pool.map(draw, range(len(paths))):
             pass
     rows = tuple(row for row in range(len(paths)) if row not in faults)
-    return Drawn(pixels, rows, dict(sorted(faults.items())))
+    return LoadedImages(pixels, rows, dict(sorted(faults.items())))
 
 
 Ids = NDArray[np.int32]
@@ -244,8 +244,8 @@ class Reader:
 class Encoded:
     """Examples as arrays, in the order of ``examples``.
 
-    ``ids`` has a row per example and text (see :class:`Shape`), filled up; ``lengths`` says how
-    far each is real. A network without a text or an image encoder has None there. ``rows`` are
+    ``ids`` has a row per example and text (see :class:`NetworkShape`), filled up; ``lengths`` says
+    how far each is real. A network without a text or an image encoder has None there. ``rows`` are
     the places of the examples among those that were given.
     """
 
@@ -261,7 +261,7 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TextBatch:
     """One batch, cut to its longest text."""
 
     ids: Ids | None
@@ -272,7 +272,7 @@ class Rows:
 def encode(
     examples: Sequence[Example],
     reader: Reader,
-    shape: Shape,
+    shape: NetworkShape,
     place: Path | None = None,
     workers: int = 4,
 ) -> Encoded:
@@ -306,20 +306,20 @@ def encode(
     )
 
 
-def _texts(example: Example, shape: Shape) -> tuple[str, ...]:
+def _texts(example: Example, shape: NetworkShape) -> tuple[str, ...]:
     captions = {"text": example.text_caption, "image": example.image_caption}
     return example.text, *(captions[kind] for kind in shape.joined)
 
 
-def cut(encoded: Encoded, rows: Sequence[int] | Places) -> Rows:
+def cut(encoded: Encoded, rows: Sequence[int] | Places) -> TextBatch:
     """A batch of some rows, as long as its longest text needs, in steps of eight."""
     chosen = np.asarray(rows)
     pixels = None if encoded.pixels is None else np.asarray(encoded.pixels[chosen])
     if encoded.ids is None or encoded.lengths is None:
-        return Rows(None, None, pixels)
+        return TextBatch(None, None, pixels)
     longest = fit(encoded, chosen)
     mask = np.arange(longest) < encoded.lengths[chosen][..., None]
-    return Rows(encoded.ids[chosen][..., :longest], mask, pixels)
+    return TextBatch(encoded.ids[chosen][..., :longest], mask, pixels)
 
 
 def fit(encoded: Encoded, rows: Places) -> int:

@@ -17,13 +17,13 @@ from memantics.core.errors import InputError
 from memantics.detector.neural.backbone import Encoders
 from memantics.detector.neural.encoding import Encoded, Places, classes_of, cut
 from memantics.detector.neural.machine import check_packages, get_torch
-from memantics.detector.neural.settings import Shape
+from memantics.detector.neural.settings import NetworkShape
 from memantics.metrics.classification import count_classes, f1, macro_figures
 
-Join = Callable[[Any, Sequence[Any], Shape], Any]
+Join = Callable[[Any, Sequence[Any], NetworkShape], Any]
 
 
-def build_network(encoders: Encoders, shape: Shape) -> Any:
+def build_network(encoders: Encoders, shape: NetworkShape) -> Any:
     """The network as a ``torch.nn.Module``: ``(ids, mask, pixels) -> logits``."""
     texts = images = None
     vector = find_vector(shape)
@@ -43,11 +43,11 @@ def build_network(encoders: Encoders, shape: Shape) -> Any:
     return _network_class()(texts, images, shape)
 
 
-def find_vector(shape: Shape) -> str:
+def find_vector(shape: NetworkShape) -> str:
     """What the text encoder gives of each text: its ``tokens``, the ``first``, or its ``own`` one.
 
-    >>> find_vector(Shape()), find_vector(Shape(integration="none")), find_vector(
-    ...     Shape(integration="none", pooling="mean"))
+    >>> find_vector(NetworkShape()), find_vector(NetworkShape(integration="none")), find_vector(
+    ...     NetworkShape(integration="none", pooling="mean"))
     ('tokens', 'own', 'tokens')
     """
     if shape.integration == "attention" or shape.pooling == "mean":
@@ -136,7 +136,7 @@ def _network_class() -> Any:
     class Network(torch.nn.Module):  # type: ignore[misc]
         """Texts and images to one logit per class."""
 
-        def __init__(self, texts: Any, images: Any, shape: Shape) -> None:
+        def __init__(self, texts: Any, images: Any, shape: NetworkShape) -> None:
             super().__init__()
             self.texts, self.images, self.shape = texts, images, shape
             width = sum(part.width for part in (texts, images) if part is not None)
@@ -174,7 +174,7 @@ def pool(states: Any, mask: Any) -> Any:
     return (states * weights).sum(-2) / weights.sum(-2)
 
 
-def attend(states: Any, mask: Any, shape: Shape) -> Any:
+def attend(states: Any, mask: Any, shape: NetworkShape) -> Any:
     """Knowledge at the level of tokens: what the paper's cross-attention means.
 
     The inline text's tokens ask, a caption's tokens answer: softmax(S Kᵀ / √d) K, once for each
@@ -197,7 +197,7 @@ def attend(states: Any, mask: Any, shape: Shape) -> Any:
     return found[:, 0] if shape.pooling == "first" else pool(found, mask[:, 0])
 
 
-def join_as_printed(inline: Any, captions: Sequence[Any], shape: Shape) -> Any:
+def join_as_printed(inline: Any, captions: Sequence[Any], shape: NetworkShape) -> Any:
     """The formula over one vector each, softmax(S Kᵀ/√d) S, within each meme.
 
     The score is a single number and its softmax is 1: the captions cancel out. The official
@@ -212,7 +212,7 @@ def join_as_printed(inline: Any, captions: Sequence[Any], shape: Shape) -> Any:
     return found / (1 + len(captions))
 
 
-def join_by_sum(inline: Any, captions: Sequence[Any], shape: Shape) -> Any:
+def join_by_sum(inline: Any, captions: Sequence[Any], shape: NetworkShape) -> Any:
     """What the official code does instead of attention: S + K_text + weight · K_image."""
     weights = {"text": 1.0, "image": shape.image_caption_weight}
     for kind, caption in zip(shape.joined, captions, strict=True):

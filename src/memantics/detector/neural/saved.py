@@ -42,17 +42,17 @@ from memantics.detector.neural.encoding import (
 )
 from memantics.detector.neural.machine import Ranks, resolve_device
 from memantics.detector.neural.network import Chances, Figures, ask_network, build_network
-from memantics.detector.neural.settings import Shape, Training
+from memantics.detector.neural.settings import NetworkShape, Training
 
 FORMAT = 1
 FACTS = "detector.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SavedFacts:
     """What a detector is and where it comes from; ``checksums`` cover every other file."""
 
-    shape: Shape
+    shape: NetworkShape
     training: Training
     seed: int
     fingerprint: str
@@ -70,10 +70,10 @@ class Facts:
 
 
 WEIGHTS, SUMMARY = "model.safetensors", "summary.json"
-_FACTS = TypeAdapter(Facts)
+_FACTS = TypeAdapter(SavedFacts)
 
 
-def write_facts(folder: Path, facts: Facts, network: Any) -> Facts:
+def write_facts(folder: Path, facts: SavedFacts, network: Any) -> SavedFacts:
     """Write the weights, then the facts with all checksums: the last step of a training."""
     write_tensors(folder / WEIGHTS, network.state_dict())
     sums = {
@@ -91,7 +91,7 @@ def covered(name: Path) -> bool:
     return name.parts[0] in ("text", "image", "clip", WEIGHTS)
 
 
-def read_facts(folder: Path) -> Facts:
+def read_facts(folder: Path) -> SavedFacts:
     """Read ``detector.json``; another version's file or a damaged one is refused."""
     path = folder / FACTS
     try:
@@ -120,7 +120,7 @@ def read_facts(folder: Path) -> Facts:
 class NeuralDetector:
     """A trained detector, ready to be asked."""
 
-    def __init__(self, facts: Facts, network: Any, reader: Reader, device: Any) -> None:
+    def __init__(self, facts: SavedFacts, network: Any, reader: Reader, device: Any) -> None:
         self.facts, self.network, self.reader, self.device = facts, network, reader, device
 
     @property
@@ -165,7 +165,7 @@ def load_neural(folder: Path, device: str = "auto") -> NeuralDetector:
     return NeuralDetector(facts, network.to(where).eval(), encoders.reader, where)
 
 
-def check_files(place: Path, facts: Facts) -> None:
+def check_files(place: Path, facts: SavedFacts) -> None:
     """Refuse files that were changed, added or lost."""
     for name, expected in facts.checksums.items():
         if not covered(Path(name)) or ".." in Path(name).parts:
@@ -190,7 +190,7 @@ _BATCH = 64
 class Sealed:
     """The facts inside an exported file, and how texts are cut and filled."""
 
-    facts: Facts
+    facts: SavedFacts
     length: int
     pad: int
     kind: str = "neural-onnx"
@@ -305,7 +305,7 @@ def _damaged(name: str, why: str) -> StoreError:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class NeuralPrediction:
     """What a detector says of one example: the likeliest class, and the chance of each."""
 
     id: str
@@ -326,7 +326,7 @@ class Asked:
     """Predictions in the order of the examples; those without a usable image are in ``skips``."""
 
     examples: tuple[Example, ...]
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[NeuralPrediction, ...]
     skips: tuple[Skip, ...]
 
 
@@ -360,7 +360,7 @@ def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> Ask
     if not np.isfinite(chances).all():
         raise StoreError("the network's weights give no number", hint="train it again")
     predictions = tuple(
-        Prediction(
+        NeuralPrediction(
             example.id,
             classes[int(row.argmax())],
             {name: float(chance) for name, chance in zip(classes, row, strict=True)},

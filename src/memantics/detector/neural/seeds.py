@@ -27,7 +27,7 @@ from memantics.detector.neural.backbone import (
     make_scratch,
     open_encoders,
 )
-from memantics.detector.neural.checkpoint import Progress, digest, hold_folder, write_whole
+from memantics.detector.neural.checkpoint import TrainingProgress, digest, hold_folder, write_whole
 from memantics.detector.neural.encoding import classes_of, encode, gold_places
 from memantics.detector.neural.feeding import Parts, check_parts, hold_out
 from memantics.detector.neural.machine import (
@@ -45,12 +45,18 @@ from memantics.detector.neural.network import Chances, Figures, ask_network, bui
 from memantics.detector.neural.saved import (
     FACTS,
     SUMMARY,
-    Facts,
+    SavedFacts,
     check_files,
     read_facts,
     write_facts,
 )
-from memantics.detector.neural.settings import SCRATCH, Backbones, Shape, Training, check_training
+from memantics.detector.neural.settings import (
+    SCRATCH,
+    Backbones,
+    NetworkShape,
+    Training,
+    check_training,
+)
 from memantics.detector.neural.training import Material, Say, Trainer
 
 PREDICTIONS, RUNNING = "predictions.jsonl", "training"
@@ -61,19 +67,19 @@ class SeedPlan:
     """All that is chosen before a training."""
 
     backbones: Backbones
-    shape: Shape
+    shape: NetworkShape
     training: Training
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedSeeds:
     """What a training gave: a detector per seed, and the seed that validation chose.
 
     ``first`` is false in all but one of several processes: that one speaks.
     """
 
     folder: Path
-    seeds: tuple[Facts, ...]
+    seeds: tuple[SavedFacts, ...]
     chosen: int
     parts: Parts
     skips: tuple[Skip, ...]
@@ -82,7 +88,7 @@ class Trained:
 
 def train_neural(
     data: Loaded, plan: SeedPlan, out: Path, say: Say = print, parts: Parts | None = None
-) -> Trained:
+) -> TrainedSeeds:
     """Train every seed of a plan into ``out``; what is there already is not done again.
 
     ``parts`` are rows of the examples; without them a share is held out as the plan says. Only
@@ -99,7 +105,7 @@ def train_neural(
 
 def _train(
     data: Loaded, plan: SeedPlan, out: Path, say: Say, parts: Parts | None, ranks: Ranks
-) -> Trained:
+) -> TrainedSeeds:
     device = resolve_device(plan.training.device, ranks)
     fix_arithmetic(plan.training.deterministic)
     examples, target = data.examples, plan.shape.target
@@ -128,7 +134,7 @@ def _train(
     if ranks.first:
         write_summary(out, facts, chosen)
     wait_for_all(ranks)
-    return Trained(out, facts, chosen, parts, encoded.skips, ranks.first)
+    return TrainedSeeds(out, facts, chosen, parts, encoded.skips, ranks.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +145,9 @@ class _Place:
     ranks: Ranks
 
 
-def _train_seed(seed: int, material: Material, plan: SeedPlan, place: _Place, say: Say) -> Facts:
+def _train_seed(
+    seed: int, material: Material, plan: SeedPlan, place: _Place, say: Say
+) -> SavedFacts:
     folder = place.out / f"seed-{seed}"
     if (folder / FACTS).is_file():
         return _finished(folder, material, seed, say)
@@ -152,7 +160,7 @@ def _train_seed(seed: int, material: Material, plan: SeedPlan, place: _Place, sa
     classes = classes_of(plan.shape.target)
     valid = _measure(material, material.parts.valid, chances, classes)
     test = material.parts.test
-    facts = Facts(
+    facts = SavedFacts(
         shape=plan.shape,
         training=replace(material.training, seeds=(seed,)),
         seed=seed,
@@ -180,7 +188,7 @@ def _train_seed(seed: int, material: Material, plan: SeedPlan, place: _Place, sa
     return facts
 
 
-def _fit(network: Any, material: Material, seed: int, place: _Place, say: Say) -> Progress:
+def _fit(network: Any, material: Material, seed: int, place: _Place, say: Say) -> TrainingProgress:
     folder = place.out / f"seed-{seed}" / RUNNING
     try:
         return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
@@ -195,7 +203,7 @@ def _fit(network: Any, material: Material, seed: int, place: _Place, say: Say) -
     return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
 
 
-def _finished(folder: Path, material: Material, seed: int, say: Say) -> Facts:
+def _finished(folder: Path, material: Material, seed: int, say: Say) -> SavedFacts:
     facts = read_facts(folder)
     if facts.fingerprint != material.fingerprint:
         raise StoreError(
@@ -249,7 +257,7 @@ def _write_predictions(path: Path, material: Material, chances: dict[int, Chance
     write_whole(path, b"\n".join(lines) + b"\n")
 
 
-def summarise(facts: Sequence[Facts]) -> dict[str, dict[str, dict[str, float]]]:
+def summarise(facts: Sequence[SavedFacts]) -> dict[str, dict[str, dict[str, float]]]:
     """Mean and spread over the seeds, by part and figure."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name, figures in (
@@ -269,7 +277,7 @@ def summarise(facts: Sequence[Facts]) -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
-def tabulate(facts: Sequence[Facts]) -> Table:
+def tabulate(facts: Sequence[SavedFacts]) -> Table:
     """Mean and spread of each figure over the seeds, in per cent."""
     rows = tuple(
         (part, name, f"{100 * found['mean']:.2f}", f"{100 * found['sd']:.2f}")
@@ -279,7 +287,7 @@ def tabulate(facts: Sequence[Facts]) -> Table:
     return Table(("part", "figure", ">mean", ">sd"), rows)
 
 
-def write_summary(out: Path, facts: Sequence[Facts], chosen: int) -> None:
+def write_summary(out: Path, facts: Sequence[SavedFacts], chosen: int) -> None:
     """Write the summary, for people and for ``find_detector``."""
     summary = {"chosen": chosen, "seeds": [one.seed for one in facts], **summarise(facts)}
     write_whole(out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2))

@@ -43,7 +43,7 @@ class Backbones:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class NetworkShape:
     """The network over the encoders.
 
     ``integration`` says how captions join the inline text: ``attention`` (its tokens attend to
@@ -123,7 +123,7 @@ _KNOWLEDGE: dict[Preset, Integration] = {"mke": "attention", "clip-mke": "attent
 
 def choose_shape(
     preset: str, integration: str | None, target: str = "harmful", length: int = 80
-) -> Shape:
+) -> NetworkShape:
     """The network that a preset stands for; ``integration`` replaces the preset's own.
 
     >>> choose_shape("mke", None).integration, choose_shape("text", None).integration
@@ -138,7 +138,7 @@ def choose_shape(
             "the preset image reads no text, so captions cannot join it",
             hint="use --preset mke with an image backbone",
         )
-    return Shape(
+    return NetworkShape(
         target=_check("target", target, TARGETS),
         integration=wanted,
         # The official code weighs the image caption by a half beside a text encoder, fully in CLIP.

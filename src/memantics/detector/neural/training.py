@@ -13,7 +13,7 @@ import numpy as np
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.neural.checkpoint import (
     Epoch,
-    Progress,
+    TrainingProgress,
     load_checkpoint,
     load_weights,
     read_latest,
@@ -34,7 +34,7 @@ from memantics.detector.neural.feeding import (
 )
 from memantics.detector.neural.machine import Ranks, get_torch, share_text, wait_for_all
 from memantics.detector.neural.network import ask_network, measure
-from memantics.detector.neural.settings import Precision, Shape, Training
+from memantics.detector.neural.settings import NetworkShape, Precision, Training
 
 Say = Callable[[str], None]
 
@@ -45,7 +45,7 @@ class Material:
 
     encoded: Encoded
     parts: Parts
-    shape: Shape
+    shape: NetworkShape
     training: Training
     fingerprint: str
 
@@ -82,7 +82,7 @@ class Trainer:
                 self.network, device_ids=[device.index] if device.type == "cuda" else None
             )
 
-    def run(self, folder: Path, say: Say) -> Progress:
+    def run(self, folder: Path, say: Say) -> TrainingProgress:
         """Train until an end is reached; the network then has the best epoch's weights."""
         progress = self._resume(folder, say)
         while not progress.finished:
@@ -97,8 +97,8 @@ class Trainer:
         wait_for_all(self._ranks)
         return progress
 
-    def _resume(self, folder: Path, say: Say) -> Progress:
-        start = Progress(self._material.fingerprint)
+    def _resume(self, folder: Path, say: Say) -> TrainingProgress:
+        start = TrainingProgress(self._material.fingerprint)
         latest = read_latest(folder)
         if latest is None:
             return start
@@ -118,7 +118,7 @@ class Trainer:
         say(f"seed {self._seed}: going on from step {found.step}")
         return found
 
-    def _run_epoch(self, progress: Progress, folder: Path) -> Progress:
+    def _run_epoch(self, progress: TrainingProgress, folder: Path) -> TrainingProgress:
         """The rest of an epoch, from the batch where the checkpoint was written."""
         self._wrapped.train()
         order = draw_order(self._material.parts.train, self._seed, progress.epoch)
@@ -168,7 +168,7 @@ class Trainer:
         self._scaler.update()
         self._optimiser.zero_grad(set_to_none=True)
 
-    def _judge_epoch(self, progress: Progress, folder: Path) -> Progress:
+    def _judge_epoch(self, progress: TrainingProgress, folder: Path) -> TrainingProgress:
         """Score the validation part, keep the best weights, and say whether to go on."""
         loss = self._total_loss() / max(1.0, progress.weight)
         if not np.isfinite(loss):
@@ -206,7 +206,7 @@ class Trainer:
         classes = classes_of(self._material.shape.target)
         return measure(self._gold[list(rows)], chances.argmax(-1), classes).f1
 
-    def _save(self, folder: Path, progress: Progress) -> None:
+    def _save(self, folder: Path, progress: TrainingProgress) -> None:
         if self._scaler.is_enabled():
             state = self._scaler.state_dict()
             scale = {"scale": state["scale"], "growth": float(state["_growth_tracker"])}

@@ -20,7 +20,7 @@ _DRAWS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class VariantVerdicts:
     """What a variant said about the test memes: a row of class places for each seed."""
 
     memes: tuple[str, ...]
@@ -28,11 +28,11 @@ class Sheet:
     said: Places
     classes: tuple[str, ...]
 
-    def keep(self, memes: Sequence[str]) -> Sheet:
+    def keep(self, memes: Sequence[str]) -> VariantVerdicts:
         """The same for some of the memes, in their order."""
         rows = {meme: row for row, meme in enumerate(self.memes)}
         places = [rows[meme] for meme in memes]
-        return Sheet(tuple(memes), self.gold[places], self.said[:, places], self.classes)
+        return VariantVerdicts(tuple(memes), self.gold[places], self.said[:, places], self.classes)
 
     @property
     def cells(self) -> Floats:
@@ -93,7 +93,7 @@ def _f1_of(place: int, tables: Floats) -> Floats:
     return f1s(tables)[..., place]
 
 
-def score_sheet(sheet: Sheet, examples: Mapping[str, Example]) -> tuple[Score, ...]:
+def score_sheet(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> tuple[Score, ...]:
     """Means over seeds with intervals over memes; the note says the spread over seeds."""
     cells = sheet.cells
     whole = sheet.count(cells.sum(0)[None])
@@ -107,7 +107,7 @@ def score_sheet(sheet: Sheet, examples: Mapping[str, Example]) -> tuple[Score, .
     return tuple(scores)
 
 
-def _average(sheet: Sheet, figure: Figure) -> Callable[[Floats], Floats]:
+def _average(sheet: VariantVerdicts, figure: Figure) -> Callable[[Floats], Floats]:
     return lambda sums: np.asarray(figure(sheet.count(sums)).mean(-1), float)
 
 
@@ -134,7 +134,7 @@ def say_spread(by_seed: Sequence[float]) -> str:
     return f"± {100 * statistics.stdev(by_seed):.2f} over {len(by_seed)} seeds"
 
 
-def _score_modalities(sheet: Sheet, examples: Mapping[str, Example]) -> list[Score]:
+def _score_modalities(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> list[Score]:
     """The share of harmful memes that is found, by where the harm lies (the paper's Figure C1)."""
     found = []
     for modality in MODALITIES:
@@ -177,7 +177,9 @@ class Contrast:
     seeds_corrected: float | None = None
 
 
-def contrast(task: str, names: tuple[str, str], one: Sheet, other: Sheet) -> Contrast | None:
+def contrast(
+    task: str, names: tuple[str, str], one: VariantVerdicts, other: VariantVerdicts
+) -> Contrast | None:
     """Compare two variants on the memes that both judged; None where there are none."""
     shared = [meme for meme in one.memes if meme in set(other.memes)]
     if not shared:
@@ -185,7 +187,7 @@ def contrast(task: str, names: tuple[str, str], one: Sheet, other: Sheet) -> Con
     one, other = one.keep(shared), other.keep(shared)
     width = one.cells.shape[1]
 
-    def macro(sheet: Sheet, sums: Floats) -> Floats:
+    def macro(sheet: VariantVerdicts, sums: Floats) -> Floats:
         return np.asarray(f1s(sheet.count(sums)).mean(-1), float)
 
     def difference(sums: Floats) -> Floats:

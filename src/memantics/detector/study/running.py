@@ -24,7 +24,13 @@ from memantics.detector.neural.encoding import classes_of, gold_places
 from memantics.detector.neural.feeding import hold_out, split_rows
 from memantics.detector.neural.seeds import PREDICTIONS, SeedPlan, train_neural
 from memantics.detector.neural.settings import Pooling, Target, Training, check_training
-from memantics.detector.study.figures import Contrast, Sheet, contrast, correct, score_sheet
+from memantics.detector.study.figures import (
+    Contrast,
+    VariantVerdicts,
+    contrast,
+    correct,
+    score_sheet,
+)
 from memantics.detector.study.variants import (
     Encoding,
     Variant,
@@ -136,7 +142,7 @@ def run_study(train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path,
     _check(plan, train_part, test_part)
     data, notes = _match_parts(plan, train_part, test_part)
     known = {example.id: example for example in data[1].examples}
-    sheets: dict[tuple[Target, str], Sheet] = {}
+    sheets: dict[tuple[Target, str], VariantVerdicts] = {}
     first = True
     for target in plan.targets:
         for variant in plan.variants:
@@ -229,7 +235,7 @@ def _run_network(
     plan: StudyPlan,
     out: Path,
     say: Say,
-) -> tuple[Sheet, bool]:
+) -> tuple[VariantVerdicts, bool]:
     train_part, test_part = (keep_typed(loaded) if target == "type" else loaded for loaded in data)
     training = make_training(variant, plan.training, plan.epochs, plan.rate)
     held = hold_out(train_part.examples, target, training.hold_out, training.share)
@@ -249,7 +255,7 @@ def _run_network(
     ), trained.first
 
 
-def _read_sheet(folder: Path, seeds: Sequence[int], target: Target) -> Sheet:
+def _read_sheet(folder: Path, seeds: Sequence[int], target: Target) -> VariantVerdicts:
     """What the networks of all seeds said about the test part."""
     said: list[list[int]] = []
     memes: tuple[str, ...] = ()
@@ -259,10 +265,14 @@ def _read_sheet(folder: Path, seeds: Sequence[int], target: Target) -> Sheet:
         rows = [row for row in map(orjson.loads, lines) if row["part"] == "test"]
         memes, gold = tuple(row["id"] for row in rows), [row["gold"] for row in rows]
         said.append([int(np.argmax(row["chances"])) for row in rows])
-    return Sheet(memes, np.array(gold, np.int64), np.array(said, np.int64), classes_of(target))
+    return VariantVerdicts(
+        memes, np.array(gold, np.int64), np.array(said, np.int64), classes_of(target)
+    )
 
 
-def _run_fast(variant: Variant, target: Target, data: tuple[Loaded, Loaded], out: Path) -> Sheet:
+def _run_fast(
+    variant: Variant, target: Target, data: tuple[Loaded, Loaded], out: Path
+) -> VariantVerdicts:
     """A fast detector decides both tasks at once: it is trained once, and read for both."""
     answers = _find_answers(variant, data, out)
     test_part = keep_typed(data[1]) if target == "type" else data[1]
@@ -270,7 +280,7 @@ def _run_fast(variant: Variant, target: Target, data: tuple[Loaded, Loaded], out
     gold = gold_places(test_part.examples, target)
     names = [example.id for example in test_part.examples]
     said = [classes.index(answers[name][target]) for name in names]
-    return Sheet(tuple(names), gold, np.array([said], np.int64), classes)
+    return VariantVerdicts(tuple(names), gold, np.array([said], np.int64), classes)
 
 
 def _find_answers(
@@ -316,7 +326,7 @@ def _mark(variant: Variant, data: tuple[Loaded, Loaded]) -> str:
 
 
 def _contrast_all(
-    plan: StudyPlan, sheets: Mapping[tuple[Target, str], Sheet]
+    plan: StudyPlan, sheets: Mapping[tuple[Target, str], VariantVerdicts]
 ) -> tuple[Contrast, ...]:
     """Each variant against the one that was named, or against its own encoders alone."""
     found = []

@@ -14,9 +14,9 @@ from memantics.detector.fast import PRESETS as FAST
 from memantics.detector.neural.settings import (
     Backbones,
     CaptionUse,
+    NetworkShape,
     Pooling,
     Preset,
-    Shape,
     Target,
     Training,
     choose_shape,
@@ -141,7 +141,7 @@ def choose_variants(names: Sequence[str], encoding: Encoding) -> tuple[Variant, 
     return tuple(found)
 
 
-def make_shape(variant: Variant, target: Target, pooling: Pooling, length: int) -> Shape:
+def make_shape(variant: Variant, target: Target, pooling: Pooling, length: int) -> NetworkShape:
     """The network of a variant; pooling is the same in all of a study's networks.
 
     >>> make_shape(read_variant("fusion"), "type", "mean", 80).joined

@@ -12,7 +12,7 @@ from memantics.core.images import decode, read_bytes
 from memantics.core.opinion import Judges
 from memantics.core.records import Field, Form, Image, Request
 from memantics.models.embedded.encoder import Encoder
-from memantics.models.embedded.lexicon import Lexicon
+from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.models.embedded.ocr import Ocr
 from memantics.models.embedded.sound import Ear
 
@@ -25,7 +25,7 @@ class Senses:
 
     ocr: Ocr
     encoder: Encoder
-    lexicon: Lexicon
+    lexicon: MoodLexicon
     ear: Ear
     judges: Judges = field(default_factory=dict)
 

@@ -18,7 +18,7 @@ _DENIAL = "不没别勿无未"
 
 
 @dataclass(frozen=True, slots=True)
-class Mood:
+class TextMood:
     """How a text feels: ``valence`` from -1 to 1, and the words that are rude or gloomy."""
 
     valence: float
@@ -34,22 +34,22 @@ class _Words:
     gloomy: re.Pattern[str]
 
 
-class Lexicon:
+class MoodLexicon:
     """Feels texts by their words; the lists and VADER are loaded at first use."""
 
     version = "lexicon-1"
 
-    def feel(self, text: str) -> Mood:
+    def feel(self, text: str) -> TextMood:
         """The mood of a text in English, Chinese or both.
 
-        >>> Lexicon().feel("what a lovely day").valence > 0.4
+        >>> MoodLexicon().feel("what a lovely day").valence > 0.4
         True
-        >>> Lexicon().feel("你这个笨蛋，真讨厌")
-        Mood(valence=-0.5, rude=('笨蛋',), gloomy=())
+        >>> MoodLexicon().feel("你这个笨蛋，真讨厌")
+        TextMood(valence=-0.5, rude=('笨蛋',), gloomy=())
         """
         lower = text.casefold()
         valence = self._chinese(lower) if has_chinese(text) else self._english(text)
-        return Mood(
+        return TextMood(
             valence,
             tuple(dict.fromkeys(self._words.rude.findall(lower))),
             tuple(dict.fromkeys(self._words.gloomy.findall(lower))),

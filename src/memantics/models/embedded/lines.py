@@ -23,7 +23,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ImageReading:
     """What an image says, in reading order.
 
     ``unread`` is how many regions of text were left out because the image has too many.
@@ -55,7 +55,7 @@ class Ocr(Protocol):
 
     version: str
 
-    def read(self, data: bytes, name: str) -> Reading:
+    def read(self, data: bytes, name: str) -> ImageReading:
         """Read the bytes of an image file; ``name`` is for errors."""
         ...
 

@@ -13,21 +13,21 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.home import home
-from memantics.models.embedded.lines import Line, Ocr, Reading, order_lines
+from memantics.models.embedded.lines import ImageReading, Line, Ocr, order_lines
 from memantics.models.embedded.rapid import Profile, RapidReader
 
 __all__ = [
+    "ImageReading",
     "Line",
     "Ocr",
     "Profile",
     "RapidReader",
-    "Reading",
     "RememberingOcr",
     "open_reader",
     "order_lines",
 ]
 _IN_MEMORY = 2048  # readings
-_READING = TypeAdapter(Reading)
+_READING = TypeAdapter(ImageReading)
 
 
 class RememberingOcr:
@@ -43,10 +43,10 @@ class RememberingOcr:
         self.version = ocr.version
         self._ocr = ocr
         self._lock = threading.Lock()
-        self._recent: OrderedDict[bytes, Reading] = OrderedDict()
+        self._recent: OrderedDict[bytes, ImageReading] = OrderedDict()
         self._db = None if folder is None else _open_table(folder)
 
-    def read(self, data: bytes, name: str) -> Reading:
+    def read(self, data: bytes, name: str) -> ImageReading:
         """The reading of an image, remembered or fresh."""
         key = hashlib.sha256(self.version.encode() + b"\0" + hashlib.sha256(data).digest()).digest()
         with self._lock:
@@ -72,7 +72,7 @@ class RememberingOcr:
             self._db.close()
             self._db = None
 
-    def _load(self, key: bytes) -> Reading | None:
+    def _load(self, key: bytes) -> ImageReading | None:
         if self._db is None:
             return None
         try:
@@ -81,7 +81,7 @@ class RememberingOcr:
         except (sqlite3.Error, ValidationError):
             return None  # a damaged row is read afresh and written over
 
-    def _save(self, key: bytes, reading: Reading) -> None:
+    def _save(self, key: bytes, reading: ImageReading) -> None:
         if self._db is None:
             return
         try:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memantics.core.errors import Unavailable, UnknownName
 from memantics.core.images import decode
-from memantics.models.embedded.lines import Line, Reading, order_lines
+from memantics.models.embedded.lines import ImageReading, Line, order_lines
 
 Profile = Literal["thorough", "fast"]
 Pixels = NDArray[np.uint8]
@@ -53,18 +53,18 @@ class RapidReader:
         sizes = f"{_SHORT_SIDE}-{_LONG_SIDE}-{MOST_REGIONS}"
         self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-4"
 
-    def read(self, data: bytes, name: str) -> Reading:
+    def read(self, data: bytes, name: str) -> ImageReading:
         """Decode within bounds and read."""
         image = decode(data, name)
         if min(image.size) < _TINY:
-            return Reading()
+            return ImageReading()
         pixels = np.ascontiguousarray(np.asarray(image)[:, :, ::-1])
         with _ENGINE_LOCK:
             engine = load_engine(_weights())
             engine.unread = 0
             lines = list(_read_fast(engine, pixels)) if self.profile == "fast" else []
             lines = lines or list(_read_thoroughly(engine, pixels))
-            return Reading(order_lines(line for line in lines if line.text), engine.unread)
+            return ImageReading(order_lines(line for line in lines if line.text), engine.unread)
 
 
 def _read_thoroughly(engine: Any, pixels: Pixels) -> Iterator[Line]:

@@ -13,7 +13,7 @@ from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose, decide, rate
 from memantics.models.embedded.encoder import Encoder, open_encoder
 from memantics.models.embedded.evidence import Evidence, Senses, gather
-from memantics.models.embedded.lexicon import Lexicon
+from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.embedded.sound import DeafEar, Ear
 from memantics.models.embedded.wording import write
@@ -31,7 +31,7 @@ def open_senses(judges: Judges | None = None, listen: OpenEar | None = None) -> 
     """
     encoder = open_encoder()
     ear = DeafEar() if listen is None else listen(encoder)
-    return Senses(open_reader(), encoder, Lexicon(), ear, judges or {})
+    return Senses(open_reader(), encoder, MoodLexicon(), ear, judges or {})
 
 
 class EmbeddedReader:

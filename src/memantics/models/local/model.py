@@ -19,8 +19,8 @@ from memantics.core.errors import InputError, MemanticsError, ModelError, Reject
 from memantics.core.records import Image, Reply, Request
 from memantics.models.local.runtime import (
     OutOfMemory,
+    ReadyRequest,
     Runtime,
-    Turn,
     resolve_device,
     resolve_dtype,
     shorten,
@@ -42,17 +42,17 @@ _LOST = ("device-side assert", "CUDA error", "HIP error", "cuDNN error")
 class Answering(Protocol):
     """What the thread works with; a :class:`~memantics.models.local.runtime.Runtime`."""
 
-    def prepare(self, request: Request) -> Turn:
+    def prepare(self, request: Request) -> ReadyRequest:
         """Make a request ready."""
         ...
 
-    def generate(self, turns: Sequence[Turn], stop: Callable[[], bool]) -> list[Reply]:
+    def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
         """Answer a batch."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class PendingRequest:
     """A request and the promise of its reply."""
 
     request: Request
@@ -65,7 +65,7 @@ class Job:
         return any(isinstance(part, Image) for part in parts)
 
 
-class Batcher:
+class RequestBatcher:
     """Collects requests into batches; the model is opened by its thread at the first one.
 
     ``size`` is the most requests in a batch. It is halved when memory runs out, and stays so.
@@ -74,15 +74,15 @@ class Batcher:
     def __init__(self, open_runtime: Callable[[], Answering], size: int) -> None:
         self.size = size
         self._open = open_runtime
-        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._waiting: list[Job] = []
+        self._queue: queue.SimpleQueue[PendingRequest | None] = queue.SimpleQueue()
+        self._waiting: list[PendingRequest] = []
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
 
     def submit(self, request: Request) -> Future[Reply]:
         """Hand in a request."""
-        job = Job(request)
+        job = PendingRequest(request)
         with self._guard:
             if self._closing.is_set():
                 raise Unavailable("the model is closed")
@@ -122,7 +122,7 @@ class Batcher:
         while (job := self._queue.get()) is not None:
             _fail(job, error)
 
-    def _collect(self) -> list[Job]:
+    def _collect(self) -> list[PendingRequest]:
         """The next batch: the oldest request and those like it. Empty: it is over."""
         if not self._waiting:
             self._take(self._queue.get())
@@ -139,15 +139,15 @@ class Batcher:
         self._waiting = [job for job in self._waiting if id(job) not in chosen]
         return batch
 
-    def _take(self, job: Job | None) -> None:
+    def _take(self, job: PendingRequest | None) -> None:
         if job is not None:
             self._waiting.append(job)
 
     def _count(self, sees: bool) -> int:
         return sum(job.sees == sees for job in self._waiting)
 
-    def _answer(self, runtime: Answering, batch: list[Job]) -> None:
-        ready: list[tuple[Job, Turn]] = []
+    def _answer(self, runtime: Answering, batch: list[PendingRequest]) -> None:
+        ready: list[tuple[PendingRequest, ReadyRequest]] = []
         for job in batch:
             if not job.future.set_running_or_notify_cancel():
                 continue
@@ -160,7 +160,9 @@ class Batcher:
         if ready:
             self._generate(runtime, ready)
 
-    def _generate(self, runtime: Answering, ready: list[tuple[Job, Turn]]) -> None:
+    def _generate(
+        self, runtime: Answering, ready: list[tuple[PendingRequest, ReadyRequest]]
+    ) -> None:
         """Answer together; where that fails, in halves, down to the one request at fault."""
         try:
             replies = runtime.generate([turn for _, turn in ready], self._closing.is_set)
@@ -194,12 +196,12 @@ def _judge(error: Exception) -> MemanticsError:
     return Rejected(f"the model failed on this request: {type(error).__name__}: {words}")
 
 
-def _settle(job: Job, reply: Reply) -> None:
+def _settle(job: PendingRequest, reply: Reply) -> None:
     with contextlib.suppress(RuntimeError):  # the loop that waited for it is gone
         job.future.set_result(reply)
 
 
-def _fail(job: Job, error: MemanticsError) -> None:
+def _fail(job: PendingRequest, error: MemanticsError) -> None:
     if job.future.running() or job.future.set_running_or_notify_cancel():
         with contextlib.suppress(RuntimeError):
             job.future.set_exception(error)
@@ -222,7 +224,7 @@ class LocalModel:
         self._folder = check_folder(Path(name.removeprefix("local/")).expanduser())
         self.name = name
         self._settings = settings
-        self._batcher = Batcher(lambda: Runtime(self._folder, settings), settings.batch)
+        self._batcher = RequestBatcher(lambda: Runtime(self._folder, settings), settings.batch)
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:

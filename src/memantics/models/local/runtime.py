@@ -113,7 +113,7 @@ def cut_row(tokens: Sequence[int], limit: int, ends: frozenset[int]) -> tuple[li
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class EncodedPrompt:
     """What one request is to the model."""
 
     text: str
@@ -135,10 +135,10 @@ class Dialogue:
                 hint="use its instruction-tuned version",
             )
 
-    def render(self, request: Request) -> Prompt:
+    def render(self, request: Request) -> EncodedPrompt:
         """The text that the chat template makes of a request, and its images, decoded."""
         if self._plain is not None:
-            return Prompt(*self._plain.render(request))
+            return EncodedPrompt(*self._plain.render(request))
         parts = [part for message in request.messages for part in message.parts]
         images = [part for part in parts if isinstance(part, Image)]
         if images and not self._chat.sees:
@@ -153,7 +153,7 @@ class Dialogue:
         except (TemplateError, TypeError, ValueError, KeyError) as error:
             raise Rejected(f"the model's chat template refuses the request: {error}") from error
         decoded = (shrink(load(image.path), self._settings.max_pixels) for image in images)
-        return Prompt(text, tuple(decoded))
+        return EncodedPrompt(text, tuple(decoded))
 
     def _lay_out(self, message: Message) -> dict[str, Any]:
         texts = [self._chat.defuse(p) if isinstance(p, str) else p for p in message.parts]
@@ -165,7 +165,7 @@ class Dialogue:
         ]
         return {"role": message.role, "content": content}
 
-    def encode(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
+    def encode(self, prompts: Sequence[EncodedPrompt]) -> dict[str, Any]:
         """The tensors of a batch; what is generated follows each prompt directly."""
         texts = [prompt.text for prompt in prompts]
         if self._plain is not None:
@@ -182,10 +182,10 @@ class OutOfMemory(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ReadyRequest:
     """A request made ready for the model."""
 
-    prompt: Prompt
+    prompt: EncodedPrompt
     limit: int
     draw: Draw
 
@@ -287,18 +287,18 @@ class Runtime:
             made.repetition_penalty = self._settings.repetition_penalty
         return made, known
 
-    def prepare(self, request: Request) -> Turn:
+    def prepare(self, request: Request) -> ReadyRequest:
         """Render a request and decode its images; what is wrong with it shows here."""
         sampling, settings = request.sampling, self._settings
         wanted = settings.temperature if settings.temperature is not None else sampling.temperature
         seed = sampling.seed if sampling.seed is not None else secrets.randbits(62)
-        return Turn(
+        return ReadyRequest(
             self.dialogue.render(request),
             settings.max_tokens or sampling.max_tokens or MAX_TOKENS,
             Draw(wanted or 0.0, seed % (1 << 63)),
         )
 
-    def generate(self, turns: Sequence[Turn], stop: Callable[[], bool]) -> list[Reply]:
+    def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
         """Answer a batch, which is all with images or all without."""
         try:
             return self._generate(turns, stop)
@@ -309,7 +309,7 @@ class Runtime:
         self._free()
         raise OutOfMemory
 
-    def _generate(self, turns: Sequence[Turn], stop: Callable[[], bool]) -> list[Reply]:
+    def _generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
         inputs = self.dialogue.encode([turn.prompt for turn in turns])
         counts = [int(count) for count in inputs["attention_mask"].sum(-1).tolist()]
         if self._longest and max(counts) > self._longest:

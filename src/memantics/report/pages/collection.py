@@ -18,7 +18,7 @@ _MOST_CARDS = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class DroppedMeme:
     """One dropped meme with its small picture."""
 
     meme: Kept
@@ -34,9 +34,11 @@ def render_page(done: Collected) -> str:
     """The page as text: dropped memes by rule, then templates with several memes."""
     dropped = [kept_item for kept_item in done.memes if kept_item.dropped][:_MOST_CARDS]
     pictures = make_thumbnails([kept_item.entry.path for kept_item in dropped], _MOST_BYTES)
-    groups: defaultdict[str, list[Card]] = defaultdict(list)
+    groups: defaultdict[str, list[DroppedMeme]] = defaultdict(list)
     for kept_item, picture in zip(dropped, pictures, strict=True):
-        groups[kept_item.dropped.rule if kept_item.dropped else ""].append(Card(kept_item, picture))
+        groups[kept_item.dropped.rule if kept_item.dropped else ""].append(
+            DroppedMeme(kept_item, picture)
+        )
     families: defaultdict[str, list[Kept]] = defaultdict(list)
     for kept_item in done.memes:
         if kept_item.kin.family and kept_item.dropped is None:

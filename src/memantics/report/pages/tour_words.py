@@ -17,7 +17,7 @@ _CERTAIN = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TourWords:
     """Texts by key (``t``), translations of our sentences, and patterns of faults of tables."""
 
     language: Language
@@ -62,12 +62,12 @@ class Words:
         )
 
 
-def read_words(language: Language) -> Words:
+def read_words(language: Language) -> TourWords:
     """The words of one language, from ``tour.toml``."""
     source = files("memantics.report.pages") / "templates" / "tour.toml"
     read = tomllib.loads(source.read_text(encoding="utf-8"))
     said, faults = read.pop("said"), read.pop("fault")
-    return Words(
+    return TourWords(
         language,
         {key: Markup(texts[language]) for key, texts in read.items()},  # noqa: S704 - ours
         said,

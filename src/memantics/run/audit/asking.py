@@ -21,7 +21,7 @@ Watch = Callable[[str, int], Callable[[Progress], None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class AuditAsking:
     """Where answers go and how they are asked for.
 
     Every presentation is a run directory of its own below ``out``, so an audit that was stopped

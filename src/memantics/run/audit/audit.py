@@ -9,7 +9,7 @@ from memantics.core.card import TaskCard
 from memantics.core.finding import VERDICTS, Finding, Gap
 from memantics.core.model import Model
 from memantics.core.records import Outcome, Score
-from memantics.run.audit.asking import Asker
+from memantics.run.audit.asking import AuditAsking
 from memantics.run.audit.blind import can_rotate, judge_blind, judge_orders, rotate
 from memantics.run.audit.judging import judge_consistency, judge_swap, swap_images
 from memantics.run.audit.leakage import find_leaks
@@ -44,7 +44,7 @@ class AuditNotes:
 
 
 @dataclass(frozen=True, slots=True)
-class Trivial:
+class TrivialModels:
     """The models that need no thought: each strategy once, and a coin with several seeds."""
 
     strategies: tuple[Model, ...]
@@ -56,14 +56,14 @@ class Inquiry:
     """Who is asked, how, and about how many items."""
 
     models: tuple[Model, ...]
-    asker: Asker
+    asker: AuditAsking
     limit: int | None
 
 
 async def audit(
     subject: AuditSubject,
     cards: Sequence[TaskCard],
-    trivial: Trivial,
+    trivial: TrivialModels,
     inquiry: Inquiry | None = None,
 ) -> AuditNotes:
     """AuditNotes tasks of a benchmark; without an inquiry no model is asked."""
@@ -100,7 +100,7 @@ async def audit(
 
 
 async def _audit_data(
-    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, trivial: Trivial
+    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, trivial: TrivialModels
 ) -> None:
     if is_judge(exam.items[0]):
         reason = "its figures describe what is judged, not who judges"

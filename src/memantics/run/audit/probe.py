@@ -15,7 +15,7 @@ from itertools import pairwise
 from memantics.core.finding import Finding, Gap
 from memantics.core.records import Item, Option, Outcome
 from memantics.run.audit.options import fold, has_own_texts, list_options
-from memantics.run.audit.shortcuts import Chance, Reader, judge_shortcut
+from memantics.run.audit.shortcuts import Chance, ReplyReader, judge_shortcut
 from memantics.run.audit.subject import Exam, choice_field, find_all_text, split_pieces
 
 FOLDS = 5
@@ -101,7 +101,7 @@ def _come_from_a_pool(items: Sequence[Item]) -> bool:
 
 def _classify(exam: Exam) -> list[Outcome]:
     """Name the class of every item from its texts; every item offers the same classes."""
-    items, reader = exam.texts, Reader(exam.task)
+    items, reader = exam.texts, ReplyReader(exam.task)
     keys = {
         str(reader.read(items[0], option.key).value): option.key
         for option in list_options(items[0])

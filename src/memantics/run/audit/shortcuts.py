@@ -51,7 +51,7 @@ class Chance:
 
 async def answer_trivially(items: Sequence[Item], task: Task, model: Model) -> list[Outcome]:
     """What a model that reads nothing but the form says to every item."""
-    reader = Reader(task)
+    reader = ReplyReader(task)
     outcomes = []
     for item in items:
         # Names of images make a seeded draw differ between items with the same question.
@@ -61,7 +61,7 @@ async def answer_trivially(items: Sequence[Item], task: Task, model: Model) -> l
     return outcomes
 
 
-class Reader:
+class ReplyReader:
     """Reads replies as the task does, and each key of the same options only once."""
 
     def __init__(self, task: Task) -> None:
