@@ -160,7 +160,7 @@ ROOMS: Mapping[str, Part] = {
         ),
         _name(
             "tests/reappraise/test_{}.py",
-            *("chain", "choosing", "gate", "planner", "rendering", "rules", "whole"),
+            *("boundaries", "chain", "choosing", "gate", "planner", "rendering", "rules", "whole"),
         ),
     ),
 }

@@ -1,0 +1,125 @@
+"""Merit of rewritings by hand, and rules of a plan on both sides of where they turn."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from memantics.reappraise.candidates import Candidate, Rewriting
+from memantics.reappraise.ranking import Merit, rate
+from memantics.reappraise.records import ReappraisalPlan
+from memantics.reappraise.rules import find_faults, keeps_scenario, list_words, only_adds
+from memantics.reappraise.understanding import Line
+from memantics.vision.page import Page
+from tests.reappraise.benches import LOW, PLAN, TOP, make_page
+
+
+class Counting:
+    """Kind by the number of smiles."""
+
+    name = "smiles"
+
+    def measure(self, text: str) -> float:
+        return float(text.count("smile"))
+
+
+LINES = [Line("phone battery again"), Line("nothing left")]
+
+
+def test_merit_adds_up() -> None:
+    merit = Merit(gain=0.2, kept=0.5, pun=1.0, length=0.5, left=2, prior=0.1)
+    assert merit.score == pytest.approx(0.2 + 0.3 + 0.5 + 0.15 - 1.0 + 0.1)
+    assert Merit(0.0, 0.0, 0.0, 0.0, 0).score == 0.0
+
+
+def test_merit_of_a_candidate_by_hand() -> None:
+    new = Rewriting("phone smile smile smile", "phone smile smile smile", "clause", "")
+    found = rate(Candidate((new, None)), LINES, Counting())
+    assert found.gain == 1.0, "at most one"
+    assert found.kept == pytest.approx(3 / 4), "phone, nothing, left; not battery"
+    assert found.pun == 1.0
+    assert found.length == pytest.approx(math.exp(-math.log(23 / 19)))
+    assert found.prior == pytest.approx(0.1)
+    assert found.left == 0
+
+
+def test_merit_of_no_change() -> None:
+    found = rate(Candidate((None, None)), LINES, Counting())
+    assert (found.gain, found.kept, found.length, found.prior) == (0.0, 1.0, 1.0, 0.0)
+    turned = [Line("smile smile smile")]
+    sad = Rewriting("day", "day", "line", "")
+    found = rate(Candidate((sad,)), turned, Counting())
+    assert (found.gain, found.prior) == (-1.0, -0.1)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return make_page(tmp_path_factory.mktemp("page"))
+
+
+def tell(page: Page, second: str, **changes: object) -> list[str]:
+    plan = PLAN | {"captions": {"1": TOP, "2": second}} | changes
+    return find_faults(ReappraisalPlan.model_validate(plan), "tense", page)
+
+
+def test_a_caption_is_as_long_as_its_place(page: Page) -> None:
+    budget = page.captions[1].budget
+    too_long = f"caption 2 has {budget + 1} characters, its place holds {budget}"
+    assert too_long in tell(page, "I" * (budget + 1))
+    assert not any("characters" in fault for fault in tell(page, "I" * budget))
+
+
+def test_faults_are_told_in_full(page: Page) -> None:
+    assert tell(page, LOW) == ["no caption changes: rewrite at least one"]
+    assert tell(page, f"{LOW}!") == ["only a particle is added: say what is felt in another way"]
+    assert tell(page, " ")[0] == "caption 2 is empty; repeat the old text to keep it"
+    assert tell(page, "I DRIFT", scenario=["phone", "boat"]) == [
+        "the scenario words boat are not in the new captions",
+        "the scenario words boat are not in the old captions",
+    ]
+    none = tell(page, "I DRIFT", captions={})
+    assert none == ["captions must have exactly the regions 1, 2; the plan has none"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It is so big", {"big"}),
+        ("an ox", set()),
+        ("don’t PANIC", {"don't", "panic"}),
+        ("我的闹钟", {"闹", "钟"}),
+        ("闹钟 ok now", {"闹", "钟", "now"}),
+    ],
+)
+def test_words_that_carry_meaning(text: str, words: set[str]) -> None:
+    assert list_words(text) == words
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ("phone", "sunshine", True),  # one word: the picture shows the rest
+        ("phone charger", "sunshine", False),
+        ("phone charger", "charger sunshine", True),
+        ("失落", "洒脱", True),  # two characters
+        ("闹钟响", "今天", False),  # three
+        ("闹钟响", "响铃", True),
+    ],
+)
+def test_when_a_scenario_is_kept(before: str, after: str, kept: bool) -> None:
+    assert keeps_scenario([before], [after]) is kept
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "only"),
+    [
+        ("I am late", "I am late", False),
+        ("I am late", "I am late lol", True),
+        ("I am late", "I am early lol", False),
+        ("药丸", "药丸啦", True),
+        ("药丸", "药片啦", False),
+    ],
+)
+def test_when_only_a_particle_is_added(old: str, new: str, only: bool) -> None:
+    assert only_adds(old, new) is only
