@@ -10,33 +10,36 @@ EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,nudity,parquet,phone
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50
+# Runs a command and says how much user CPU time it took in all.
+SPENT  := $(BIN)/python -m tests.tiers
 
-.PHONY: demo test test-all test-rest test-processor wheels check types slow coverage perf mutate hostile docs docs-site dist system lock clean gateway
+.PHONY: demo test test-all test-rest test-processor wheels check types first-tier coverage perf mutate hostile docs docs-site dist system lock clean gateway
 
 demo: $(VENV)/.core
 	@$(BIN)/memantics demo --out demo
 	@echo "The command is $(BIN)/memantics; 'source $(BIN)/activate' puts it on your path."
 
 # The first tier: what a change can break in a day's work, in ten minutes on two cores.
-test: system check
+test: system $(VENV)/.dev
+	@$(SPENT) $(MAKE) --no-print-directory check
 
-# All of it, about an hour on two cores.
+# The second tier: what is marked slow. Properties run again, with all their examples.
+test-rest: system gateway $(VENV)/.dev
+	@$(SPENT) $(PYTEST) -m 'slow or hypothesis'
+
+# All of it, half an hour on two cores.
 test-all: test test-rest
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(PYTEST) -m 'not slow'
-
-# The second tier: types, and what is marked slow. Properties run again, with all their examples.
-test-rest: system gateway $(VENV)/.dev
-	@$(MAKE) --no-print-directory -j2 types slow
+	@$(MAKE) --no-print-directory -j2 types first-tier
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-slow: $(VENV)/.dev
-	$(PYTEST) -m 'slow or hypothesis'
+first-tier: $(VENV)/.dev
+	$(PYTEST) -m 'not slow'
 
 # The share of lines and branches that the first tier runs: the figure, and pages in build/coverage/html.
 COVERED ?= -n auto --dist worksteal -m 'not slow'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,14 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.labelled import LabelledMeme
 from memantics.core.opinion import UNKNOWN
 from memantics.detector.examples import Example
-from memantics.detector.expert import FEWEST_MEMBERS, OTHER, fit_expert, gather_examples
+from memantics.detector.expert import (
+    FEWEST_MEMBERS,
+    OTHER,
+    LabelledExamples,
+    TrainedExpert,
+    fit_expert,
+    gather_examples,
+)
 from memantics.detector.expert_evaluation import (
     cross_validate_expert,
     evaluate_expert,
@@ -51,25 +59,32 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
 
 
-DATA = gather_examples(make_memes(), "moods").data
-TRAINED = fit_expert(DATA, find_preset("words"))
+@cache
+def gather() -> LabelledExamples:
+    return gather_examples(make_memes(), "moods").data
+
+
+@cache
+def train() -> TrainedExpert:
+    """Once for all tests, and not where none of them runs."""
+    return fit_expert(gather(), find_preset("words"))
 
 
 def test_it_learns_what_words_tell() -> None:
-    found = evaluate_expert(DATA, TRAINED.held_out)
+    found = evaluate_expert(gather(), train().held_out)
     assert (found.find("accuracy") or 0) > 0.9
     assert found.baselines["always the commonest"] == pytest.approx((1 / 3, 2 / 3 / (4 / 3) / 3))
-    said = TRAINED.expert.predict([Example("x", "cake with friends"), Example("y", "broken, LATE")])
+    said = train().expert.predict([Example("x", "cake with friends"), Example("y", "broken, LATE")])
     assert [own.label for own in said] == ["glad", "cross"]
     assert [own.labels for own in said] == [("glad",), ("cross",)]
     assert sum(said[0].chances.values()) == pytest.approx(1)
     assert said[0].probability == max(said[0].chances.values())
-    assert TRAINED.expert.predict([]) == []
+    assert train().expert.predict([]) == []
 
 
 def test_ids_and_order_have_no_say() -> None:
-    one = TRAINED.expert.predict([Example("a", "rain"), Example("b", "cake")])
-    other = TRAINED.expert.predict([Example("q", "cake"), Example("7", "rain")])
+    one = train().expert.predict([Example("a", "rain"), Example("b", "cake")])
+    other = train().expert.predict([Example("q", "cake"), Example("7", "rain")])
     assert one[0].chances == other[1].chances
 
 
@@ -107,8 +122,8 @@ def test_rare_labels_become_other_or_are_left_out() -> None:
 
 def test_labels_unknown_to_an_expert_are_left_out_when_it_is_judged() -> None:
     memes = [*make_memes(), LabelledMeme("n", "new", ("smug",))]
-    found = gather_examples(memes, "moods", classes=TRAINED.expert.labels.classes)
-    assert found.data.labels.classes == TRAINED.expert.labels.classes
+    found = gather_examples(memes, "moods", classes=train().expert.labels.classes)
+    assert found.data.labels.classes == train().expert.labels.classes
     assert [skip.row for skip in found.skips] == ["n"]
 
 
@@ -186,7 +201,7 @@ def test_a_file_gives_back_every_digit(tmp_path: Path, several: bool) -> None:
 
 def test_a_detector_is_no_expert_and_the_other_way_round(tmp_path: Path) -> None:
     place = tmp_path / "expert.zip"
-    save_expert(TRAINED.expert, place)
+    save_expert(train().expert, place)
     with pytest.raises(InputError, match="memantics-expert version 1"):
         load_with_card(place)
     from memantics.actions.detect import Detector
@@ -203,7 +218,7 @@ def test_a_detector_is_no_expert_and_the_other_way_round(tmp_path: Path) -> None
 
 
 def test_contributions_add_up_to_the_score() -> None:
-    found = explain_label(TRAINED.expert, Example("x", "cake with friends in the rain"))
+    found = explain_label(train().expert, Example("x", "cake with friends in the rain"))
     assert found.label == "glad"
     assert found.against == "sad"
     assert found.gap == pytest.approx(0, abs=1e-3)
@@ -212,11 +227,11 @@ def test_contributions_add_up_to_the_score() -> None:
         "friends",
     }
     assert "glad rather than sad" in found.lines[0]
-    towards = explain_label(TRAINED.expert, Example("x", "cake in the rain"), label="sad")
+    towards = explain_label(train().expert, Example("x", "cake in the rain"), label="sad")
     assert towards.label == "sad"
     assert towards.gap == pytest.approx(0, abs=1e-3)
     with pytest.raises(UnknownName, match="label"):
-        explain_label(TRAINED.expert, Example("x", "cake"), label="bold")
+        explain_label(train().expert, Example("x", "cake"), label="bold")
 
 
 def test_contributions_add_up_where_several_labels_can_hold() -> None:
