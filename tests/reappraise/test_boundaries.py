@@ -10,7 +10,7 @@ from memantics.reappraise.candidates import Candidate, Rewriting
 from memantics.reappraise.ranking import Merit, rate
 from memantics.reappraise.records import ReappraisalPlan
 from memantics.reappraise.rules import find_faults, keeps_scenario, list_words, only_adds
-from memantics.reappraise.understanding import Line
+from memantics.reappraise.understanding import UnderstoodLine
 from memantics.vision.page import Page
 from tests.reappraise.benches import LOW, PLAN, TOP, make_page
 
@@ -24,7 +24,7 @@ class Counting:
         return float(text.count("smile"))
 
 
-LINES = [Line("phone battery again"), Line("nothing left")]
+LINES = [UnderstoodLine("phone battery again"), UnderstoodLine("nothing left")]
 
 
 def test_merit_adds_up() -> None:
@@ -47,7 +47,7 @@ def test_merit_of_a_candidate_by_hand() -> None:
 def test_merit_of_no_change() -> None:
     found = rate(Candidate((None, None)), LINES, Counting())
     assert (found.gain, found.kept, found.length, found.prior) == (0.0, 1.0, 1.0, 0.0)
-    turned = [Line("smile smile smile")]
+    turned = [UnderstoodLine("smile smile smile")]
     sad = Rewriting("day", "day", "line", "")
     found = rate(Candidate((sad,)), turned, Counting())
     assert (found.gain, found.prior) == (-1.0, -0.1)
