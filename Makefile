@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50
 # Runs a command and says how much user CPU time it took in all.
-SPENT  := $(BIN)/python -m tests.tiers
+SPENT  := $(BIN)/python -m tests.spent
 
 .PHONY: demo test test-all test-rest test-processor wheels check types first-tier coverage perf mutate hostile docs docs-site dist system lock clean gateway
 

@@ -2,16 +2,12 @@
 
 ``make test`` runs the first tier, ``make test-rest`` the second: what is marked ``slow``, and each
 property once more with all its examples. What is marked in neither way is in the first.
-
-As a program, it runs a command and says how much user CPU time it took in all.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -128,9 +124,3 @@ def count_workers(tier: str) -> int:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     cores = (os.cpu_count() or 2) + (tier != FIRST)
     return max(2, min(3, cores, memory // (4 << 30)))
-
-
-if __name__ == "__main__":
-    done = subprocess.run(sys.argv[1:], check=False)
-    print(f"user CPU: {read_user_seconds() / 60:.1f} min in all")
-    sys.exit(done.returncode)
