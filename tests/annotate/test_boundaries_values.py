@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
+from memantics.annotate.tasks import is_swapped
 from memantics.annotate.values import _check_field, clean_text
 from memantics.annotate.workflow import FieldKind, Words, WorkflowChoice, WorkflowField
 
@@ -97,3 +98,9 @@ def test_line_breaks_of_every_system_are_kept_as_one() -> None:
     assert clean_text(" a\r\nb\rc\n", lines=True) == "a\nb\nc"
     assert clean_text(" a\r\nb\rc\td\n", lines=False) == "a b c d"
     assert clean_text("e\u0301 👩\u200d🚀", lines=False) == "é 👩\u200d🚀"
+
+
+def test_the_order_of_a_pair_stays_what_it_was_drawn_as() -> None:
+    """Answers that are kept say which of two was first: another draw would turn them around."""
+    drawn = [is_swapped(item, user) for item in (1, 2) for user in (1, 2, 3, 4)]
+    assert drawn == [False, True, True, True, False, True, False, False]
