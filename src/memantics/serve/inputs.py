@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,13 +11,13 @@ import pybase64
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.datastructures import FormData, UploadFile
-from starlette.exceptions import HTTPException
 
 from memantics.core.errors import first_fault
 from memantics.core.images import Bounds, probe
 from memantics.serve.fetching import ImageFetcher
 from memantics.serve.refusals import Refusal
 from memantics.serve.settings import Bounds as ServeBounds
+from memantics.web.forms import open_form
 
 Body = TypeVar("Body", bound=BaseModel)
 FILE = "image"
@@ -84,7 +83,7 @@ async def read_upload(request: Request, shape: type[Body], door: ImageDoor) -> t
     if not _is_form(request):
         body = parse_body(shape, await request.body())
         return body, await door.take(str(getattr(body, FILE)))
-    async with _open_form(request, files=1) as form:
+    async with open_form(request, files=1, fields=_FIELDS) as form:
         file = form.get(FILE)
         if not isinstance(file, UploadFile):
             raise Refusal(400, "invalid_request", f"the form has no file {FILE!r}")
@@ -96,25 +95,13 @@ async def read_fields(request: Request, shape: type[Body]) -> Body:
     """The fields of a request without an image, as JSON or as a form."""
     if not _is_form(request):
         return parse_body(shape, await request.body())
-    async with _open_form(request, files=0) as form:
+    async with open_form(request, files=0, fields=_FIELDS) as form:
         return _read_texts(form, shape, {})
 
 
 def _is_form(request: Request) -> bool:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind in FORMS
-
-
-@asynccontextmanager
-async def _open_form(request: Request, files: int) -> AsyncIterator[FormData]:
-    try:
-        form = await request.form(max_files=files, max_fields=_FIELDS)
-    except HTTPException as error:
-        raise Refusal(400, "invalid_request", str(error.detail)) from error
-    try:
-        yield form
-    finally:
-        await form.close()
 
 
 def _read_texts(form: FormData, shape: type[Body], more: Mapping[str, str]) -> Body:

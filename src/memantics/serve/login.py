@@ -8,8 +8,8 @@ from starlette.responses import RedirectResponse, Response
 from memantics.serve.gate import COOKIE, Gate
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal
+from memantics.web.forms import SECRET_BYTES, open_form
 
-_LONGEST = 500
 router = APIRouter(include_in_schema=False)
 
 
@@ -44,12 +44,13 @@ def _show(request: Request, status: int, *, wrong: bool) -> Response:
 async def log_in(request: Request) -> Response:
     """Keep a known token in a cookie that scripts cannot read."""
     gate: Gate = request.app.state.gate
-    given = str((await request.form(max_fields=10, max_files=0)).get("token", ""))[:_LONGEST]
-    if gate.find(given.strip()) is None:
+    async with open_form(request, files=0, fields=10, field_bytes=SECRET_BYTES) as form:
+        given = str(form.get("token", "")).strip()
+    if gate.find(given) is None:
         return _show(request, 401, wrong=True)
     response = RedirectResponse("/", 303)
     secure = request.app.state.settings.reach.public_url.startswith("https://")
-    response.set_cookie(COOKIE, given.strip(), httponly=True, samesite="strict", secure=secure)
+    response.set_cookie(COOKIE, given, httponly=True, samesite="strict", secure=secure)
     return response
 
 

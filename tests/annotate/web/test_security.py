@@ -331,6 +331,24 @@ def test_an_upload_of_more_than_the_limit_is_cut_off(office: Office, project: in
     assert long.status_code == 413
 
 
+def test_a_form_names_no_charset_but_utf_8(office: Office, project: int) -> None:
+    """Any codec of Python was looked up, and some of them take quadratic time."""
+    lead = office.visitor("lead")
+    for name, status in (("punycode", 415), ("idna", 415), ("undefined", 415), ("utf-8", 422)):
+        request = lead.client.build_request(
+            "POST",
+            f"/p/{project}/media",
+            data={"token": lead.token()},
+            files={"file": ("a.png", b"none")},
+        )
+        request.headers["content-type"] += f"; charset={name}"
+        answer = lead.client.send(request)
+        assert answer.status_code == status, name
+        assert (answer.text == "forms are read as UTF-8 only; send no other charset") == (
+            status == 415
+        )
+
+
 def test_a_body_that_hides_its_length_is_cut_off_too(office: Office) -> None:
     visitor = office.visitor("lead")
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request
 from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from memantics.annotate.errors import (
     AnswerError,
@@ -90,6 +90,8 @@ def _add_health(app: FastAPI, service: AnnotationService) -> None:
 
 async def _refuse_unknown(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
+    if isinstance(error, HTTPException) and status not in (404, 405):
+        return PlainTextResponse(error.detail, status)
     desk: AppContext = request.app.state.desk
     ask = Ask(request, desk, FormData())
     return ask.page("error.html", status, **_say(ask, "unknown", ""))

@@ -34,6 +34,7 @@ from memantics.annotate.web.settings import (
     make_seed,
 )
 from memantics.core.errors import StoreError
+from memantics.web.forms import open_form
 from memantics.web.logs import note_failure
 
 MAX_FIELDS = 2000
@@ -292,25 +293,21 @@ def install(
     """Put one route into the app."""
 
     async def endpoint(request: Request) -> Response:
-        loop = asyncio.get_running_loop()
+        async def answer(form: FormData, *, only_check: bool = False) -> Response:
+            return await asyncio.get_running_loop().run_in_executor(
+                desk.threads, _serve, route, Ask(request, desk, form), refuse, only_check
+            )
+
         if route.upload:
             # Files of strangers are not even read.
-            refused = await loop.run_in_executor(
-                desk.threads, _serve, route, Ask(request, desk, FormData()), refuse, True
-            )
+            refused = await answer(FormData(), only_check=True)
             if refused.status_code != 204:
                 return refused
-        form = FormData()
-        if route.upload:
-            form = await request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
-        elif route.method == "POST":
-            form = read_fields(await request.body())
-        try:
-            return await loop.run_in_executor(
-                desk.threads, _serve, route, Ask(request, desk, form), refuse, False
-            )
-        finally:
-            await form.close()
+            async with open_form(request, files=MAX_FILES, fields=MAX_FIELDS) as form:
+                return await answer(form)
+        return await answer(
+            read_fields(await request.body()) if route.method == "POST" else FormData()
+        )
 
     # A plain route: nothing of a request is injected here, so nothing need be looked up.
     app.add_route(route.path, endpoint, [route.method], route.handler.__name__)
