@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
+_MOST_FAULTS = 1000  # pydantic makes a record of every fault, some KB each, to show the first
+
+
 def first_fault(error: ValidationError) -> str:
     """Where data first differs from what it should be, and how, without its content.
 
@@ -38,6 +41,8 @@ def first_fault(error: ValidationError) -> str:
     ...     print(first_fault(error))
     a.1: Input should be a valid integer, unable to parse string as an integer
     """
+    if error.error_count() > _MOST_FAULTS:
+        return f"{error.error_count():,} values are not what they should be"
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else first["msg"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ Body = TypeVar("Body", bound=BaseModel)
 FILE = "image"
 FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 _FIELDS = 20
+_SHORT = 64 * 1024  # bytes that are read as JSON without another thread
+_VALUES = 250_000  # commas in texts count too: as many as nobody writes
 _SHOWN = "upload"
 
 
@@ -32,8 +35,18 @@ class ClosedBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def parse_body(shape: type[Body], data: bytes) -> Body:
+async def read_json(request: Request, shape: type[Body]) -> Body:
     """A JSON body, or a refusal that names the first field that is wrong, without its content."""
+    data = await request.body()
+    if len(data) <= _SHORT:
+        return _parse(shape, data)
+    return await asyncio.to_thread(_parse, shape, data)
+
+
+def _parse(shape: type[Body], data: bytes) -> Body:
+    # A value of two bytes is one of 50 and more when it is read, so values are counted before.
+    if sum(map(data.count, (b",", b"[", b"{"))) > _VALUES:
+        raise Refusal(400, "invalid_request", f"the JSON holds more than {_VALUES:,} values")
     try:
         return shape.model_validate_json(data)
     except ValidationError as error:
@@ -81,7 +94,7 @@ class ImageDoor:
 async def read_upload(request: Request, shape: type[Body], door: ImageDoor) -> tuple[Body, bytes]:
     """The fields and the image of a request: JSON with ``image``, or a form with that file."""
     if not _is_form(request):
-        body = parse_body(shape, await request.body())
+        body = await read_json(request, shape)
         return body, await door.take(str(getattr(body, FILE)))
     async with open_form(request, files=1, fields=_FIELDS) as form:
         file = form.get(FILE)
@@ -94,7 +107,7 @@ async def read_upload(request: Request, shape: type[Body], door: ImageDoor) -> t
 async def read_fields(request: Request, shape: type[Body]) -> Body:
     """The fields of a request without an image, as JSON or as a form."""
     if not _is_form(request):
-        return parse_body(shape, await request.body())
+        return await read_json(request, shape)
     async with open_form(request, files=0, fields=_FIELDS) as form:
         return _read_texts(form, shape, {})
 

@@ -21,7 +21,7 @@ from starlette.types import Scope
 from memantics.actions.verdicts import MOST_TEXT, OUTSIDE_NOTE, ImageText, Verdict
 from memantics.core.errors import MemanticsError
 from memantics.serve.context import Service, find_service
-from memantics.serve.inputs import parse_body
+from memantics.serve.inputs import read_json
 from memantics.serve.refusals import ERRORS, Refusal
 
 router = APIRouter(tags=["moderation"])
@@ -76,6 +76,8 @@ class ImagePart(BaseModel):
 
 Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
 Text = Annotated[str, Field(max_length=MOST_TEXT)]
+# More than any service takes at once; the first fault ends the reading of a list.
+Few = Field(max_length=1000, fail_fast=True)
 
 
 class ModerationBody(BaseModel):
@@ -83,7 +85,7 @@ class ModerationBody(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    input: Text | list[Text] | list[Part]
+    input: Text | Annotated[list[Text], Few] | Annotated[list[Part], Few]
     model: str | None = None
 
 
@@ -148,7 +150,7 @@ async def moderate(request: Request) -> Response:
     """Say whether texts and images are harmful, of which kind, and whose verdict that is."""
     service = find_service(request)
     service.gate.admit(request, "moderate")
-    body = parse_body(ModerationBody, await request.body())
+    body = await read_json(request, ModerationBody)
     inputs = _list_inputs(body)
     _check(service, body, inputs)
     async with service.deadline():

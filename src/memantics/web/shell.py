@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 FORM_BYTES = 1024 * 1024
 UPLOAD_BYTES = 64 * 1024 * 1024
+FLIGHT_BYTES = 256 * 1024 * 1024
+SMALL_BYTES = 64 * 1024
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -42,9 +45,10 @@ class Limits:
 
     ``hosts`` are the names by which it may be called (None: any), ``open_paths`` those served
     under any name. Paths that end with one of ``uploads`` take ``upload_bytes``, others
-    ``form_bytes``; a body has ``body_seconds`` to arrive. The rest of a path that begins with one
-    of ``secret_paths`` is not logged. Answers under ``program_paths`` are for programs: of the
-    headers they have those that count where no page is shown.
+    ``form_bytes``; a body has ``body_seconds`` to arrive. The bodies of all requests that are not
+    answered yet have ``flight_bytes`` together; small ones are not counted. The rest of a path that
+    begins with one of ``secret_paths`` is not logged. Answers under ``program_paths`` are for
+    programs: of the headers they have those that count where no page is shown.
     """
 
     hosts: frozenset[str] | None
@@ -53,6 +57,7 @@ class Limits:
     uploads: tuple[str, ...] = ()
     form_bytes: int = FORM_BYTES
     upload_bytes: int = UPLOAD_BYTES
+    flight_bytes: int = FLIGHT_BYTES
     secret_paths: tuple[str, ...] = ()
     body_seconds: float = 60.0
     program_paths: tuple[str, ...] = ()
@@ -64,12 +69,31 @@ Watch = Callable[[Scope, int, float], None]
 PROGRAM_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
-class TooLarge(Exception):
+class Cut(Exception):
+    """A body that is read no further, and how that is answered."""
+
+    status: int
+    text: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class TooLarge(Cut):
     """A body that is longer than its route takes."""
 
+    status, text = 413, b"This is larger than the page takes."
 
-class TooSlow(Exception):
+
+class TooMuch(Cut):
+    """A body for which there is no room beside those of other requests."""
+
+    status, text = 503, b"Too much is being sent at once; try again in a moment."
+    headers = ((b"retry-after", b"2"),)
+
+
+class TooSlow(Cut):
     """A body that did not arrive in time."""
+
+    status, text = 408, b"The request took too long to arrive."
 
 
 class Shell:
@@ -79,6 +103,7 @@ class Shell:
         self._app = app
         self._watch = watch
         self._limits = limits
+        self._flight = 0
         https = ((b"strict-transport-security", b"max-age=31536000"),) if limits.secure else ()
         self._headers = [*HEADERS, *https]
 
@@ -106,15 +131,13 @@ class Shell:
             if not self._is_known(scope):
                 await _refuse(answer, 421, b"This address is not served here.")
             else:
-                await self._app(scope, self._bounded(scope, receive), answer)
-        except TooLarge:
+                with self._flying() as arrive:
+                    await self._app(scope, self._bounded(scope, receive, arrive), answer)
+        except Cut as cut:
             if not started:
-                await _refuse(answer, 413, b"This is larger than the page takes.")
+                await _refuse(answer, cut.status, cut.text, *cut.headers)
         except ClientDisconnect:
             status = 499  # nobody is there to hear an answer
-        except TooSlow:
-            if not started:
-                await _refuse(answer, 408, b"The request took too long to arrive.")
         except Exception as error:  # noqa: BLE001 - the last line: log it, never show it
             note_failure("failed", error, request=request_id, path=self._path(scope))
             if not started:
@@ -159,7 +182,25 @@ class Shell:
                 return prefix + "…"
         return path[:300]
 
-    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+    @contextmanager
+    def _flying(self) -> Iterator[Callable[[int], None]]:
+        """Count the bytes of one body, as they arrive, among those of all until it is answered."""
+        counted = 0
+
+        def arrive(seen: int) -> None:
+            nonlocal counted
+            if seen > SMALL_BYTES:
+                self._flight += seen - counted
+                counted = seen
+                if self._flight > self._limits.flight_bytes:
+                    raise TooMuch
+
+        try:
+            yield arrive
+        finally:
+            self._flight -= counted
+
+    def _bounded(self, scope: Scope, receive: Receive, arrive: Callable[[int], None]) -> Receive:
         """Stop reading a body at its limit, whatever its header said."""
         upload = str(scope["path"]).endswith(self._limits.uploads)
         limit = self._limits.upload_bytes if upload else self._limits.form_bytes
@@ -182,16 +223,18 @@ class Shell:
                 seen += len(message.get("body", b""))
                 if seen > limit:
                     raise TooLarge
+                arrive(seen)
             return message
 
         return counted
 
 
-async def _refuse(send: Send, status: int, text: bytes) -> None:
+async def _refuse(send: Send, status: int, text: bytes, *more: tuple[bytes, bytes]) -> None:
     headers = [
         (b"content-type", b"text/plain; charset=utf-8"),
         (b"content-length", str(len(text)).encode()),
         (b"connection", b"close"),
+        *more,
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text})

@@ -34,6 +34,7 @@ from memantics.core.waiting import make_sync
 from memantics.report.payload import embed_json
 from memantics.serve.context import find_service
 from memantics.serve.engine import Engine
+from memantics.serve.inputs import read_json
 from memantics.serve.pages import Pages, describe
 from memantics.serve.studio.saving import StudioRecord, render_record
 from memantics.web.site import Language
@@ -86,10 +87,16 @@ async def read_picture(request: Request) -> Picture:
     return Picture(await request.body(), NAME)
 
 
+async def read_said(request: Request) -> Said:
+    """The caption that is the body of a request."""
+    return await read_json(request, Said)
+
+
 SharedStudio = Annotated[Studio, Depends(find_studio)]
 SharedPages = Annotated[Pages, Depends(find_pages)]
 Queues = Annotated[Engine, Depends(find_engine)]
 SentPicture = Annotated[Picture, Depends(read_picture)]
+SentText = Annotated[Said, Depends(read_said)]
 
 
 @router.get("/")
@@ -127,13 +134,13 @@ async def find_text(picture: SentPicture, studio: SharedStudio, queues: Queues) 
 
 
 @router.post("/studio/sound", dependencies=_own_page)
-async def find_sound(said: Said, queues: Queues) -> Response:
+async def find_sound(said: SentText, queues: Queues) -> Response:
     """What a caption sounds like."""
     return await answer(queues.work(hear, said.text, said.language))
 
 
 @router.post("/studio/harm", dependencies=_own_page)
-async def find_harm(said: Said, studio: SharedStudio, queues: Queues) -> Response:
+async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
     """A detector's verdict."""
     return await answer(queues.work(judge, studio, said.text, said.language))
 
@@ -159,8 +166,9 @@ async def find_meaning(
 
 
 @router.post("/studio/page", dependencies=_own_page)
-async def save_page(record: StudioRecord, pages: SharedPages, queues: Queues) -> Response:
+async def save_page(request: Request, pages: SharedPages, queues: Queues) -> Response:
     """All parts as one page."""
+    record = await read_json(request, StudioRecord)
 
     def render() -> Response:
         body = render_record(record, pages.site.words(record.language))
