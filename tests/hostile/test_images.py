@@ -35,7 +35,7 @@ from tests.hostile.images import (
 
 SEED = int(os.environ.get("MEMANTICS_HOSTILE_SEED", "13"))
 CASES = int(os.environ.get("MEMANTICS_HOSTILE_CASES", "4800"))
-REASONS = {"format", "truncated", "too many pixels", "too many bytes"}
+REASONS = {"format", "truncated", "too many pixels", "too much work", "too many bytes"}
 
 
 def look(data: bytes, name: str) -> str:

@@ -16,9 +16,16 @@ from PIL import Image as Pillow
 from PIL import UnidentifiedImageError
 
 from memantics.core.errors import ImageError
+from memantics.core.imagework import MOST_SCANNED, costs_too_much, count_scans
 
 Reason = Literal[
-    "missing", "unreadable", "too many bytes", "format", "too many pixels", "truncated"
+    "missing",
+    "unreadable",
+    "too many bytes",
+    "format",
+    "too many pixels",
+    "too much work",
+    "truncated",
 ]
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 MIME = {
@@ -76,6 +83,7 @@ _REMEDIES: Mapping[str, str] = {
     "too many bytes": "save it smaller",
     "format": "save it as PNG or JPEG",
     "too many pixels": "make it smaller",
+    "too much work": "save it anew, as a plain PNG or JPEG",
     "truncated": "get the file again",
 }
 
@@ -127,11 +135,17 @@ def probe(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> ImageFacts
     Traceback (most recent call last):
     memantics.core.errors.ImageError: image x.gif: format: not one of PNG, JPEG, WEBP, GIF, BMP; ...
     """
+    _check_steps(data, name)
     found = _read_header(data)
-    if found is not None:
-        return _bounded(found, name, bounds)
-    with _open(data, name) as image:
-        return _facts(image, name, bounds)
+    if found is None:
+        with _open(data, name) as image:
+            found = _facts(image)
+    return _bounded(data, found, name, bounds)
+
+
+def _check_steps(data: bytes, name: str) -> None:
+    if costs_too_much(data):
+        raise _refuse(name, "too much work", "its blocks would take too long to read")
 
 
 def _read_header(data: bytes) -> ImageFacts | None:
@@ -160,8 +174,9 @@ def _read_jpeg_header(data: bytes) -> ImageFacts | None:
 
 def decode(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
     """Decode the first frame to RGB, upright and within bounds; transparency is laid on white."""
+    _check_steps(data, name)
     with _open(data, name) as image:
-        _facts(image, name, bounds)
+        _bounded(data, _facts(image), name, bounds)
         try:
             turn = _TURNS.get(_read_orientation(image))
             image.load()
@@ -185,6 +200,7 @@ def _read_orientation(image: Pillow.Image) -> object:
 
 def turn_upright(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> bytes | None:
     """An image that EXIF says is turned, upright as PNG; None where its bytes can stay."""
+    _check_steps(data, name)
     with _open(data, name) as image:
         turned = _read_orientation(image) in _TURNS
     return encode_png(decode(data, name, bounds)) if turned else None
@@ -232,13 +248,13 @@ def _refuse_damaged(name: str, error: Exception) -> ImageError:
     return _refuse(name, "truncated", " ".join(str(error).split())[:200] or type(error).__name__)
 
 
-def _facts(image: Pillow.Image, name: str, bounds: Bounds) -> ImageFacts:
+def _facts(image: Pillow.Image) -> ImageFacts:
     # An MPO is a JPEG with further pictures behind the first one.
     form = "JPEG" if image.format == "MPO" else image.format or ""
-    return _bounded(ImageFacts(form, *image.size), name, bounds)
+    return ImageFacts(form, *image.size)
 
 
-def _bounded(facts: ImageFacts, name: str, bounds: Bounds) -> ImageFacts:
+def _bounded(data: bytes, facts: ImageFacts, name: str, bounds: Bounds) -> ImageFacts:
     width, height = facts.width, facts.height
     if width * height > bounds.max_pixels or max(width, height) > bounds.max_side:
         raise _refuse(
@@ -246,4 +262,7 @@ def _bounded(facts: ImageFacts, name: str, bounds: Bounds) -> ImageFacts:
             "too many pixels",
             f"{width}x{height}; the limit is {bounds.max_pixels:,} and {bounds.max_side:,} a side",
         )
+    scans = count_scans(data)
+    if scans * width * height > MOST_SCANNED:
+        raise _refuse(name, "too much work", f"{scans:,} scans of {width}x{height}")
     return facts

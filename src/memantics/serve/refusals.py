@@ -33,7 +33,7 @@ def make_busy(seconds: float, what: str = "the service is busy") -> Refusal:
 def read_refusal(error: MemanticsError) -> Refusal:
     """What an action's error means to a client."""
     if isinstance(error, ImageError):
-        large = error.reason in ("too many bytes", "too many pixels")
+        large = error.reason in ("too many bytes", "too many pixels", "too much work")
         return Refusal(413 if large else 422, "invalid_image", str(error))
     if isinstance(error, InputError):
         return Refusal(422, "invalid_value", str(error))
