@@ -20,6 +20,7 @@ def many(count: int) -> bytes:
     return b'{"input":[' + b"1," * (count - 1) + b"1]}"
 
 
+@pytest.mark.slow
 def test_a_list_without_end_is_not_even_read(site: Site) -> None:
     with site.client() as client:
         # One bracket and one brace count too.
@@ -56,6 +57,7 @@ def test_faults_beyond_a_thousand_are_counted_not_built(count: int, said: str) -
     assert first_fault(refused.value).startswith(said)
 
 
+@pytest.mark.slow
 def test_a_large_body_is_read_in_another_thread(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.hostile.cases import SEED, count_cases
 from tests.hostile.forms import BOUNDARY, body, generate
 from tests.serve.site import MEME, Site
@@ -9,6 +11,7 @@ from tests.serve.site import MEME, Site
 PLAIN = f"multipart/form-data; boundary={BOUNDARY}"
 
 
+@pytest.mark.slow
 def test_no_codec_but_utf_8_decodes_a_form(guarded: Site, site: Site) -> None:
     with guarded.client() as stranger, site.client() as client:
         for kind in generate(SEED, count_cases(12)):
@@ -28,6 +31,7 @@ def test_no_codec_but_utf_8_decodes_a_form(guarded: Site, site: Site) -> None:
         assert refused.status_code == 415
 
 
+@pytest.mark.slow
 def test_a_form_of_an_image_names_no_other_charset(site: Site) -> None:
     with site.client() as client:
         request = client.build_request("POST", "/v1/analyze", files={"image": MEME.read_bytes()})
@@ -35,6 +39,7 @@ def test_a_form_of_an_image_names_no_other_charset(site: Site) -> None:
         assert client.send(request).status_code == 415
 
 
+@pytest.mark.slow
 def test_a_token_is_no_longer_than_four_kilobytes(guarded: Site) -> None:
     with guarded.client() as client:
         for size, status in ((4096, 401), (4097, 400)):

@@ -17,7 +17,7 @@ from memantics.core.errors import UnknownName
 from memantics.core.images import MIME, probe
 from memantics.serve.context import Service, find_service
 from memantics.serve.inputs import describe_fields, describe_upload, read_fields, read_upload
-from memantics.serve.jobs import StoredJob
+from memantics.serve.jobs import JobKind, StoredJob
 from memantics.serve.records import (
     AnalysisRecord,
     AnalyzeBody,
@@ -143,7 +143,7 @@ def find_model(service: Service, name: str | None) -> str:
 
 
 async def accept(
-    service: Service, kind: str, owner: str, options: dict[str, Any], image: bytes
+    service: Service, kind: JobKind, owner: str, options: dict[str, Any], image: bytes
 ) -> Response:
     """Write a job down and say where it is."""
     if not service.ready or service.runner is None:

@@ -33,8 +33,11 @@ async def live(request: Request) -> Health:
 @router.get("/readyz", operation_id="ready", responses={503: ERRORS[503]})
 async def ready(request: Request) -> Health:
     """Whether models are loaded and new work is taken."""
-    if not find_service(request).ready:
+    service = find_service(request)
+    if not service.ready or service.runner is None:
         raise Refusal(503, "not_ready", "the service is starting or stopping")
+    if not service.runner.works:
+        raise Refusal(503, "not_ready", "no job can be taken: the database of jobs fails")
     return _show(request, "ready")
 
 

@@ -18,17 +18,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import orjson
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from memantics.core.errors import StoreError
-from memantics.serve.refusals import make_busy
+from memantics.serve.refusals import Refusal, make_busy
 
+JobKind = Literal["analyze", "reappraise"]
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
 LEASE = 15.0
 TRIES = 3
 IMAGE = "image"
 _FILE = "jobs.sqlite"
+_DAMAGED = "its row in the database is damaged"
 _COLUMNS = (
     "id, kind, owner, status, options, created, ended, expires, tries, done, total, result, reason"
 )
@@ -44,7 +46,7 @@ class StoredJob:
     """One job as it stands; ``expires`` is when an ended one is forgotten."""
 
     id: str
-    kind: str
+    kind: JobKind
     owner: str
     status: JobStatus
     options: Mapping[str, Any]
@@ -56,6 +58,9 @@ class StoredJob:
     total: int | None
     result: JsonValue
     reason: str
+
+
+_ROW = TypeAdapter(StoredJob)
 
 
 class JobStore:
@@ -71,6 +76,8 @@ class JobStore:
             self._db = sqlite3.connect(
                 folder / _FILE, isolation_level=None, timeout=10, check_same_thread=False
             )
+            # A damaged text fails its own row, not the query that meets it.
+            self._db.text_factory = lambda data: data.decode("utf-8", "replace")
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute(_TABLE)
@@ -88,13 +95,13 @@ class JobStore:
         """The folder of a job: its image, and what it leaves behind to go on from."""
         return self.folder / "jobs" / job
 
-    def add(self, kind: str, owner: str, options: Mapping[str, Any], image: bytes) -> StoredJob:
+    def add(self, kind: JobKind, owner: str, options: Mapping[str, Any], image: bytes) -> StoredJob:
         """Accept a job; when this returns it is on disk."""
         name, now = secrets.token_hex(16), self._clock()
         place = self.place(name)
-        place.mkdir(parents=True, mode=0o700)
-        (place / IMAGE).write_bytes(image)
         try:
+            place.mkdir(parents=True, mode=0o700)
+            (place / IMAGE).write_bytes(image)
             with self._writing() as db:
                 unfinished = "SELECT COUNT(*) FROM jobs WHERE status IN ('queued', 'running')"
                 if db.execute(unfinished).fetchone()[0] >= self._most:
@@ -104,21 +111,30 @@ class JobStore:
                     " VALUES (?, ?, ?, 'queued', ?, ?)",
                     (name, kind, owner, orjson.dumps(dict(options)).decode(), now),
                 )
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(place, ignore_errors=True)
+            if isinstance(error, (OSError, sqlite3.Error)):
+                why = "the job could not be written down here; try again later"
+                raise Refusal(503, "not_stored", why, {"retry-after": "30"}) from error
             raise
         return self.get(name) or _lost(name)
 
     def get(self, job: str) -> StoredJob | None:
-        """A job by its id."""
+        """A job by its id; one whose row is damaged has failed."""
         with self._lock:
             row = self._db.execute(f"SELECT {_COLUMNS} FROM jobs WHERE id = ?", (job,)).fetchone()  # noqa: S608
         if row is None:
             return None
         named = dict(zip(_COLUMNS.split(", "), row, strict=True))
-        named["options"] = orjson.loads(named["options"])
-        named["result"] = None if named["result"] is None else orjson.loads(named["result"])
-        return StoredJob(**named)
+        try:
+            named["options"] = orjson.loads(named["options"])
+            named["result"] = None if named["result"] is None else orjson.loads(named["result"])
+            return _ROW.validate_python(named)
+        except ValueError:  # of either reader
+            whose, now = str(named["owner"]), self._clock()
+            return StoredJob(
+                job, "analyze", whose, "failed", {}, now, now, now, 0, 0, None, None, _DAMAGED
+            )
 
     def count(self) -> dict[str, int]:
         """How many jobs are in which status."""
@@ -142,8 +158,8 @@ class JobStore:
     def claim(self) -> StoredJob | None:
         """Take the oldest job that waits, or whose process died; None where there is none."""
         now = self._clock()
-        with self._writing() as db:
-            while True:
+        while True:
+            with self._writing() as db:
                 row = db.execute(
                     "SELECT id, tries FROM jobs WHERE status = 'queued'"
                     " OR (status = 'running' AND lease < ?) ORDER BY created LIMIT 1",
@@ -151,15 +167,15 @@ class JobStore:
                 ).fetchone()
                 if row is None:
                     return None
-                if row[1] < TRIES:
-                    break
-                why = f"the service ended {row[1]} times while this job ran"
-                self._end(db, row[0], "failed", None, why)
-            db.execute(
-                "UPDATE jobs SET status = 'running', tries = tries + 1, lease = ? WHERE id = ?",
-                (now + LEASE, row[0]),
-            )
-        return self.get(row[0])
+                db.execute(
+                    "UPDATE jobs SET status = 'running', tries = tries + 1, lease = ? WHERE id = ?",
+                    (now + LEASE, row[0]),
+                )
+            job = self.get(row[0])
+            if job is not None and job.status == "running" and job.tries <= TRIES:
+                return job
+            why = f"the service ended {TRIES} times while this job ran"
+            self.finish(row[0], "failed", None, job.reason or why if job is not None else why)
 
     def hold(self, job: str, done: int, total: int | None) -> bool:
         """Keep the lease and tell the progress; False where the job was cancelled or deleted."""
@@ -222,10 +238,11 @@ class JobStore:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # a full disk has ended it by itself
+                    self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
 
 
 def _lost(job: str) -> StoredJob:

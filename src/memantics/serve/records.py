@@ -21,7 +21,7 @@ from memantics.actions.reappraise import Checks, MemeFeeling, ReappraisalPlan, T
 from memantics.core.opinion import Opinion
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.serve.inputs import ClosedBody
-from memantics.serve.jobs import JobStatus, StoredJob
+from memantics.serve.jobs import JobKind, JobStatus, StoredJob
 
 _IMAGE = "The image: a data URL, or its bytes as base64."
 
@@ -134,7 +134,7 @@ class JobRecord(BaseModel):
     """
 
     id: str
-    kind: Literal["analyze", "reappraise"]
+    kind: JobKind
     status: JobStatus
     created: datetime
     ended: datetime | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import sqlite3
 import threading
 import time
 from collections.abc import Coroutine
@@ -19,12 +20,14 @@ from memantics.actions.reappraise import EMBEDDED, reappraise_async
 from memantics.core.errors import MemanticsError
 from memantics.core.images import MIME, probe, read_bytes
 from memantics.serve.engine import Engine
-from memantics.serve.jobs import IMAGE, JobStore, StoredJob
+from memantics.serve.jobs import IMAGE, JobStatus, JobStore, StoredJob
 from memantics.web.logs import note, note_failure
 
 SLOTS = 2
 _BEAT = 0.5
 _PURGE = 60.0
+_REST = 1.0  # seconds after a database error
+_ENDINGS = 10  # times to write down how a job ended; after that its lease ends
 
 
 class Runner:
@@ -34,8 +37,14 @@ class Runner:
         self._store, self._engine, self._grace = store, engine, grace
         self._news = asyncio.Event()
         self._closing = False
-        self._tasks = [asyncio.create_task(self._serve()) for _ in range(SLOTS)]
+        self._failing: set[int] = set()
+        self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(SLOTS)]
         self._purging = asyncio.create_task(self._purge())
+
+    @property
+    def works(self) -> bool:
+        """Whether every slot takes jobs: the last look into the database went well."""
+        return not self._failing and not any(task.done() for task in self._tasks)
 
     def wake(self) -> None:
         """A job was added."""
@@ -53,14 +62,27 @@ class Runner:
 
     async def _purge(self) -> None:
         while True:
-            await asyncio.to_thread(self._store.purge)
+            try:
+                await asyncio.to_thread(self._store.purge)
+            except sqlite3.Error as error:
+                note_failure("jobs not purged", error)
             await asyncio.sleep(_PURGE)
 
-    async def _serve(self) -> None:
+    async def _serve(self, slot: int) -> None:
         while not self._closing:
-            job = await asyncio.to_thread(self._store.claim)
+            try:
+                job = await asyncio.to_thread(self._store.claim)
+                self._failing.discard(slot)
+            except Exception as error:  # noqa: BLE001 - a slot outlives a moment's trouble
+                self._failing.add(slot)
+                note_failure("no job can be taken", error)
+                await asyncio.sleep(_REST)
+                continue
             if job is not None:
-                await self._run(job)
+                try:
+                    await self._run(job)
+                except Exception as error:  # noqa: BLE001 - the lease ends, another takes it up
+                    note_failure("job lost", error, job=job.id)
                 continue
             self._news.clear()
             with contextlib.suppress(TimeoutError):
@@ -72,8 +94,7 @@ class Runner:
         work = Thread(run_job(job, self._store.place(job.id), self._engine, steps.see))
         try:
             while not work.wait_done(0):
-                kept = await asyncio.to_thread(self._store.hold, job.id, steps.done, steps.total)
-                if not kept:
+                if not await self._hold(job, steps):
                     work.cancel()
                     break
                 await asyncio.to_thread(work.wait_done, _BEAT)
@@ -82,20 +103,39 @@ class Runner:
             self._store.give_back(job.id)
             raise
         result = await asyncio.to_thread(work.result)
-        status = "done" if not isinstance(result, BaseException) else "failed"
-        if isinstance(result, asyncio.CancelledError):
-            pass  # it was cancelled in the store before
-        elif isinstance(result, MemanticsError):
-            await asyncio.to_thread(self._store.finish, job.id, "failed", None, str(result))
+        status: JobStatus = "done" if not isinstance(result, BaseException) else "failed"
+        if isinstance(result, MemanticsError):
+            await self._finish(job, status, None, str(result))
         elif isinstance(result, BaseException):
-            note_failure("job failed", result, job=job.id)
-            why = "something went wrong here; it was written down"
-            await asyncio.to_thread(self._store.finish, job.id, "failed", None, why)
+            if not isinstance(result, asyncio.CancelledError):  # cancelled in the store before
+                note_failure("job failed", result, job=job.id)
+                why = "something went wrong here; it was written down"
+                await self._finish(job, status, None, why)
         else:
-            await asyncio.to_thread(self._store.hold, job.id, steps.done, steps.total)
-            await asyncio.to_thread(self._store.finish, job.id, "done", result)
+            await self._hold(job, steps)
+            await self._finish(job, status, result)
         seconds = round(time.perf_counter() - began, 2)
         note("job", job=job.id, kind=job.kind, status=status, seconds=seconds)
+
+    async def _hold(self, job: StoredJob, steps: _Steps) -> bool:
+        try:
+            return await asyncio.to_thread(self._store.hold, job.id, steps.done, steps.total)
+        except sqlite3.Error as error:
+            note_failure("job not held", error, job=job.id)
+            return True  # the lease lasts longer than a moment's trouble
+
+    async def _finish(
+        self, job: StoredJob, status: JobStatus, result: JsonValue, reason: str = ""
+    ) -> None:
+        for left in reversed(range(_ENDINGS)):
+            try:
+                await asyncio.to_thread(self._store.finish, job.id, status, result, reason)
+                break
+            except sqlite3.Error as error:
+                note_failure("end of a job not written", error, job=job.id)
+                if not left:
+                    raise
+                await asyncio.sleep(_REST)
 
 
 class _Steps:

@@ -1,0 +1,174 @@
+"""Jobs outlive the trouble of a moment: a database that fails, damaged rows, a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memantics.serve.jobs import LEASE, TRIES, JobStore
+from memantics.serve.refusals import Refusal
+from memantics.serve.runner import Runner
+from tests.serve.site import Site
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[JobStore]:
+    made = JobStore(tmp_path / "state", keep=60, most=9, clock=clock)
+    yield made
+    made.close()
+
+
+def change(store: JobStore, statement: str, *values: object) -> None:
+    """What happens to the database from outside."""
+    with sqlite3.connect(store.folder / "jobs.sqlite", isolation_level=None) as db:
+        db.execute(statement, values)
+    db.close()
+
+
+async def wait_until(store: JobStore, job: str, status: str) -> None:
+    for _ in range(400):
+        found = await asyncio.to_thread(store.get, job)
+        if found is not None and found.status == status:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{found} is not {status}")
+
+
+def test_slots_outlive_a_database_error(store: JobStore) -> None:
+    async def run() -> None:
+        runner = Runner(store, None, grace=1.0)  # type: ignore[arg-type]
+        change(store, "ALTER TABLE jobs RENAME TO gone")
+        runner.wake()
+        await asyncio.sleep(1.5)  # a slot looks once a second
+        seen.append(getattr(runner, "works", True))
+        change(store, "ALTER TABLE gone RENAME TO jobs")
+        job = store.add("analyze", "a", {}, b"no image")
+        await wait_until(store, job.id, "failed")
+        await asyncio.sleep(1.5)
+        seen.append(getattr(runner, "works", True))
+        await runner.close()
+
+    seen: list[bool] = []
+    asyncio.run(run())
+    assert seen == [False, True]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "options = '{'",
+        "options = CAST(x'ff7b' AS TEXT)",
+        "options = NULL",
+        "kind = 'other'",
+        "created = 'long ago'",
+        "result = 'x'",
+    ],
+)
+def test_a_damaged_row_fails_by_itself(store: JobStore, damage: str) -> None:
+    # The same table without its constraints.
+    change(store, "CREATE TABLE free AS SELECT * FROM jobs")
+    change(store, "DROP TABLE jobs")
+    change(store, "ALTER TABLE free RENAME TO jobs")
+    change(
+        store,
+        "CREATE TRIGGER t AFTER INSERT ON jobs BEGIN UPDATE jobs SET"
+        " tries = 0, done = 0, reason = ''; END",
+    )
+    bad = store.add("analyze", "a", {}, b"1")
+    good = store.add("reappraise", "a", {"target": "happy"}, b"2")
+    change(store, f"UPDATE jobs SET {damage} WHERE id = ?", bad.id)
+    taken = store.claim()
+    assert taken is not None
+    assert (taken.id, taken.options) == (good.id, {"target": "happy"})
+    assert store.claim() is None
+    found = store.get(bad.id)
+    assert found is not None
+    assert found.status == "failed"
+    assert "damaged" in found.reason
+    assert not store.place(bad.id).exists()
+    assert store.place(good.id).exists()
+
+
+def test_the_image_of_a_job_that_failed_three_times_is_deleted(
+    store: JobStore, clock: Clock
+) -> None:
+    job = store.add("analyze", "a", {}, b"image")
+    for _ in range(TRIES):
+        assert store.claim() is not None
+        assert store.place(job.id).is_dir()
+        clock.now += LEASE + 1
+    assert store.claim() is None
+    found = store.get(job.id)
+    assert found is not None
+    assert found.status == "failed"
+    assert f"ended {TRIES} times" in found.reason
+    assert not store.place(job.id).exists()
+
+
+def test_a_full_disk_leaves_no_scrap(store: JobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, data: bytes) -> int:
+        with path.open("wb") as file:
+            file.write(data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", write)
+        with pytest.raises((Refusal, OSError)) as refused:
+            store.add("analyze", "a", {}, b"image")
+    assert list((store.folder / "jobs").glob("*")) == []
+    assert isinstance(refused.value, Refusal)
+    assert (refused.value.status, refused.value.headers["retry-after"]) == (503, "30")
+    change(store, "ALTER TABLE jobs RENAME TO gone")
+    with pytest.raises(Refusal):
+        store.add("analyze", "a", {}, b"image")
+    assert list((store.folder / "jobs").glob("*")) == []
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(store: JobStore) -> None:
+    """Else every later one fails, long after the disk has room again."""
+    store._db.execute("PRAGMA foreign_keys=ON")
+    store._db.execute("CREATE TABLE a (id INTEGER PRIMARY KEY)")
+    store._db.execute("CREATE TABLE b (a REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
+    with pytest.raises(sqlite3.IntegrityError), store._writing() as db:
+        db.execute("INSERT INTO b VALUES (1)")  # found out when it is committed
+    assert store.add("analyze", "a", {}, b"image").status == "queued"
+
+
+@pytest.mark.slow
+def test_readiness_follows_the_slots(site: Site) -> None:
+    import time
+
+    def wait_for(status: int) -> None:
+        for _ in range(200):
+            answer = client.get("/readyz")
+            if answer.status_code == status:
+                return
+            time.sleep(0.1)
+        raise AssertionError(answer.text)
+
+    jobs = site.service.jobs
+    with site.client() as client:
+        wait_for(200)
+        change(jobs, "ALTER TABLE jobs RENAME TO gone")
+        try:
+            wait_for(503)
+        finally:
+            change(jobs, "ALTER TABLE gone RENAME TO jobs")
+        wait_for(200)
