@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from markupsafe import Markup
 
@@ -104,7 +105,7 @@ class SoundFound(Result):
     ``status`` is ``unsupported`` where no sound model speaks the language, ``silent`` without text.
     """
 
-    status: str
+    status: Literal["heard", "silent", "unsupported"]
     caption: str
     sound: str = ""
     reading: str = ""

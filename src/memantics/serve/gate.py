@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
@@ -50,6 +51,7 @@ class Gate:
     ) -> None:
         self._tokens = {token.sha256: token for token in settings.tokens}
         self._origins = frozenset(settings.reach.origins)
+        self._public = urlsplit(settings.reach.public_url).netloc
         self._share = settings.workers  # each process counts for itself
         self._clock = clock
         self._buckets: dict[str, Bucket] = {}
@@ -61,12 +63,10 @@ class Gate:
 
     def admit(self, request: Request, scope: Scope) -> str:
         """The name of who asks, or a refusal."""
-        headers = request.headers
-        self._check_site(request)
+        self.check_site(request)
         if not self._tokens:
             return LOCAL
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        secret = given.strip() if kind.lower() == "bearer" else request.cookies.get(COOKIE, "")
+        secret = _read_secret(request)
         token = self.find(secret)
         if token is None:
             what = "the token is not known here" if secret else "a token is needed"
@@ -85,17 +85,28 @@ class Gate:
             raise make_busy(math.ceil(wait), "the rate of this token is used up")
         return token.name
 
+    def knows(self, request: Request) -> bool:
+        """Whether a request comes with a token, or none is needed."""
+        return not self._tokens or self.find(_read_secret(request)) is not None
+
     def find(self, secret: str) -> Token | None:
         """The token with that secret. Looking up a digest tells nothing about the secret."""
         return self._tokens.get(digest(secret)) if secret else None
 
-    def _check_site(self, request: Request) -> None:
-        """Browsers say where a script comes from: those of other sites are not served."""
-        site = request.headers.get("sec-fetch-site")
-        if site in _OTHER_SITES and request.method not in ("GET", "HEAD"):
-            origin = request.headers.get("origin", "")
-            if origin not in self._origins:
-                raise Refusal(403, "foreign_origin", "scripts of other sites are not served")
+    def check_site(self, request: Request, *, reads: bool = False) -> None:
+        """Browsers say where a script or a form comes from: those of other sites are not served.
+
+        With ``reads`` that holds for GET too, where one costs as much as another request.
+        """
+        if request.method in ("GET", "HEAD") and not reads:
+            return
+        origin = request.headers.get("origin", "")
+        site = request.headers.get("sec-fetch-site", "")
+        named = origin.partition("://")[2] or origin  # "null" has no host
+        home = (request.headers.get("host", ""), self._public)
+        foreign = site in _OTHER_SITES or (not site and origin and named not in home)
+        if foreign and origin not in self._origins:
+            raise Refusal(403, "foreign_origin", "scripts of other sites are not served")
 
     def _take(self, token: Token) -> float:
         now = self._clock()
@@ -105,3 +116,8 @@ class Gate:
             room = max(1.0, rate * 10)
             bucket = self._buckets[token.name] = Bucket(rate, room, room, now)
         return bucket.take(now)
+
+
+def _read_secret(request: Request) -> str:
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else request.cookies.get(COOKIE, "")

@@ -17,20 +17,25 @@ router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """How the service is, and whose verdicts it gives."""
+    """How the service is; whose verdicts it gives, it tells who may ask for them."""
 
     status: Literal["ok", "ready"]
-    detector: str
-    models: list[str]
+    detector: str | None = None
+    models: list[str] | None = None
 
 
-@router.get("/healthz", operation_id="live")
+@router.get("/healthz", operation_id="live", response_model_exclude_none=True)
 async def live(request: Request) -> Health:
     """Whether the process answers."""
     return _show(request, "ok")
 
 
-@router.get("/readyz", operation_id="ready", responses={503: ERRORS[503]})
+@router.get(
+    "/readyz",
+    operation_id="ready",
+    responses={503: ERRORS[503]},
+    response_model_exclude_none=True,
+)
 async def ready(request: Request) -> Health:
     """Whether models are loaded and new work is taken."""
     service = find_service(request)
@@ -42,7 +47,10 @@ async def ready(request: Request) -> Health:
 
 
 def _show(request: Request, status: Literal["ok", "ready"]) -> Health:
-    engine = find_service(request).engine
+    service = find_service(request)
+    if not service.gate.knows(request):
+        return Health(status=status)
+    engine = service.engine
     return Health(status=status, detector=engine.moderator.name, models=list(engine.models))
 
 

@@ -44,6 +44,7 @@ def _show(request: Request, status: int, *, wrong: bool) -> Response:
 async def log_in(request: Request) -> Response:
     """Keep a known token in a cookie that scripts cannot read."""
     gate: Gate = request.app.state.gate
+    gate.check_site(request)
     async with open_form(request, files=0, fields=10, field_bytes=SECRET_BYTES) as form:
         given = str(form.get("token", "")).strip()
     if gate.find(given) is None:
@@ -55,8 +56,9 @@ async def log_in(request: Request) -> Response:
 
 
 @router.post("/logout")
-def log_out() -> Response:
+def log_out(request: Request) -> Response:
     """Forget the token."""
+    request.app.state.gate.check_site(request)
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE)
     return response

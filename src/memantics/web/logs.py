@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 import traceback
@@ -27,9 +28,22 @@ class JsonLines(logging.Formatter):
         if isinstance(facts, dict):
             line |= facts
         if record.exc_info and record.exc_info[1] is not None:
-            line["error"] = repr(record.exc_info[1])
+            line["error"] = name_error(record.exc_info[1])
             line["where"] = traceback.format_tb(record.exc_info[2])[-6:]
         return orjson.dumps(line, default=str).decode()
+
+
+def name_error(error: BaseException) -> str:
+    """The kind of an error without its message, which may hold a caption or the name of a file.
+
+    >>> name_error(ValueError("a caption")), name_error(FileNotFoundError(2, "No such file", "a"))
+    ('ValueError', 'FileNotFoundError: ENOENT')
+    """
+    kind = type(error).__name__
+    code = getattr(error, "sqlite_errorname", "")
+    if isinstance(error, OSError):
+        code = errno.errorcode.get(error.errno or 0, "")
+    return f"{kind}: {code}" if code else kind
 
 
 def start_logs() -> None:

@@ -24,6 +24,9 @@ from memantics.web.shell import Limits, Shell, Watch
 
 GRACE = 20
 HEAD_SECONDS = 20.0
+WRITE_SECONDS = 30.0
+LEAST_READ = 16 * 1024  # bytes of an answer that a client takes in that time
+MOST_CONNECTIONS = 512  # beyond that requests get 503; beyond twice as many nobody is let in
 MOST_LOST = 10  # processes that may die before the service gives up
 
 
@@ -38,14 +41,38 @@ def wrap(
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """HTTP with an end to patience: a request whose head is not there in time is cut off."""
+    """HTTP with an end to patience.
+
+    A request whose head is not there in time is cut off, and so is a client that does not read.
+    """
 
     _late: asyncio.TimerHandle | None = None
+    _beat: asyncio.TimerHandle | None = None
+    _unsent = 0
+    _moved = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for a request."""
         super().connection_made(transport)
+        if len(self.connections) > 2 * MOST_CONNECTIONS:
+            transport.abort()
+            return
         self._watch()
+        self._beat = self.loop.call_later(WRITE_SECONDS, self._check_reader)
+
+    def resume_writing(self) -> None:
+        """The client has taken what was held back for it."""
+        self._moved = True
+        super().resume_writing()
+
+    def _check_reader(self) -> None:
+        """Hang up on whoever does not read; ``close`` would wait for them for ever."""
+        left = self.transport.get_write_buffer_size()
+        if self._unsent and not self._moved and left > max(0, self._unsent - LEAST_READ):
+            self.transport.abort()
+            return
+        self._unsent, self._moved = left, False
+        self._beat = self.loop.call_later(WRITE_SECONDS, self._check_reader)
 
     def data_received(self, data: bytes) -> None:
         """Read on; between requests, wait for the next one."""
@@ -54,8 +81,9 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is waited for any more."""
-        if self._late is not None:
-            self._late.cancel()
+        for timer in (self._late, self._beat):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
 
     @property
@@ -87,6 +115,7 @@ def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
         date_header=True,
         timeout_graceful_shutdown=grace,
         timeout_keep_alive=30,
+        limit_concurrency=MOST_CONNECTIONS,
         backlog=BACKLOG,
     )
 

@@ -19,7 +19,9 @@ from memantics.actions.browse_knowledge import (
 from memantics.actions.browse_runs import RunFolder
 from memantics.core.errors import DataError, InputError, MemanticsError, UnknownName
 from memantics.report.payload import embed_json, show_value
+from memantics.serve.context import find_service
 from memantics.serve.pages import Pages
+from memantics.serve.refusals import Refusal
 from memantics.serve.settings import Models
 
 router = APIRouter(prefix="/browse", include_in_schema=False)
@@ -121,21 +123,28 @@ def show_store(
 
 
 @router.get("/store/query")
-def show_query(
+async def show_query(
     request: Request,
     pages: SharedPages,
     store: SharedStore,
     q: Annotated[str, Query(max_length=20_000)] = "",
 ) -> Response:
-    """A question in SPARQL and its rows."""
-    rows, error = None, None
+    """A question in SPARQL and its rows; one that another site asks is shown, not asked."""
+    service = find_service(request)
+    rows, error, status = None, None, 200
     if q.strip():
         try:
-            rows = store.query(q, _QUERY_SECONDS)
+            service.gate.check_site(request, reads=True)
+            rows = await service.engine.work(store.query, q, _QUERY_SECONDS)
+        except Refusal as refused:
+            if refused.status != 403:
+                raise
+            error = InputError("this question comes from another site", hint="read it, then ask it")
+            status = 403
         except MemanticsError as refused:
-            error = refused
+            error, status = refused, 422
     context = {"q": q, "rows": rows, "error": error, "examples": EXAMPLES, "cell": read_cell}
-    return pages.show(request, "query.html", context, 422 if error else 200)
+    return pages.show(request, "query.html", context, status)
 
 
 @router.get("/store/meme")

@@ -34,7 +34,7 @@ class StudioRecord(BaseModel):
     This is also what "Save as data" writes.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str = Field(max_length=500)
     language: Language = "en"

@@ -1,0 +1,66 @@
+"""What the studio sends to be saved, as nobody's page sends it: refused, and in no log."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from pydantic import ValidationError
+
+from memantics.serve.studio.saving import StudioRecord
+from memantics.web.logs import JsonLines, note_failure
+from tests.serve.site import MEME, Site, data_url
+
+RECORD = {"name": "a", "picture": data_url(MEME.read_bytes())}
+HARM = {"status": "judged", "by": "x", "sample": False, "harmful": True, "probability": 0.9}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"sound": {"status": "other", "caption": "a secret caption"}},
+        {"harm": {**HARM, "probability": float("nan")}},
+        {"harm": {**HARM, "characters": [{"char": "a", "share": float("inf")}]}},
+    ],
+)
+def test_unknown_words_and_figures_are_no_record(part: dict[str, object]) -> None:
+    assert StudioRecord.model_validate({**RECORD, "harm": HARM})
+    with pytest.raises(ValidationError):
+        StudioRecord.model_validate_json(json.dumps({**RECORD, **part}))
+
+
+@pytest.mark.slow
+def test_such_a_record_gets_400_and_is_in_no_log(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours = {"x-memantics": "studio", "content-type": "application/json"}
+    sound = {"status": "heard", "caption": "a secret \ud800 caption"}
+    with caplog.at_level(logging.INFO, "memantics.web"), site.client(**ours) as client:
+        for path, sent in (
+            ("/studio/page", {**RECORD, "sound": sound}),
+            ("/studio/page", {**RECORD, "sound": {**sound, "status": "other"}}),
+            ("/studio/page", {**RECORD, "harm": {**HARM, "probability": float("nan")}}),
+            ("/studio/sound", {"text": "a secret \ud800 caption", "language": "en"}),
+            ("/studio/harm", {"text": "a secret \ud800 caption", "language": "en"}),
+            ("/v1/moderations", {"input": "a secret \ud800 caption"}),
+            ("/v1/puns", {"caption": "a secret \ud800 caption"}),
+        ):
+            answer = client.post(path, content=json.dumps(sent))
+            assert answer.status_code == 400, (path, answer.text)
+            assert "secret" not in answer.text
+        assert client.post("/studio/page", json=RECORD).status_code == 200
+    assert "secret" not in "".join(JsonLines().format(record) for record in caplog.records)
+
+
+def test_an_error_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
+    caption = "a secret caption"  # not on the line that raises: that one is logged
+    try:
+        raise UnicodeEncodeError("utf-8", caption, 0, 1, "no")
+    except UnicodeEncodeError as error:
+        with caplog.at_level(logging.ERROR, "memantics.web"):
+            note_failure("failed", error, path="/x")
+    line = JsonLines().format(caplog.records[-1])
+    assert "secret" not in line
+    assert '"error":"UnicodeEncodeError"' in line
+    assert "test_saving.py" in line
