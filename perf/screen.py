@@ -32,6 +32,7 @@ from memantics.actions.screening import ScreenSettings, ScreenWork, _Screener, r
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train
 from memantics.detector.novelty import fit_novelty
+from memantics.detector.operating_points import OperatingPoint
 from memantics.detector.storage import save
 from memantics.scale.records import Ref
 from memantics.starter import image_path, read_starter
@@ -249,7 +250,9 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
     detector = folder / "fast.zip"
     if not detector.exists():
         make_detector(detector, 2000, "fast")
-    work = ScreenWork(ScreenSettings(detector=detector, readings="none"), 0.5, "perf", ("zh", "en"))
+    work = ScreenWork(
+        ScreenSettings(detector=detector, readings="none"), OperatingPoint(0.5), "perf"
+    )
     screener: _Screener = work.open().__self__  # type: ignore[attr-defined]
     spent, read = 0.0, screener._read
 

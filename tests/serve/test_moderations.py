@@ -53,9 +53,9 @@ def test_texts_get_the_detectors_verdicts_in_their_order(client: openai.OpenAI) 
 
 
 def test_a_text_unlike_the_training_texts_asks_for_a_person() -> None:
-    near = Verdict("judged", "a", label="harmless", probability=0.1, out_of_domain=False)
-    far = replace(near, out_of_domain=True)
-    unjudged = Verdict("unjudged", "a", reason="the text is empty")
+    near = Verdict(status="judged", detector="a", label="harmless", probability=0.1)
+    far = replace(near, out_of_domain=True, review=OUTSIDE_NOTE)
+    unjudged = Verdict(status="unjudged", detector="a", reason="the text is empty")
     found = _sum_up([("text", near), ("text", far), ("text", far), ("text", unjudged)])
     assert found["reason"] == f"{OUTSIDE_NOTE}; the text is empty"
     assert (found["flagged"], found["status"]) == (False, "partly judged")

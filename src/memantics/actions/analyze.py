@@ -15,7 +15,6 @@ from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
 from memantics.actions.retrieve import Known, open_known
-from memantics.actions.unjudged import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
     Contradiction,
@@ -35,6 +34,7 @@ from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
 from memantics.detector.opinions import open_judges
+from memantics.detector.verdict import HARMFUL, Subject, judge
 from memantics.knowledge.retrieval import Pool
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
@@ -294,22 +294,22 @@ def listen(text: str, language: str) -> list[Sound]:
     return [Sound(text, found.meant.text, found.confidence, tuple(explain(found)))]
 
 
-def _open_screen(detector: Detector) -> Callable[[Meme], Harm | str]:
-    def screen(meme: Meme) -> Harm | str:
+def _open_screen(detector: Detector) -> Callable[[Meme, int], Harm | str]:
+    def screen(meme: Meme, unread: int = 0) -> Harm | str:
         example = Example(meme.id, meme.text)
-        why = explain_unjudged(meme.text, meme.language or "", detector.languages, image=True)
-        if why:
-            return why
-        found = detector.explain(example)
-        said, harmful = found.prediction, found.prediction.label == 1
-        moved = tuple(part.text for part in found.strongest(6) if part.contribution > 0)
+        subject = Subject(example, meme.language or "", image=True, unread=unread)
+        (verdict,) = judge(detector, [subject], explain=True)
+        if verdict.status != "judged":
+            return verdict.reason
+        harmful = verdict.label == HARMFUL
+        moved = tuple(own.piece for own in verdict.because if own.share > 0)
         return Harm(
             harmful,
             f"detector ({detector.name})",
-            said.probability,
-            "" if said.type in (None, "none") or not harmful else str(said.type),
+            verdict.probability,
+            verdict.type or "" if harmful else "",
             elements=moved if harmful else (),
-            reason=detector.note_on(said.out_of_domain),
+            reason=verdict.note,
             baseline=detector.sample,
         )
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from memantics.actions.detector_data import (
     Data,
@@ -15,12 +13,10 @@ from memantics.actions.detector_data import (
     find_examples,
     make_examples,
 )
-from memantics.actions.unjudged import mark_unjudged
 from memantics.core.errors import InputError
 from memantics.core.result import Result, html_table, to_plain
 from memantics.detector.card import (
     SAMPLE_LIMIT,
-    SAMPLE_NOTE,
     ModelCard,
     format_card,
     make_card,
@@ -35,7 +31,7 @@ from memantics.detector.evaluation import (
     evaluate,
 )
 from memantics.detector.examples import Example, Loaded, need_labels
-from memantics.detector.explanation import Explanation, explain
+from memantics.detector.explanation import Explanation
 from memantics.detector.fast import FastSettings, Prediction, TypeHead, find_preset, fit
 from memantics.detector.features import Dense, FeatureBlock
 from memantics.detector.folds import Split
@@ -44,6 +40,7 @@ from memantics.detector.judges import (
     FastJudge,
     Judge,
     NeuralJudge,
+    OpenDetector,
     open_embedder,
     open_fast,
     open_judge,
@@ -51,8 +48,6 @@ from memantics.detector.judges import (
 )
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.settings import PRESETS as NETWORKS
-from memantics.detector.novelty import OUTSIDE_NOTE, find_novelty
-from memantics.detector.operating_points import choose_operating_point
 from memantics.detector.robustness import (
     Evasion,
     Robustness,
@@ -60,6 +55,7 @@ from memantics.detector.robustness import (
     measure_leakage,
 )
 from memantics.detector.storage import save
+from memantics.detector.verdict import Subject, Verdict, judge, mark_predictions
 from memantics.report.pages.detector import write_evaluation, write_explanation
 from memantics.starter import DETECTOR_FILE
 
@@ -122,23 +118,17 @@ class Measured(Result):
         return Path(page)
 
 
-class Detector:
+class Detector(OpenDetector):
     """A detector that stays loaded: fast, a network (folder or exported file), or LoRA.
 
-    ``novelty`` tells texts unlike its training texts; None where its file does not know.
-    ``name`` is its file or preset, ``card`` its model card. ``trained_on`` and ``held_out`` are
-    the data and the figures of a training in this process.
+    ``trained_on`` and ``held_out`` are the data and the figures of a training in this process.
     """
 
-    def __init__(self, judge: Judge, name: str) -> None:
-        self.judge, self.name = judge, name
-        self.card: Mapping[str, Any] = judge.card
+    def __init__(self, judge: Judge, name: str, path: Path | None = None) -> None:
+        super().__init__(judge, name, path)
         self.trained_on: Loaded | None = None
         self.held_out: Evaluation | None = None
         self._written_card: ModelCard | None = None
-        self._path: Path | None = None
-        fast = judge.detector if isinstance(judge, FastJudge) else None
-        self.novelty = find_novelty(fast, self.card.get("novelty"))
 
     def __repr__(self) -> str:
         return f"Detector({self.name!r}{', sample=True' if self.sample else ''})"
@@ -147,50 +137,6 @@ class Detector:
         shown = ("data", "examples", "harmful", "licence", "selection", "figures_note", "counts")
         facts = {name: to_plain(self.card[name]) for name in shown if name in self.card}
         return html_table({"detector": self.name, "note": self.note, **facts})
-
-    @property
-    def sample(self) -> bool:
-        """Whether it was trained on the starter pack, whose verdicts mean nothing."""
-        return bool(self.card.get("sample", False))
-
-    @property
-    def note(self) -> str:
-        """What belongs beside each of its verdicts; empty where nothing does."""
-        return SAMPLE_NOTE if self.sample else ""
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Languages of its training texts; files of earlier versions were trained on Chinese."""
-        return tuple(self.card.get("languages") or ("zh",))
-
-    @property
-    def threshold(self) -> float:
-        """The probability from which it calls a meme harmful."""
-        return self.judge.detector.decision.threshold if isinstance(self.judge, FastJudge) else 0.5
-
-    def is_outside(self, text: str) -> bool | None:
-        """Whether a text is unlike the training texts; None where its file does not know."""
-        found = self.novelty
-        return None if found is None else found.is_outside(found.measure(text))
-
-    def note_on(self, outside: bool | None) -> str:
-        """What belongs beside its verdict on a text that is ``outside`` its training texts."""
-        return "; ".join(filter(None, (self.note, OUTSIDE_NOTE if outside else "")))
-
-    def find_threshold(self, rule: str) -> float:
-        """The lowest threshold that kept ``precision=P``, or the highest that kept ``recall=R``.
-
-        Both are read off predictions for training memes that were held out, so that no test data
-        are looked at.
-        """
-        return choose_operating_point(self.card.get("operating_points") or [], rule)
-
-    @property
-    def checksum(self) -> str:
-        """Digest of its file; of its card where it is a folder or was not saved."""
-        if self._path is not None and self._path.is_file():
-            return hashlib.sha256(self._path.read_bytes()).hexdigest()
-        return hashlib.sha256(repr(sorted(self.card.items())).encode()).hexdigest()
 
     @classmethod
     def train(
@@ -235,9 +181,7 @@ class Detector:
         ``embedder`` is the folder of the text encoder it was trained with, ``base`` the model's
         folder that an adapter was tuned on, where it has moved since.
         """
-        made = cls(open_judge(Path(path), embedder, base), Path(path).name)
-        made._path = Path(path)
-        return made
+        return cls(open_judge(Path(path), embedder, base), Path(path).name, Path(path))
 
     @classmethod
     def starter(cls) -> Detector:
@@ -251,8 +195,8 @@ class Detector:
             save(self.judge.detector, target, self.judge.card)
             if self._written_card is not None:
                 write_card(self._written_card, target)
-        elif isinstance(self.judge, NeuralJudge) and self._path is not None and self._path.is_dir():
-            export_onnx(self._path, target)
+        elif isinstance(self.judge, NeuralJudge) and self.path is not None and self.path.is_dir():
+            export_onnx(self.path, target)
         else:
             raise InputError(
                 f"{self.name} cannot be written as one file", hint="copy what it was opened from"
@@ -271,7 +215,17 @@ class Detector:
         """
         examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
         said = self.judge.predict(examples)
-        return mark_unjudged(examples, said, self.languages, self.is_outside)
+        return mark_predictions(self, examples, said)
+
+    def verdicts(self, items: Item | Sequence[Item]) -> list[Verdict]:
+        """Verdicts on texts, image files (read by OCR) or examples, as ``screen`` writes them."""
+        examples = self.prepare(items)
+        subjects = [
+            Subject(example, image=read, given=not read)
+            for example in examples
+            for read in (example.image is not None,)
+        ]
+        return judge(self, subjects)
 
     def explain(self, item: Item) -> Explanation:
         """Say which characters, words and captions moved a decision (fast detectors only)."""
@@ -280,11 +234,11 @@ class Detector:
                 f"{self.name} is a network, and this works on fast detectors only",
                 hint="give a file that 'memantics detector train' wrote",
             )
-        (example,) = self.judge.look(self.prepare(item))
-        if example.empty and example.image is None:
+        (example,) = self.prepare(item)
+        found = None if example.empty and example.image is None else self.find_reasons(example)
+        if found is None:
             raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")
-        found = explain(self.judge.detector, example, self.judge.embedder)
-        (said,) = mark_unjudged([example], [found.prediction], self.languages, self.is_outside)
+        (said,) = mark_predictions(self, [example], [found.prediction])
         return replace(found, prediction=said)
 
     def save_explanation(self, page: Path | str, example: Example, found: Explanation) -> Path:
@@ -324,9 +278,7 @@ class Detector:
 
     def count_blank(self, examples: Sequence[Example]) -> int:
         """How many examples hold nothing that this detector looks at."""
-        if not isinstance(self.judge, FastJudge) or self.judge.reads_images:
-            return 0
-        return sum(example.empty for example in examples)
+        return sum(not self.reads(example) for example in examples)
 
     def has_seen(self, data: Loaded) -> bool:
         """Whether it was trained on these very files."""

@@ -24,6 +24,7 @@ from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import fit_novelty
 from memantics.detector.operating_points import list_operating_points
 from memantics.detector.sources import read_examples
+from memantics.detector.verdict import read_captions as read_printed
 from memantics.models.embedded.lines import explain_unread
 from memantics.models.embedded.ocr import open_reader
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks, find_source
@@ -253,12 +254,12 @@ def _make_example(name: str, item: str | Path) -> Example:
             raise InputError(f"{text} is a table, not a text", hint=f"use --data {text}")
         reader = open_reader()
         try:
-            said = reader.read(read_bytes(path), path.name)
+            said, unread = read_printed(reader, read_bytes(path), path.name)
         finally:
             reader.close()
-        if said.unread:
-            raise InputError(f"{text}: {explain_unread(said.unread)}", hint="cut it into parts")
-        return Example(name, said.text, image=path)
+        if unread:
+            raise InputError(f"{text}: {explain_unread(unread)}", hint="cut it into parts")
+        return Example(name, said, image=path)
     return Example(name, text)
 
 

@@ -121,15 +121,13 @@ def screen(
     if save and STDIN in map(str, listed):
         raise InputError("standard input cannot be read twice", hint="write it to a file first")
     judge = Detector.load(settings.detector) if settings.detector else Detector.starter()
-    threshold = choose_threshold(judge, settings)
-    name = f"{judge.name}@{judge.checksum[:12]}"
+    point = settings.choose_point(judge)
     folder = Path(out)
     templates = read_templates(settings.templates) if settings.templates else ()
     pictures = folder / REVIEW / "images"
     experts = open_judges()
-    work = ScreenWork(
-        settings, threshold, name, judge.languages, templates, pictures, tuple(sorted(experts))
-    )
+    topics = tuple(sorted(experts))
+    work = ScreenWork(settings, point, judge.version, templates, pictures, topics)
     identity = _identify(work, name_judges(experts))
     refs = read_sources(listed, columns, stdin or _find_stdin(listed))
     first = list(islice(refs, 1))
@@ -151,7 +149,7 @@ def screen(
     if csv:
         write_csv(folder)
     saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
-    return _sum_up(folder, done, judge, settings, threshold, saved)
+    return _sum_up(folder, done, judge, settings, point.threshold, saved)
 
 
 def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
@@ -159,7 +157,7 @@ def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
     settings = work.settings
     return {
         "detector": work.detector,
-        "threshold": work.threshold,
+        "threshold": work.point.threshold,
         "review": list(settings.review or ()),
         "explain": settings.explain,
         "readings": settings.readings,
@@ -234,13 +232,6 @@ def save_flagged(folder: Path, refs: Iterable[Ref], form: Format) -> int:
             row = next(rows, None)
 
     return write_samples(folder / "flagged", list_samples(), form)
-
-
-def choose_threshold(judge: Detector, settings: ScreenSettings) -> float:
-    """The threshold that was given, or chosen by a rule, or the detector's own."""
-    if settings.threshold is not None:
-        return settings.threshold
-    return judge.find_threshold(settings.decide) if settings.decide else judge.threshold
 
 
 def _sum_up(

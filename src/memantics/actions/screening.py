@@ -5,28 +5,36 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memantics.actions.detect import Detector
-from memantics.actions.unjudged import MOST_TEXT, explain_unjudged
 from memantics.core.data import read_jsonl
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode, probe
 from memantics.core.journal import replace_file
-from memantics.core.language import settle_language
 from memantics.core.memes import MEMES
 from memantics.core.opinion import Judge
 from memantics.core.tables import need_parquet
 from memantics.detector.examples import Example
+from memantics.detector.operating_points import OperatingPoint
 from memantics.detector.opinions import open_judges
+from memantics.detector.verdict import (
+    MOST_TEXT,
+    Subject,
+    TextSource,
+    TopicLabel,
+    Verdict,
+    fail,
+    judge,
+    make_verdict_schema,
+    read_captions,
+)
 from memantics.models.embedded.ocr import Profile
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
-from memantics.vision.captions import choose_captions
 from memantics.vision.copies import SeenPictures
 from memantics.vision.hashes import Bits, find_nearest, hash_image, pack_hashes
 
@@ -63,12 +71,14 @@ class ScreenSettings:
     def __post_init__(self) -> None:
         if self.threshold is not None and self.decide:
             raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
-        if self.review is not None and not 0 <= self.review[0] < self.review[1] <= 1:
-            raise InputError(
-                f"{self.review[0]}..{self.review[1]} is no range", hint="such as 0.3..0.7"
-            )
+        OperatingPoint(self.threshold or 0, self.review)  # refuses what is none
+
+    def choose_point(self, detector: Detector) -> OperatingPoint:
+        """The threshold that was given, or chosen by a rule, or the detector's own."""
+        threshold = self.threshold
+        if threshold is None:
+            threshold = detector.find_threshold(self.decide) if self.decide else detector.threshold
+        return OperatingPoint(threshold, self.review)
 
 
 def read_range(text: str) -> tuple[float, float] | None:
@@ -85,14 +95,14 @@ def read_range(text: str) -> tuple[float, float] | None:
 class ScreenWork:
     """What a worker does to each meme; see :class:`~memantics.scale.records.Work`.
 
-    ``templates`` are hashes of known pictures with the names of their families; ``pictures`` is
-    where images are put that people are to look at, ``experts`` the topics of those in use.
+    ``detector`` is its name and checksum. ``templates`` are hashes of known pictures with the names
+    of their families; ``pictures`` is where images are put that people are to look at, ``experts``
+    the topics of those in use.
     """
 
     settings: ScreenSettings
-    threshold: float
+    point: OperatingPoint
     detector: str
-    languages: tuple[str, ...]
     templates: tuple[tuple[int, str], ...] = ()
     pictures: Path | None = None
     experts: tuple[str, ...] = ()
@@ -100,53 +110,23 @@ class ScreenWork:
     @cached_property
     def schema(self) -> pa.Schema:
         """The verdict row."""
-        import pyarrow as pa
-
-        text, number = pa.string(), pa.float64()
-        piece = pa.struct([("piece", text), ("share", number)])
-        kind = pa.struct([("type", text), ("probability", number)])
-        names = ("topic", "label", "expert")
-        label = pa.struct([*((name, text) for name in names), ("probability", number)])
-        return pa.schema(
-            [
-                *((name, text) for name in ("id", "sha256", "phash", "status", "reason")),
-                *((name, text) for name in ("text", "text_source", "language", "label")),
-                ("probability", number),
-                ("type", text),
-                ("types", pa.list_(kind)),
-                ("because", pa.list_(piece)),
-                ("readings", pa.list_(text)),
-                ("family", text),
-                ("labels", pa.list_(label)),
-                ("novelty", number),
-                ("out_of_domain", pa.bool_()),
-                ("detector", text),
-            ]
-        )
+        return make_verdict_schema()
 
     def open(self) -> Process:
         """Load the detector once; the OCR and the ear are loaded when they are first needed."""
         path = self.settings.detector
-        judge = Detector.load(path) if path else Detector.starter()
-        return _Screener(self, judge).screen
+        detector = Detector.load(path) if path else Detector.starter()
+        return _Screener(self, detector).screen
 
     def fail(self, ref: Ref, reason: str) -> Row:
         """A row without a verdict."""
-        return self.start(ref) | {"status": "failed", "reason": reason}
+        return self.refuse(ref, reason).to_row()
 
-    def start(self, ref: Ref) -> Row:
-        """A row with what the reference says."""
-        return self._empty | {
-            "id": ref.id,
-            "text": (ref.text or "")[:MOST_TEXT],
-            "text_source": "given" if ref.text else "none",
-        }
-
-    @cached_property
-    def _empty(self) -> Row:
-        empty: Row = dict.fromkeys(self.schema.names)
-        lists: Row = {"types": [], "because": [], "readings": [], "labels": []}
-        return empty | lists | {"reason": "", "detector": self.detector}
+    def refuse(self, ref: Ref, reason: str) -> Verdict:
+        """The verdict on a meme that could not be read: only what the reference says."""
+        text = (ref.text or "")[:MOST_TEXT]
+        source: TextSource = "given" if ref.text else "none"
+        return fail(self.detector, reason, id=ref.id, text=text, text_source=source)
 
     def find_family(self, look: int) -> str | None:
         """The family of the nearest known picture, if one is near."""
@@ -161,41 +141,39 @@ class ScreenWork:
 class _Screener:
     """A worker's open tools."""
 
-    def __init__(self, work: ScreenWork, judge: Detector) -> None:
-        self._work, self._settings, self._judge = work, work.settings, judge
+    def __init__(self, work: ScreenWork, detector: Detector) -> None:
+        self._work, self._settings, self._detector = work, work.settings, detector
         self._fetcher, self._read = Fetcher(), _open_reader(work.settings.ocr)
         self._seen = SeenPictures()
-        self._judges = open_judges(work.experts)
+        self._experts = open_judges(work.experts)
 
     def screen(self, refs: Sequence[Ref]) -> list[Row]:
         """A row for each reference."""
         self._seen = SeenPictures()  # of this shard: its rows must not depend on what ran before
-        rows = [self._look(ref) for ref in refs]
-        places = [place for place, row in enumerate(rows) if row["status"] == "judged"]
-        ready = [rows[place] for place in places]
-        examples = [Example(str(place), row["text"]) for place, row in enumerate(ready)]
-        found = self._judge.judge.predict(examples)
-        for row, example, said in zip(ready, examples, found, strict=True):
-            row["probability"] = said.probability
-            if (novelty := self._judge.novelty) is not None:
-                row["novelty"] = novelty.measure(example.text)
-                row["out_of_domain"] = novelty.is_outside(row["novelty"])
-            row["label"] = self._decide(said.probability, row["out_of_domain"])
-            row["types"] = [
-                {"type": name, "probability": chance}
-                for name, chance in sorted((said.types or {}).items())
-            ]
-            flagged = row["label"] != "harmless"
-            row["type"] = said.type if flagged and said.type != "none" else None
-            if flagged and self._settings.explain:
-                row["because"] = _list_reasons(self._judge, example)
-            listens = self._settings.readings
-            if row["language"] == "zh" and (listens == "all" or (flagged and listens != "none")):
-                row["readings"] = _listen(row["text"])
-            row["labels"] = [_ask(judge, row) for _, judge in sorted(self._judges.items())]
-            if row["label"] == "review" and row["sha256"]:
-                self._keep_picture(refs[places[int(example.id)]], row["sha256"])
+        looked = [self._look(ref) for ref in refs]
+        subjects = [item for item in looked if isinstance(item, Subject)]
+        said = iter(
+            judge(self._detector, subjects, self._work.point, explain=self._settings.explain)
+        )
+        rows = []
+        for ref, item in zip(refs, looked, strict=True):
+            verdict = item if isinstance(item, Verdict) else self._add_readings(next(said))
+            if verdict.review and verdict.sha256:
+                self._keep_picture(ref, verdict.sha256)
+            rows.append(verdict.to_row())
         return rows
+
+    def _add_readings(self, verdict: Verdict) -> Verdict:
+        """What a Chinese text may be heard as and what experts say, where that is asked for."""
+        if verdict.status != "judged":
+            return verdict
+        listens = self._settings.readings
+        wanted = listens == "all" or (verdict.flagged and listens != "none")
+        heard = _listen(verdict.text) if wanted and verdict.language == "zh" else []
+        said = [_ask(expert, verdict) for _, expert in sorted(self._experts.items())]
+        if not heard and not said:
+            return verdict
+        return replace(verdict, readings=tuple(heard), labels=tuple(said))
 
     def _keep_picture(self, ref: Ref, sha256: str) -> None:
         """Put an image where people will see it, under its digest."""
@@ -205,75 +183,48 @@ class _Screener:
             self._work.pictures.mkdir(parents=True, exist_ok=True)
             replace_file(self._work.pictures / f"{sha256}.{ending}", data, "image for review")
 
-    def _decide(self, probability: float, outside: bool | None) -> str:
-        """What a detector has seen nothing like is for people, whatever it says."""
-        review = self._settings.review
-        if outside or (review is not None and review[0] <= probability <= review[1]):
-            return "review"
-        return "harmful" if probability >= self._work.threshold else "harmless"
+    def _look(self, ref: Ref) -> Subject | Verdict:
+        """What is judged: a text, or an image with its hashes and text; or why there is none."""
+        given = Subject(Example(ref.id, ref.text or ""), ref.language)
+        if ref.kind == "text":
+            return given
+        try:
+            return self._see(self._fetcher.fetch(ref) or b"", ref, given)
+        except MemanticsError as error:
+            return self._work.refuse(ref, str(error))
 
-    def _look(self, ref: Ref) -> Row:
-        """Everything before the verdict: bytes, hash, text, language; or why there is none."""
-        row = self._work.start(ref)
-        data, unread = None, 0
-        if ref.kind != "text":
-            try:
-                data = self._fetcher.fetch(ref)
-                seen, unread = self._see(data or b"", ref)
-                row |= seen
-            except MemanticsError as error:
-                return self._work.fail(ref, str(error))
-        given = row["text_source"] == "given"
-        text = ((ref.text or "") if given else row["text"]).strip()
-        language = text and settle_language(text, ref.language)
-        why = explain_unjudged(
-            text, language, self._work.languages, image=data is not None, unread=unread
-        )
-        row["language"] = language or None
-        row["text_source"] = row["text_source"] if text else "none"
-        row["status"], row["reason"] = "unjudged" if why else "judged", why
-        return row
-
-    def _see(self, data: bytes, ref: Ref) -> tuple[Row, int]:
-        """Hashes, family and text of an image, and how many regions of text were not read."""
+    def _see(self, data: bytes, ref: Ref, given: Subject) -> Subject:
+        """An image with its hashes, its family and, unless that is known, its text."""
         image = decode(data, ref.id)
         look = hash_image(image)
-        found: Row = {"sha256": hashlib.sha256(data).hexdigest(), "phash": f"{look:016x}"}
-        found["family"] = self._work.find_family(look)
-        unread = 0
-        if not (ref.text or "").strip():
-            text = self._seen.find(look, image)
-            if text is None:
-                text, unread = self._read(data, ref.id)
-                if not unread:
-                    self._seen.add(look, image, text)
-            found |= {"text": text, "text_source": "ocr"}
-        return found, unread
+        known = replace(
+            given,
+            image=True,
+            sha256=hashlib.sha256(data).hexdigest(),
+            phash=f"{look:016x}",
+            family=self._work.find_family(look),
+        )
+        if given.example.text.strip():
+            return known
+        text, unread = self._seen.find(look, image), 0
+        if text is None:
+            text, unread = self._read(data, ref.id)
+            if not unread:
+                self._seen.add(look, image, text)
+        return replace(known, example=Example(ref.id, text), given=False, unread=unread)
 
 
-def _ask(judge: Judge, row: Row) -> Row:
+def _ask(expert: Judge, verdict: Verdict) -> TopicLabel:
     """What an expert says of a text: a label, or unknown."""
-    said = judge.ask(row["text"], row["language"] or "")
-    named = f"{judge.name}@{judge.version}"
-    return {
-        "topic": said.topic,
-        "label": said.label,
-        "expert": named,
-        "probability": said.probability,
-    }
+    said = expert.ask(verdict.text, verdict.language)
+    return TopicLabel(said.topic, said.label, f"{expert.name}@{expert.version}", said.probability)
 
 
 def _open_reader(profile: Profile) -> Callable[[bytes, str], tuple[str, int]]:
     """Reads an image: its text, and how many regions were left out."""
     from memantics.models.embedded.ocr import open_reader
 
-    reader = open_reader(profile)
-
-    def read(data: bytes, name: str) -> tuple[str, int]:
-        found = reader.read(data, name)
-        return "\n".join(choose_captions(found.lines))[: MOST_TEXT + 1], found.unread
-
-    return read
+    return partial(read_captions, open_reader(profile))
 
 
 def _listen(text: str) -> list[str]:
@@ -285,13 +236,6 @@ def _listen(text: str) -> list[str]:
         return []
     heard = read_aloud(text)
     return [reading.text for reading in heard.readings[:_READINGS]] if heard.meant else []
-
-
-def _list_reasons(judge: Detector, example: Example) -> list[Row]:
-    with suppress(InputError):  # networks give no reasons
-        found = judge.explain(example).strongest(6)
-        return [{"piece": part.text, "share": part.contribution} for part in found]
-    return []
 
 
 def read_templates(folder: Path) -> tuple[tuple[int, str], ...]:

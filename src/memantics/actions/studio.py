@@ -22,7 +22,6 @@ from memantics.actions.desk import Watch, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.knowledge import read_starter_knowledge
 from memantics.actions.reappraise import EMBEDDED, EditingOptions, line_reader, open_planner
-from memantics.actions.unjudged import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, ask_all
 from memantics.build.analysis.records import Feeling, Findings, Harm, Missing
 from memantics.build.extract.chain import ExtractSettings
@@ -33,8 +32,8 @@ from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.detector.examples import Example
 from memantics.detector.explanation import Explanation
-from memantics.detector.fast import Prediction
-from memantics.detector.judges import FastJudge
+from memantics.detector.verdict import HARMFUL, Subject
+from memantics.detector.verdict import judge as judge_subjects
 from memantics.knowledge.cards import Legend, make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.records import Knowledge
@@ -130,7 +129,8 @@ class HarmFound(Result):
     """A detector's verdict and the characters behind it; ``threshold``: harmful from there on.
 
     ``foreign``: not judged, since the detector was not trained on texts in this language.
-    ``outside``: the text is unlike the training texts.
+    ``outside``: the text is unlike the training texts. ``reason`` says why it was not judged, or
+    why a person should decide.
     """
 
     status: str
@@ -143,6 +143,7 @@ class HarmFound(Result):
     characters: tuple[CharacterShare, ...] = ()
     foreign: bool = False
     outside: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,29 +223,24 @@ def hear(text: str, language: str) -> SoundFound:
 
 def judge(studio: Studio, text: str, language: str) -> HarmFound:
     """A detector's verdict on a caption, with the characters that moved it."""
-    detector = studio.detector
-    example = Example("meme", text)
-    if explain_unjudged(text, language, detector.languages, image=True):
-        foreign = not example.empty
-        return HarmFound("unjudged", detector.name, detector.sample, foreign=foreign)
-    shares: tuple[CharacterShare, ...] = ()
-    if isinstance(detector.judge, FastJudge):
-        explained = detector.explain(example)
-        said: Prediction = explained.prediction
-        shares = tuple(_share_characters(explained))
-    else:
-        (said,) = detector.judge.predict([example])
-    harmful = said.label == 1
+    detector, example = studio.detector, Example("meme", text)
+    subject = Subject(example, language, image=True, given=False)
+    (verdict,) = judge_subjects(detector, [subject])
+    if verdict.probability is None:
+        foreign, why = not example.empty, verdict.reason
+        return HarmFound("unjudged", detector.name, detector.sample, foreign=foreign, reason=why)
+    harmful, reasons = verdict.label == HARMFUL, detector.find_reasons(example)
     return HarmFound(
         "judged",
         detector.name,
         detector.sample,
         harmful,
-        said.probability,
-        detector.threshold,
-        "" if not harmful or said.type in (None, "none") else str(said.type),
-        shares,
-        outside=bool(detector.is_outside(text)),
+        verdict.probability,
+        detector.point.threshold,
+        verdict.type or "" if harmful else "",
+        tuple(_share_characters(reasons)) if reasons else (),
+        outside=bool(verdict.out_of_domain),
+        reason=verdict.review,
     )
 
 

@@ -10,8 +10,10 @@ import csv
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import orjson
 from pydantic import JsonValue
@@ -19,6 +21,9 @@ from pydantic import JsonValue
 from memantics.core.data import read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, MissingExtra, need_packages
 from memantics.core.text import mend_surrogates
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = Mapping[str, str]
 # Columns of a sheet that are read, and empty rows after which it has ended: a sheet may claim
@@ -195,3 +200,32 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, Row]]:
 def need_parquet() -> None:
     """Refuse to go on without the package that reads and writes Parquet."""
     need_packages("Parquet tables", "parquet", "pyarrow")
+
+
+def make_schema(record: type, columns: Iterable[str]) -> pa.Schema:
+    """Columns of a Parquet table, with the types of a record's fields of these names.
+
+    >>> make_schema(TableBounds, ("file",)).types
+    [DataType(int64)]
+    """
+    import pyarrow as pa
+
+    hints = get_type_hints(record)
+    return pa.schema([(name, _choose_type(hints[name])) for name in columns])
+
+
+def _choose_type(hint: Any) -> pa.DataType:
+    """The type of a column: of texts, numbers, nested records and tuples of one kind."""
+    import pyarrow as pa
+
+    plain = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
+    if hint in plain:
+        return plain[hint]
+    if is_dataclass(hint):
+        return pa.struct(
+            [(name, _choose_type(each)) for name, each in get_type_hints(hint).items()]
+        )
+    inner = [part for part in get_args(hint) if part not in (NoneType, ...)]
+    if get_origin(hint) is Literal:
+        return _choose_type(type(inner[0]))
+    return pa.list_(_choose_type(inner[0])) if get_origin(hint) is tuple else _choose_type(inner[0])

@@ -83,9 +83,7 @@ class ClassDecision:
         chances = np.column_stack(
             [softmax.probabilities(scores)[:, 1] for softmax in self.softmaxes]
         )
-        held = settle(chances) >= settle(
-            self.biases
-        )  # as a detector: at its threshold a label holds
+        held = settle(chances) >= settle(self.biases)  # at its threshold a label holds
         return chances, [tuple(np.flatnonzero(row).tolist()) for row in held]
 
 

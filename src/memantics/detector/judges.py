@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import ImageError, InputError, StoreError, first_fault
 from memantics.core.images import read_bytes
+from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
+from memantics.detector.explanation import Explanation, explain
 from memantics.detector.fast import FastDetector, FastSettings, Prediction
 from memantics.detector.features import Embedder
 from memantics.detector.heads import STATIC, embeds
@@ -25,6 +29,8 @@ from memantics.detector.neural.saved import (
     open_neural,
     predict_neural,
 )
+from memantics.detector.novelty import find_novelty
+from memantics.detector.operating_points import OperatingPoint, choose_operating_point
 from memantics.detector.pictures import SeeingEmbedder
 from memantics.detector.storage import load_with_card
 from memantics.models.embedded.ocr import open_reader
@@ -44,6 +50,13 @@ class FastJudge:
     def reads_images(self) -> bool:
         """Whether it has learnt from what images say."""
         return any(block.field == "ocr" for block in self.detector.settings.blocks)
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether a picture without a text tells it anything."""
+        return self.reads_images or any(
+            block.source in ("image", "picture") for block in self.detector.settings.dense
+        )
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """One prediction per example, in order."""
@@ -116,6 +129,77 @@ class LoraJudge:
 
 
 Judge = FastJudge | NeuralJudge | LoraJudge
+
+
+class OpenDetector:
+    """A detector that stays loaded, with all that verdicts need to know of it.
+
+    ``name`` is its file or preset, ``card`` its model card. ``novelty`` tells texts unlike its
+    training texts; None where its file does not know.
+    """
+
+    def __init__(self, judge: Judge, name: str, path: Path | None = None) -> None:
+        self.judge, self.name, self.path = judge, name, path
+        self.card: Mapping[str, Any] = judge.card
+        fast = judge.detector if isinstance(judge, FastJudge) else None
+        self.novelty = find_novelty(fast, self.card.get("novelty"))
+
+    @property
+    def sample(self) -> bool:
+        """Whether it was trained on the starter pack, whose verdicts mean nothing."""
+        return bool(self.card.get("sample", False))
+
+    @property
+    def note(self) -> str:
+        """What belongs beside each of its verdicts; empty where nothing does."""
+        return SAMPLE_NOTE if self.sample else ""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of its training texts; files of earlier versions were trained on Chinese."""
+        return tuple(self.card.get("languages") or ("zh",))
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which it calls a meme harmful."""
+        return self.judge.detector.decision.threshold if isinstance(self.judge, FastJudge) else 0.5
+
+    @property
+    def point(self) -> OperatingPoint:
+        """How it decides where nobody says otherwise."""
+        return OperatingPoint(self.threshold)
+
+    def find_threshold(self, rule: str) -> float:
+        """The lowest threshold that kept ``precision=P``, or the highest that kept ``recall=R``.
+
+        Both are read off predictions for training memes that were held out, so that no test data
+        are looked at.
+        """
+        return choose_operating_point(self.card.get("operating_points") or [], rule)
+
+    @property
+    def checksum(self) -> str:
+        """Digest of its file; of its card where it is a folder or was not saved."""
+        if self.path is not None and self.path.is_file():
+            return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return hashlib.sha256(repr(sorted(self.card.items())).encode()).hexdigest()
+
+    @cached_property
+    def version(self) -> str:
+        """Its name and checksum, as verdicts cite it."""
+        return f"{self.name}@{self.checksum[:12]}"
+
+    def reads(self, example: Example) -> bool:
+        """Whether an example holds anything that it looks at."""
+        fast = self.judge if isinstance(self.judge, FastJudge) else None
+        return not example.empty or fast is None or fast.sees_images
+
+    def find_reasons(self, example: Example) -> Explanation | None:
+        """What moved its decision; None from networks."""
+        if not isinstance(self.judge, FastJudge):
+            return None
+        (seen,) = self.judge.look([example])
+        return explain(self.judge.detector, seen, self.judge.embedder)
 
 
 def open_judge(path: Path, encoder: Path | None = None, base: Path | None = None) -> Judge:

@@ -3,8 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from memantics.core.errors import InputError
+from memantics.metrics.rounding import settle
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """From which probability on a meme is harmful, and the range that is for people."""
+
+    threshold: float
+    review: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
+        if self.review is not None and not 0 <= self.review[0] < self.review[1] <= 1:
+            raise InputError(
+                f"{self.review[0]}..{self.review[1]} is no range", hint="such as 0.3..0.7"
+            )
+
+    def is_harmful(self, probability: float) -> bool:
+        """Whether a meme of that probability is harmful: at the threshold it is.
+
+        >>> [OperatingPoint(0.5).is_harmful(chance) for chance in (0.5, 0.49)]
+        [True, False]
+        """
+        return settle(probability) >= settle(self.threshold)
+
+    def explain_review(self, probability: float) -> str:
+        """Why a person should decide on a meme of that probability; empty where none needs to.
+
+        >>> OperatingPoint(0.5, (0.3, 0.7)).explain_review(0.7)
+        'its probability 0.70 is between 0.3 and 0.7'
+        """
+        if self.review is None:
+            return ""
+        low, high = self.review
+        if not settle(low) <= settle(probability) <= settle(high):
+            return ""
+        return f"its probability {probability:.2f} is between {low:g} and {high:g}"
 
 
 def list_operating_points(said: Sequence[tuple[float, bool]]) -> list[list[float]]:

@@ -12,7 +12,7 @@ from memantics.actions.asking import Asking
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.knowledge import STARTER, KnowledgeStore
-from memantics.actions.verdicts import ImageText, Moderator, RememberingOcr, Verdict
+from memantics.actions.verdicts import Moderator, RememberingOcr, Subject, Verdict
 from memantics.core.errors import MemanticsError
 from memantics.serve.batching import Batcher
 from memantics.serve.settings import ServeSettings
@@ -39,19 +39,19 @@ class Engine:
         # What clients send is in no cache of ours.
         self.asking: Asking = replace(models.asking, use_cache=False)
         self._store = models.store
-        self.texts: Batcher[str | ImageText, Verdict] = Batcher(
+        self.texts: Batcher[str | Subject, Verdict] = Batcher(
             self.moderator.judge, name="verdicts", most=_TEXTS, waiting=room
         )
         self.texts.is_quick = self._is_quick
-        self.images: Batcher[bytes, ImageText | MemanticsError] = Batcher(
+        self.images: Batcher[bytes, Subject | MemanticsError] = Batcher(
             self.moderator.read, name="OCR", most=_IMAGES, waiting=room
         )
         self._others: Batcher[Callable[[], object], object] = Batcher(
             _call_first, name="other work", most=1, waiting=room, threads=_THREADS
         )
 
-    def _is_quick(self, items: Sequence[str | ImageText]) -> bool:
-        length = sum(len(item if isinstance(item, str) else item.text) for item in items)
+    def _is_quick(self, items: Sequence[str | Subject]) -> bool:
+        length = sum(len(item if isinstance(item, str) else item.example.text) for item in items)
         return length <= _FEW and self.texts.pace * len(items) <= _SHORT
 
     @property

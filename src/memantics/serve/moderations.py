@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from memantics.actions.verdicts import MOST_TEXT, OUTSIDE_NOTE, ImageText, Verdict
+from memantics.actions.verdicts import HARMFUL, MOST_TEXT, Subject, Verdict
 from memantics.core.errors import MemanticsError
 from memantics.serve.context import Service, find_service
 from memantics.serve.inputs import read_json
@@ -26,7 +26,6 @@ from memantics.serve.refusals import ERRORS, Refusal
 
 router = APIRouter(tags=["moderation"])
 Kind = Literal["text", "image"]
-HARMFUL = "harmful"
 # Which categories of OpenAI each of our types stands for; all have one of our own name too.
 TYPES: dict[str, tuple[str, ...]] = {
     "targeted": ("targeted", "hate"),
@@ -199,7 +198,7 @@ async def _judge(service: Service, parts: Sequence[str | ImagePart]) -> list[tup
     addresses = [part.image_url.url for part in parts if isinstance(part, ImagePart)]
     images: list[bytes] = list(await asyncio.gather(*map(service.door.take, addresses)))
     read = iter(await engine.images.ask(images) if images else ())
-    items: list[str | ImageText | MemanticsError] = [
+    items: list[str | Subject | MemanticsError] = [
         part if isinstance(part, str) else next(read) for part in parts
     ]
     ready = [item for item in items if not isinstance(item, MemanticsError)]
@@ -225,8 +224,7 @@ def _sum_up(parts: Sequence[tuple[Kind, Verdict]]) -> dict[str, object]:
     status = next(iter(states)) if len(states) == 1 else "partly judged"
     if status == "partly judged" and "judged" not in states:
         status = "failed"
-    found = (v.reason or (OUTSIDE_NOTE if v.out_of_domain else "") for _, v in parts)
-    reasons = dict.fromkeys(filter(None, found))
+    reasons = dict.fromkeys(filter(None, (v.reason or v.review for _, v in parts)))
     return {
         "flagged": flags[HARMFUL],
         "categories": flags,

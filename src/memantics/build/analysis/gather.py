@@ -46,15 +46,16 @@ class Tools:
     """What this machine can do without a model; each part can be absent.
 
     ``read`` gives what is printed on an image (bytes and name), ``tell_language`` the language
-    of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict, or why
-    it gives none; ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and
-    its template family; ``faces`` is a detector of faces.
+    of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict on a meme
+    of which so many regions of text were not read, or why it gives none; ``judges`` are experts by
+    topic, ``retrieve`` finds known memes near a meme and its template family; ``faces`` is a
+    detector of faces.
     """
 
     read: Callable[[bytes, str], ImageReading]
     tell_language: Callable[[str], str]
     listen: Callable[[str, str], Sequence[Sound]]
-    screen: Callable[[Meme], Harm | str] | None = None
+    screen: Callable[[Meme, int], Harm | str] | None = None
     judges: Judges = field(default_factory=dict)
     retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], FamilyUse | None]] | None = None
     faces: YuNet | None = None
@@ -80,9 +81,9 @@ def look(meme: Meme, tools: Tools) -> Findings:
     unread = explain_unread(printed.unread)
     if unread:
         missing.append(Missing("some of its text", unread))
-    screened: Harm | str | None = "" if meme.text else unread
+    screened: Harm | str | None = None
     if tools.screen:
-        screened = screened or tools.screen(known)
+        screened = tools.screen(known, 0 if meme.text else printed.unread)
     if isinstance(screened, str):
         missing.append(Missing("harm by a detector", screened))
     sounds: tuple[Sound, ...] = ()

@@ -1,0 +1,283 @@
+"""A verdict on a text or an image: the record that every face shows, and the place that makes it.
+
+Whoever asks a detector (``screen``, the service, the studio, ``analyze``, ``detector predict``,
+Python) shows what :func:`judge` says; none of them knows a threshold, a range for people, a
+language or a bound of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from memantics.core.language import UNKNOWN, settle_language
+from memantics.core.memes import SUFFIXES
+from memantics.core.result import Result
+from memantics.core.tables import make_schema
+from memantics.detector.examples import Example
+from memantics.detector.fast import Prediction
+from memantics.detector.judges import OpenDetector
+from memantics.detector.novelty import OUTSIDE_NOTE
+from memantics.detector.operating_points import OperatingPoint
+from memantics.models.embedded.lines import Ocr, explain_unread
+from memantics.vision.captions import choose_captions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VerdictStatus = Literal["judged", "unjudged", "failed"]
+TextSource = Literal["given", "ocr", "none"]
+HARMFUL: Final = "harmful"
+HARMLESS: Final = "harmless"
+REVIEW: Final = "review"
+MOST_TEXT = 20_000
+_REASONS = 6  # pieces behind a verdict
+_IMAGE_NAME = re.compile(rf".*({'|'.join(map(re.escape, sorted(SUFFIXES)))})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeChance:
+    """How likely a meme is of one type."""
+
+    type: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a text and how far it moved the verdict; positive speaks for harm."""
+
+    piece: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLabel:
+    """What an expert in use says on its topic: a label, or ``unknown``."""
+
+    topic: str
+    label: str
+    expert: str
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Result):
+    """What a detector says of one text or image, or why it says nothing.
+
+    ``label``, ``probability`` and ``type`` are empty unless ``status`` is ``judged``; ``reason``
+    says why it is not. ``review`` says why a person should decide, whatever the label is.
+    ``because`` are pieces of the text with their shares, ``readings`` what it may be heard as,
+    ``labels`` those of experts in use, each where somebody asked. ``novelty`` is the share of the
+    text that no training text has, ``out_of_domain`` whether that is too much; both are None where
+    the detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs
+    beside its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's.
+    """
+
+    id: str = ""
+    sha256: str | None = None
+    phash: str | None = None
+    status: VerdictStatus
+    reason: str = ""
+    text: str = ""
+    text_source: TextSource = "none"
+    language: str = ""
+    label: Literal["harmless", "harmful"] | None = None
+    probability: float | None = None
+    type: str | None = None
+    types: tuple[TypeChance, ...] = ()
+    because: tuple[Piece, ...] = ()
+    readings: tuple[str, ...] = ()
+    family: str | None = None
+    labels: tuple[TopicLabel, ...] = ()
+    novelty: float | None = None
+    out_of_domain: bool | None = None
+    detector: str
+    note: str = ""
+    review: str = ""
+
+    @property
+    def outcome(self) -> str | None:
+        """What happens to the meme: ``harmless``, ``harmful`` or ``review``; None if unjudged."""
+        return REVIEW if self.review else self.label
+
+    @property
+    def flagged(self) -> bool:
+        """Whether it is harmful, or for people."""
+        return self.outcome in (HARMFUL, REVIEW)
+
+    def to_row(self) -> dict[str, Any]:
+        """The verdict as a row of ``screen``'s table."""
+        row = {name: getattr(self, name) for name in _list_columns()}
+        row |= {"label": self.outcome, "language": self.language or None}
+        row["readings"] = list(self.readings)
+        for name in ("types", "because", "labels"):
+            row[name] = [asdict(value) for value in row[name]]
+        return row
+
+
+@cache
+def _list_columns() -> tuple[str, ...]:
+    # What ``review`` tells is in the column of the label, ``note`` in the result of the screening.
+    return tuple(field.name for field in fields(Verdict) if field.name not in ("note", "review"))
+
+
+def make_verdict_schema() -> pa.Schema:
+    """The columns of ``screen``'s table."""
+    return make_schema(Verdict, _list_columns())
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is judged: a text, or what was read in an image.
+
+    ``language`` is what a list claims it to be. ``image`` tells that the text stands on one,
+    ``given`` that it was told and not read there; ``unread`` is how many regions an OCR left out.
+    """
+
+    example: Example
+    language: str = ""
+    image: bool = False
+    given: bool = True
+    unread: int = 0
+    sha256: str | None = None
+    phash: str | None = None
+    family: str | None = None
+
+
+def judge(
+    detector: OpenDetector,
+    subjects: Sequence[Subject],
+    point: OperatingPoint | None = None,
+    *,
+    explain: bool = False,
+) -> list[Verdict]:
+    """One verdict for each subject, in order, by the detector's own operating point or another.
+
+    ``explain`` adds the pieces behind verdicts that are flagged.
+    """
+    found = [_look(detector, subject) for subject in subjects]
+    ready = [place for place, known in enumerate(found) if known.status == "judged"]
+    said = detector.judge.predict([subjects[place].example for place in ready])
+    for place, prediction in zip(ready, said, strict=True):
+        verdict = _decide(detector, found[place], prediction, point or detector.point)
+        if explain and verdict.flagged:
+            verdict = replace(verdict, because=_list_pieces(detector, subjects[place].example))
+        found[place] = verdict
+    return found
+
+
+def mark_predictions(
+    detector: OpenDetector, examples: Sequence[Example], said: Sequence[Prediction]
+) -> list[Prediction]:
+    """Predictions that say what the verdict is; where there is none, ``unjudged`` says why."""
+    marked = []
+    for example, prediction in zip(examples, said, strict=True):
+        known = _look(detector, Subject(example, image=example.image is not None))
+        if known.status == "judged":
+            verdict = _decide(detector, known, prediction, detector.point)
+            label = int(verdict.label == HARMFUL)
+            marked.append(replace(prediction, label=label, out_of_domain=verdict.out_of_domain))
+        else:
+            marked.append(replace(prediction, unjudged=known.reason))
+    return marked
+
+
+def fail(detector: str, reason: str, note: str = "", **known: Any) -> Verdict:
+    """The verdict on what could not be read."""
+    return Verdict(status="failed", reason=reason, detector=detector, note=note, **known)
+
+
+def explain_unjudged(
+    text: str, language: str, languages: Sequence[str], *, image: bool, unread: int = 0
+) -> str:
+    """Why a detector of these languages does not judge a text in that one; empty where it does.
+
+    >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
+    'the text is in fr; the detector was trained on zh'
+    >>> explain_unjudged("", "", ("zh",), image=True)
+    'no text can be read in the image'
+    >>> explain_unjudged("memes/今晚.png", "zh", ("zh",), image=False)
+    'the text is the name of an image, which was not opened'
+    """
+    if not text:
+        return "no text can be read in the image" if image else "the text is empty"
+    if len(text) > MOST_TEXT:
+        return f"the text is longer than {MOST_TEXT:,} characters"
+    if not image and _IMAGE_NAME.fullmatch(text):
+        return "the text is the name of an image, which was not opened"
+    if unread:
+        return explain_unread(unread)
+    if language in languages:
+        return ""
+    shown = "no language that can be told" if language == UNKNOWN else language
+    return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
+
+
+def _look(detector: OpenDetector, subject: Subject) -> Verdict:
+    """Everything before the decision; ``judged`` where one is to be made."""
+    example, image = subject.example, subject.image
+    text = example.text.strip()
+    language = settle_language(text, subject.language) if text else ""
+    # A picture without a text is judged by what it shows, or by what is said of it.
+    seen = not text and example.image is not None and detector.reads(example)
+    why = (
+        ""
+        if seen
+        else explain_unjudged(
+            text, language, detector.languages, image=image, unread=subject.unread
+        )
+    )
+    source: TextSource = "given" if subject.given else "ocr"
+    return Verdict(
+        id=example.id,
+        sha256=subject.sha256,
+        phash=subject.phash,
+        status="unjudged" if why else "judged",
+        reason=why,
+        text=example.text[:MOST_TEXT],
+        text_source=source if text else "none",
+        language=language,
+        family=subject.family,
+        detector=detector.version,
+        note=detector.note,
+    )
+
+
+def _decide(
+    detector: OpenDetector, known: Verdict, said: Prediction, point: OperatingPoint
+) -> Verdict:
+    """What a chance means: the label, whether a person should decide, and the type."""
+    share = outside = None
+    if detector.novelty is not None and known.text.strip():
+        share = detector.novelty.measure(known.text)
+        outside = detector.novelty.is_outside(share)
+    harmful = point.is_harmful(said.probability)
+    doubt = OUTSIDE_NOTE if outside else point.explain_review(said.probability)
+    flagged = harmful or bool(doubt)
+    return replace(
+        known,
+        label=HARMFUL if harmful else HARMLESS,
+        probability=said.probability,
+        type=said.type if flagged and said.type != "none" else None,
+        types=tuple(TypeChance(*pair) for pair in sorted((said.types or {}).items())),
+        novelty=share,
+        out_of_domain=outside,
+        note="; ".join(filter(None, (known.note, OUTSIDE_NOTE if outside else ""))),
+        review=doubt,
+    )
+
+
+def _list_pieces(detector: OpenDetector, example: Example) -> tuple[Piece, ...]:
+    found = detector.find_reasons(example)  # networks give none
+    parts = found.strongest(_REASONS) if found else ()
+    return tuple(Piece(part.text, part.contribution) for part in parts)
+
+
+def read_captions(ocr: Ocr, data: bytes, name: str) -> tuple[str, int]:
+    """What an image says to its readers, and how many regions of text were left out."""
+    found = ocr.read(data, name)
+    return "\n".join(choose_captions(found.lines))[: MOST_TEXT + 1], found.unread
