@@ -221,14 +221,16 @@ def hear(text: str, language: str) -> SoundFound:
     )
 
 
-def judge(studio: Studio, text: str, language: str) -> HarmFound:
+def judge(studio: Studio, text: str, language: str, unread: int = 0) -> HarmFound:
     """A detector's verdict on a caption, with the characters that moved it."""
     detector, example = studio.detector, Example("meme", text)
-    subject = Subject(example, language, image=True, given=False)
+    subject = Subject(example, language, image=True, given=False, unread=unread)
     (verdict,) = judge_subjects(detector, [subject])
     if verdict.probability is None:
-        foreign, why = not example.empty, verdict.reason
-        return HarmFound("unjudged", detector.name, detector.sample, foreign=foreign, reason=why)
+        foreign = bool(text.strip()) and verdict.language not in detector.languages
+        return HarmFound(
+            "unjudged", detector.name, detector.sample, foreign=foreign, reason=verdict.reason
+        )
     harmful, reasons = verdict.label == HARMFUL, detector.find_reasons(example)
     return HarmFound(
         "judged",

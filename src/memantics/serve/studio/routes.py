@@ -49,10 +49,11 @@ _MOST_TEXT = 4000
 
 
 class Said(BaseModel):
-    """A caption and its language."""
+    """A caption, its language, and how many regions of text were not read."""
 
     text: str = Field(max_length=_MOST_TEXT)
     language: str = Field(default="", max_length=16)
+    unread: int = Field(default=0, ge=0)
 
 
 def need_own_page(request: Request) -> None:
@@ -142,7 +143,7 @@ async def find_sound(said: SentText, queues: Queues) -> Response:
 @router.post("/studio/harm", dependencies=_own_page)
 async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
     """A detector's verdict."""
-    return await answer(queues.work(judge, studio, said.text, said.language))
+    return await answer(queues.work(judge, studio, said.text, said.language, said.unread))
 
 
 @router.post("/studio/kinder", dependencies=_own_page)

@@ -395,7 +395,7 @@
       const found = await ask("/studio/text", file, signal);
       if (signal.aborted) return;
       showText(found);
-      const said = { text: found.text, language: found.language };
+      const said = { text: found.text, language: found.language, unread: found.unread };
       make("sound", async () => { const heard = await ask("/studio/sound", said, signal); if (!signal.aborted) showSound(heard); });
       make("harm", async () => { const judged = await ask("/studio/harm", said, signal); if (!signal.aborted) showHarm(judged); });
       make("kinder", async () => { const made = await ask("/studio/kinder", file, signal); if (!signal.aborted) showKinder(made); });

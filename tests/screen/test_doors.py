@@ -1,0 +1,319 @@
+"""One table of texts and images through every door that a verdict comes out of."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from memantics.actions.analyze import Analyses, AnalyzeOptions, analyze, analyze_memes
+from memantics.actions.detect import Detector
+from memantics.actions.screen import ScreenSettings, read_rows, screen
+from memantics.actions.studio import HarmFound
+from memantics.core.errors import MemanticsError
+from memantics.core.memes import Meme
+from memantics.core.waiting import run_sync
+from memantics.detector.examples import Example, Type
+from memantics.detector.novelty import OUTSIDE_NOTE
+from memantics.detector.storage import load_with_card, save
+from memantics.models.embedded import rapid
+from memantics.serve.settings import Models, ServeSettings
+from tests.commands import Shell
+from tests.hostile.test_bounds import draw_lines
+from tests.scale.inline import InlineEngine
+from tests.screen.test_domain import CRUEL, FAR, FONTS, KIND
+from tests.serve.site import Site, data_url, serving
+
+TYPES: tuple[Type, ...] = ("targeted", "offence")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a door tells of a meme; ``reason`` is why there is no verdict, or no clear one."""
+
+    outcome: str
+    probability: float | None = None
+    type: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Doors:
+    detector: Path
+    site: Site
+    shell: Shell
+    folder: Path
+
+
+def tell(label: str | None, chance: float | None, kind: str | None, outside: object) -> Said:
+    """A verdict of a door that has no third label beside harmless and harmful."""
+    assert label is not None
+    assert chance is not None
+    if outside:
+        return Said("review", round(chance, 6), "", OUTSIDE_NOTE)
+    kind = kind if label == "harmful" and kind != "none" else ""
+    return Said(label, round(chance, 6), kind or "")
+
+
+@pytest.fixture(scope="module")
+def middle() -> str:
+    """A text whose chance is made the threshold."""
+    return KIND[0] + CRUEL[1]
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory: pytest.TempPathFactory, middle: str) -> Path:
+    draw = random.Random(3)
+    examples = [
+        Example(
+            f"{n}{place}",
+            draw.choice(texts) + draw.choice(texts),
+            label=int(texts is CRUEL),
+            type=TYPES[place] if texts is CRUEL else "none",
+        )
+        for n in range(40)
+        for place, texts in enumerate((CRUEL, CRUEL, KIND, KIND)[:: 1 if n % 2 else 2])
+        if place < 2
+    ]
+    file = tmp_path_factory.mktemp("detector") / "detector.zip"
+    Detector.train(examples, "ridge").save(file)
+    made, card = load_with_card(file)
+    (said,) = made.predict([Example("", middle)])
+    save(replace(made, decision=replace(made.decision, threshold=said.probability)), file, card)
+    return file
+
+
+@pytest.fixture(scope="module")
+def doors(detector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    folder = tmp_path_factory.mktemp("doors")
+    settings = ServeSettings(models=Models(detector=detector), state=folder / "state")
+    with serving(settings, folder / "served") as site:
+        yield Doors(detector, site, Shell(folder), folder)
+
+
+def read_row(row: dict[str, Any]) -> Said:
+    if row["status"] != "judged":
+        assert row["label"] is row["probability"] is row["type"] is row["novelty"] is None
+        return Said(row["status"], reason=row["reason"])
+    if row["label"] == "review":
+        return tell("harmless", row["probability"], "", row["out_of_domain"])
+    assert not row["out_of_domain"]
+    return tell(row["label"], row["probability"], row["type"], outside=False)
+
+
+def screen_all(doors: Doors, source: Path) -> dict[str, Said]:
+    settings = ScreenSettings(detector=doors.detector, readings="none")
+    out = doors.folder / f"screened-{source.name}"
+    screen(source, settings, out=out, engine=InlineEngine())
+    return {row["id"]: read_row(row) for row in read_rows(out)}
+
+
+def read_moderation(answer: Any) -> Said:
+    if answer.status_code == 400:
+        return Said("refused")
+    (result,) = answer.json()["results"]
+    (verdict,) = result["verdicts"]
+    assert result["status"] == verdict["status"]
+    if verdict["status"] != "judged":
+        assert (result["flagged"], result["reason"]) == (False, verdict["reason"])
+        return Said(verdict["status"], reason=verdict["reason"])
+    assert result["flagged"] == (verdict["label"] == "harmful")
+    assert result["category_scores"]["harmful"] == verdict["probability"]
+    said = tell(*(verdict[name] for name in ("label", "probability", "type", "out_of_domain")))
+    assert said.reason == result["reason"] == verdict["review"]
+    return said
+
+
+def moderate(doors: Doors, given: object) -> Said:
+    with doors.site.client() as client:
+        return read_moderation(client.post("/v1/moderations", json={"input": given}))
+
+
+def ask_studio(doors: Doors, text: str, language: str = "", unread: int = 0) -> Said:
+    said = {"text": text, "language": language, "unread": unread}
+    with doors.site.client(**{"x-memantics": "studio"}) as client:
+        answer = client.post("/studio/harm", json=said)
+    if answer.status_code in (400, 422):
+        return Said("refused")
+    found = HarmFound(**answer.json())
+    if found.status != "judged":
+        return Said(found.status, reason=found.reason)
+    label = "harmful" if found.harmful else "harmless"
+    said = tell(label, found.probability, found.type, found.outside)
+    assert said.reason == found.reason
+    return said
+
+
+def read_analysis(done: Analyses) -> Said:
+    if done.refused:
+        return Said("failed", reason=str(done.refused[0]))
+    (found,) = done
+    if not found.harms:
+        reasons = {gap.part: gap.reason for gap in found.missing}
+        return Said("unjudged", reason=reasons["harm by a detector"])
+    (harm,) = found.harms
+    label = "harmful" if harm.harmful else "harmless"
+    return tell(label, harm.score, harm.type, OUTSIDE_NOTE in harm.reason)
+
+
+def analyze_all(doors: Doors, texts: dict[str, str]) -> dict[str, Said]:
+    """Texts that are given with a picture on which nothing can be read."""
+    blank = doors.folder / "empty.png"
+    Image.new("RGB", (64, 64), "white").save(blank)
+    options: AnalyzeOptions = {"detector": doors.detector}
+    return {
+        name: read_analysis(run_sync(analyze_memes([Meme(name, blank, text)], options)))
+        for name, text in texts.items()
+    }
+
+
+def predict_all(doors: Doors, source: Path) -> dict[str, Said]:
+    words = ("detector", "predict", doors.detector, "--data", source, "--json")
+    return {said["id"]: read_prediction(said) for said in json.loads(doors.shell.done(*words))}
+
+
+def read_prediction(said: dict[str, Any]) -> Said:
+    if said["unjudged"]:
+        return Said("unjudged", reason=said["unjudged"])
+    label = "harmful" if said["label"] else "harmless"
+    return tell(label, said["probability"], said["type"], said["out_of_domain"])
+
+
+def ask_python(doors: Doors, item: Example | Path) -> Said:
+    try:
+        (verdict,) = Detector.load(doors.detector).verdicts([item])
+    except MemanticsError as error:
+        return Said("failed", reason=str(error))
+    if verdict.status != "judged":
+        return Said(verdict.status, reason=verdict.reason)
+    outside = bool(verdict.out_of_domain)
+    assert verdict.outcome == ("review" if outside else verdict.label)
+    return tell(verdict.label, verdict.probability, verdict.type, outside)
+
+
+def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -> None:
+    reasons = {
+        "empty": "the text is empty",
+        "foreign": "the text is in en; the detector was trained on zh",
+        "untold": "the text is in no language that can be told; the detector was trained on zh",
+        "name": "the text is the name of an image, which was not opened",
+        "long": "the text is longer than 20,000 characters",
+    }
+    texts = {
+        "empty": "  ",
+        "foreign": "you are all so stupid",
+        "untold": "1450 ???",
+        "name": f"{KIND[0]}.png",
+        "long": "好" * 20_001,
+        "harmful": CRUEL[0] + CRUEL[1],
+        "harmless": KIND[0] + KIND[1],
+        "at": middle,
+        "far": FAR,
+    }
+    source = doors.folder / "table.jsonl"
+    rows = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
+    source.write_text("\n".join(rows), encoding="utf-8")
+    bounded = doors.folder / "bounded.jsonl"
+    bounded.write_text("\n".join(row for row in rows if len(row) < 20_000), encoding="utf-8")
+    found = {
+        "screen": screen_all(doors, source),
+        "predict": predict_all(doors, bounded),
+        "python": {name: ask_python(doors, Example(name, text)) for name, text in texts.items()},
+        "http": {name: moderate(doors, text) for name, text in texts.items()},
+        "studio": {name: ask_studio(doors, text) for name, text in texts.items()},
+        "analyze": analyze_all(doors, texts),
+    }
+    expected = found["python"]
+    assert {name: said.reason for name, said in expected.items()} == {
+        **dict.fromkeys(texts, ""),
+        **reasons,
+        "far": OUTSIDE_NOTE,
+    }
+    assert {name: expected[name].outcome for name in texts if name not in reasons} == {
+        "harmful": "harmful",
+        "harmless": "harmless",
+        "at": "harmful",
+        "far": "review",
+    }
+    assert expected["harmful"].type in TYPES
+    # Bodies and rows of labelled tables are bounded before anything is judged.
+    for door in ("http", "studio"):
+        assert found[door].pop("long") == Said("refused")
+    assert not {"empty", "long"} & found["predict"].keys()
+    # What stands on a picture may look like the name of a file, and is read where it is not given.
+    for door in ("studio", "analyze"):
+        assert found[door].pop("name").outcome != "unjudged"
+        assert found[door].pop("empty").reason == "no text can be read in the image"
+    for door, said in found.items():
+        assert said == {name: expected[name] for name in said}, door
+        assert len(said) >= len(texts) - 3, door
+
+
+def draw_meme(path: Path, text: str) -> Path:
+    image = Image.new("RGB", (640, 200), "white")
+    font = ImageFont.truetype(FONTS / "NotoSansSC-Regular-subset.otf", 44)
+    ImageDraw.Draw(image).text((20, 60), text, fill="black", font=font)
+    image.save(path)
+    return path
+
+
+def look_through(doors: Doors, image: Path) -> dict[str, Said]:
+    """An image through every door; what ends as an error is told by its first line."""
+
+    def predict() -> Said:
+        done = doors.shell.run("detector", "predict", doors.detector, image, "--json")
+        if done.code == 2:
+            return Said("failed", reason=" ".join(done.err.split()))
+        return read_prediction(json.loads(done.out)[0])
+
+    def see() -> Said:
+        with doors.site.client(**{"x-memantics": "studio"}) as client:
+            answer = client.post("/studio/text", content=image.read_bytes())
+        if answer.status_code != 200:
+            return Said("failed", reason=answer.text)
+        found = answer.json()
+        return ask_studio(doors, found["text"], found["language"], found["unread"])
+
+    part = {"type": "image_url", "image_url": {"url": data_url(image.read_bytes())}}
+    ways: dict[str, Callable[[], Said]] = {
+        "screen": lambda: next(iter(screen_all(doors, image).values())),
+        "http": lambda: moderate(doors, [part]),
+        "studio": see,
+        "analyze": lambda: read_analysis(analyze([image], detector=doors.detector)),
+        "predict": predict,
+        "python": lambda: ask_python(doors, image),
+    }
+    return {name: way() for name, way in ways.items()}
+
+
+def test_an_image_gets_the_same_verdict_at_every_door(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("harmful", CRUEL[0] + CRUEL[1]), ("harmless", KIND[0] + KIND[1])):
+        found = look_through(doors, draw_meme(doors.folder / f"{name}.png", text))
+        (said,) = set(found.values())
+        assert said.outcome == name
+    monkeypatch.setattr(rapid, "MOST_REGIONS", 2)
+    damaged, blank = doors.folder / "damaged.png", doors.folder / "blank.png"
+    damaged.write_bytes(draw_meme(doors.folder / "whole.png", KIND[0]).read_bytes()[:300])
+    Image.new("RGB", (64, 64), "white").save(blank)
+    crowded = draw_lines(doors.folder / "crowded.png", 3, 1, 40, 640)
+    unread = "1 region of text was not read: the image holds more text than is read"
+    for image, status, reason in (
+        (blank, "unjudged", "no text can be read in the image"),
+        (crowded, "unjudged", unread),
+        (damaged, "failed", ""),
+    ):
+        found = look_through(doors, image)
+        # Of files that are named one by one, those that cannot be judged are errors.
+        refused = {name: found.pop(name) for name in ("predict", "python")}
+        assert {said.outcome for said in refused.values()} == {"failed"}, image
+        assert all(reason.removesuffix(" the image") in said.reason for said in refused.values())
+        assert {said.outcome for said in found.values()} == {status}, (image, found)
+        assert all(reason in said.reason for said in found.values()), (image, found)
