@@ -302,7 +302,7 @@ def _open_screen(detector: Detector) -> Callable[[Meme, int], Harm | str]:
         if verdict.status != "judged":
             return verdict.reason
         harmful = verdict.label == HARMFUL
-        moved = tuple(own.piece for own in verdict.because if own.share > 0)
+        moved = tuple(piece.piece for piece in verdict.because if piece.share > 0)
         return Harm(
             harmful,
             f"detector ({detector.name})",
