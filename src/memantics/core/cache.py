@@ -16,6 +16,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import StoreError
+from memantics.core.masking import hide_bytes
 from memantics.core.records import Image, Reply, Request, Sampling
 
 _FLUSH_AT = 128
@@ -100,7 +101,7 @@ class Cache:
 
     def put(self, key: bytes, reply: Reply) -> None:
         """Store a reply; it reaches the disk with the next flush."""
-        self._pending[key] = orjson.dumps(reply)
+        self._pending[key] = hide_bytes(orjson.dumps(reply))
         if len(self._pending) >= _FLUSH_AT:
             self.flush()
 

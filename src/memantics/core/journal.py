@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from memantics.core.errors import StoreError
+from memantics.core.masking import hide_bytes
 
 
 def lock_folder(folder: Path) -> IO[bytes]:
@@ -90,7 +91,7 @@ class Journal:
             raise self._broken
         try:
             place = self._file.tell()
-            write_whole(self._file, line)
+            write_whole(self._file, hide_bytes(line))
         except OSError as error:
             self._broken = StoreError(
                 f"{self._what} cannot be written: {error.strerror}",
@@ -117,7 +118,7 @@ def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
+        partial.write_bytes(hide_bytes(data))
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

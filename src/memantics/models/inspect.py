@@ -11,6 +11,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue
 
@@ -24,6 +25,7 @@ from memantics.core.errors import (
     Unavailable,
 )
 from memantics.core.images import probe, read_bytes
+from memantics.core.masking import hide, learn_environment, learn_named
 from memantics.core.records import Image, Message, Reply, Request
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ class InspectModel:
         self.name = f"inspect/{provider}/{rest}"
         self._path = f"{provider}/{rest}"
         self._settings = settings
+        learn_environment()
+        learn_named((*settings.arguments, *parse_qsl(urlsplit(settings.base_url or "").query)))
         self._served: Served | None = None
 
     @property
@@ -75,7 +79,7 @@ class InspectModel:
         """Name and server; constructor arguments by name only, since a value may be a key."""
         return {
             "name": self.name,
-            "base_url": self._settings.base_url,
+            "base_url": self._settings.base_url and hide(self._settings.base_url),
             "arguments": ",".join(sorted(key for key, _ in self._settings.arguments)),
         }
 

@@ -17,10 +17,18 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import aiohttp
+import orjson
 from pydantic import JsonValue
 from yarl import URL
 
 from memantics.core.errors import InputError, Rejected, Transient, Unavailable, Unreachable
+from memantics.core.masking import (
+    hide,
+    hide_bytes,
+    learn_environment,
+    learn_named,
+    learn_secrets,
+)
 from memantics.core.records import Reply, Request
 from memantics.models.faults import has_any, hide_key, judge_body, judge_status
 from memantics.models.listing import fetch_names, match_name, refuse_name
@@ -74,17 +82,25 @@ class OpenAIModel:
         self._url = URL(f"{self._base.with_query(None)}".rstrip("/") + "/chat/completions")
         self._url = self._url.with_query(self._base.query) if self._base.query else self._url
         self._key = _check_key(key)
+        learn_environment()
+        learn_secrets(self._key)
+        learn_named((*self._base.query.items(), *self.settings.wire.extra.items()))
         self._session: aiohttp.ClientSession | None = None
         self._checking: asyncio.Future[None] | None = None
         self._wire = self.settings.wire
         self._identity: dict[str, JsonValue] = {
             "name": self.name,
-            "base_url": str(self._base),
-            "settings": self._wire.describe(),
+            "base_url": hide(str(self._base)),
+            "settings": self._wire.describe() | {"extra": self._hide_extra()},
         }
 
+    def _hide_extra(self) -> JsonValue:
+        """The parameters as the identity holds them: it is written down."""
+        hidden: JsonValue = orjson.loads(hide_bytes(orjson.dumps(dict(self._wire.extra))))
+        return hidden
+
     def __repr__(self) -> str:
-        return f"OpenAIModel({self.name!r}, {str(self._base)!r})"
+        return f"OpenAIModel({self.name!r}, {hide(str(self._base))!r})"
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:

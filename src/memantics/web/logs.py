@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 
 import orjson
 
+from memantics.core.masking import hide
+
 NAME = "memantics.web"
 LOGGER = logging.getLogger(NAME)
 
@@ -30,7 +32,7 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = name_error(record.exc_info[1])
             line["where"] = traceback.format_tb(record.exc_info[2])[-6:]
-        return orjson.dumps(line, default=str).decode()
+        return hide(orjson.dumps(line, default=str).decode())
 
 
 def name_error(error: BaseException) -> str:

@@ -18,6 +18,7 @@ from yarl import URL
 from memantics.core.editor import EditRequest
 from memantics.core.errors import InputError, Rejected, Transient, Unavailable
 from memantics.core.images import decode, encode_png
+from memantics.core.masking import hide, learn_environment, learn_named, learn_secrets
 from memantics.models.faults import hide_key, judge_status
 from memantics.models.openai import read_bounded
 
@@ -71,6 +72,9 @@ class OpenAIImages:
         self._base = url
         self._key = key.strip()
         self.settings = settings or ImagesSettings()
+        learn_environment()
+        learn_secrets(self._key)
+        learn_named((*url.query.items(), *self.settings.fields.items()))
         self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
@@ -81,8 +85,8 @@ class OpenAIImages:
         """Name, server and fields; not the key."""
         return {
             "name": self.name,
-            "base_url": str(self._base),
-            "fields": dict(self.settings.fields),
+            "base_url": hide(str(self._base)),
+            "fields": {name: hide(value) for name, value in self.settings.fields.items()},
         }
 
     async def edit(self, request: EditRequest) -> bytes:

@@ -1,0 +1,80 @@
+"""Keys are masked wherever anything is written, also where an address or a reply holds them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from memantics.core.cache import Cache
+from memantics.core.journal import Journal, replace_file
+from memantics.core.records import Reply
+from memantics.models.openai import OpenAIModel, OpenAISettings
+from memantics.models.wire import WireSettings
+from memantics.web.logs import JsonLines
+
+KEY, ASKED, SENT, NESTED = "sk-header-1234", 'query/"key"+ 5678', "param-key-9012", "head-key-3456"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> OpenAIModel:
+    monkeypatch.setenv("OTHER_API_KEY", "environment-7890")
+    from urllib.parse import quote
+
+    extra = {"api_key": SENT, "extra_headers": {"Authorization": NESTED}, "stop": "an honest word"}
+    address = f"http://localhost:8000/v1?api_key={quote(ASKED, safe='')}&version=2026-01-01-x"
+    return OpenAIModel("m", address, KEY, OpenAISettings(WireSettings(extra=extra)))
+
+
+def holds_none(text: str) -> bool:
+    return not any(
+        word in text for word in ("sk-header", "5678", "param-key", "head-key", "environment-7")
+    )
+
+
+def test_the_identity_of_a_model_holds_no_key(model: OpenAIModel) -> None:
+    shown = json.dumps(model.identity) + repr(model)
+    assert holds_none(shown)
+    assert "an honest word" in shown
+    assert "version=2026-01-01-x" in shown
+
+
+@pytest.mark.usefixtures("model")
+def test_what_a_reply_echoes_is_masked_where_it_is_written(tmp_path: Path) -> None:
+    said = f"my keys: {KEY} {ASKED} {SENT} {NESTED} environment-7890, an honest word"
+    line = json.dumps({"text": said}).encode() + b"\n"
+    journal = Journal(tmp_path / "answers.jsonl", "answers")
+    journal.append(line)
+    journal.close()
+    replace_file(tmp_path / "run.json", line)
+    cache = Cache(tmp_path / "cache.sqlite")
+    cache.put(b"0" * 32, Reply(said))
+    cache.flush()
+    found = cache.get(b"0" * 32)
+    cache.close()
+    assert found is not None
+    written = [found.text, (tmp_path / "run.json").read_text()]
+    written.append((tmp_path / "answers.jsonl").read_text())
+    for text in written:
+        assert holds_none(text)
+        assert "an honest word" in text
+        assert text.count("***") == 5
+    for path in (tmp_path / "answers.jsonl", tmp_path / "run.json"):
+        assert json.loads(path.read_text())["text"].startswith("my keys: ***")
+
+
+@pytest.mark.usefixtures("model")
+def test_logs_hold_no_key() -> None:
+    record = logging.LogRecord("memantics.web", logging.INFO, "", 0, f"asked {KEY}", (), None)
+    assert holds_none(JsonLines().format(record))
+
+
+def test_a_word_is_no_secret(tmp_path: Path) -> None:
+    OpenAIModel("m", "http://localhost:8000/v1", "EMPTY12")
+    replace_file(tmp_path / "a", b"EMPTY12")
+    assert (tmp_path / "a").read_bytes() == b"EMPTY12"
+    OpenAIModel("m", "http://localhost:8000/v1", "EMPTY123")
+    replace_file(tmp_path / "a", b"EMPTY123")
+    assert (tmp_path / "a").read_bytes() == b"***"
