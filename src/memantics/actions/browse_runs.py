@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -11,13 +12,15 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from memantics.actions.browse_knowledge import show_picture
 from memantics.actions.report import report
 from memantics.core.data import DataKind
-from memantics.core.errors import DataError, MemanticsError, StoreError, UnknownName
+from memantics.core.errors import DataError, MemanticsError, StoreError, UnknownName, first_fault
 from memantics.core.journal import read_whole_lines
 from memantics.core.records import STATUSES, Answer, Item, Score
+from memantics.core.registry import find_places, is_inside
 from memantics.core.result import Result
 from memantics.core.rundir import (
     ANSWERS,
@@ -35,6 +38,7 @@ from memantics.core.rundir import (
 )
 from memantics.registry import Wish, find_tasks, pose_task
 from memantics.report.payload import INVALID, OPEN, RIGHT, WRONG, asks_ratings, judge_answer
+from memantics.report.thumbnails import Thumbnail
 
 RunState = Literal["finished", "running", "stopped", "damaged"]
 Verdict = Literal["right", "wrong", "invalid", "open", "waiting"]
@@ -155,7 +159,10 @@ class RunFolder:
         """One item and what every run on the same data answered to it."""
         row, path = self.get(name), self.path(name)
         facts = read_facts(path)
-        line = _find_line(path / ITEMS, _ITEM, item)
+        try:
+            line = _find_line(path / ITEMS, _ITEM, item)
+        except ValidationError as error:
+            raise DataError(path / ITEMS, first_fault(error), row=item) from error
         if line is None:
             raise UnknownName("item", item, _some_ids(path))
         order = [value.id for value in read_bare_items(path)]
@@ -167,11 +174,13 @@ class RunFolder:
                 told = read_facts(folder)
             except StoreError:
                 continue
-            if told.benchmark == facts.benchmark:
-                same |= _list_same(other, folder, told, line.item)
-            if _ground(told) == _ground(facts):
-                given = _answer_of(other, folder, told, item)
-                answers += [given] if given else []
+            # A damaged line of another run is told on that run's page.
+            with contextlib.suppress(ValidationError):
+                if told.benchmark == facts.benchmark:
+                    same |= _list_same(other, folder, told, line.item)
+                if _ground(told) == _ground(facts):
+                    given = _answer_of(other, folder, told, item)
+                    answers += [given] if given else []
         return ItemSheet(
             row,
             line.item,
@@ -180,6 +189,12 @@ class RunFolder:
             order[place + 1] if place + 1 < len(order) else None,
             tuple((task, *where) for task, where in sorted(same.items()) if where[1] != item),
         )
+
+    def picture(self, path: Path) -> Thumbnail:
+        """An image of an item, where it belongs to data that is known here."""
+        if not is_inside(path, find_places(self.folder)):
+            return Thumbnail(path.name, reason="outside of the registered data")
+        return show_picture(path)
 
     def report(self, names: Sequence[str]) -> str:
         """The report on some runs as one self-contained page."""

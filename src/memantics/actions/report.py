@@ -15,6 +15,7 @@ import orjson
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.core.records import Field, Item, Outcome
+from memantics.core.registry import find_places
 from memantics.core.rundir import last_answers, read_facts, read_items
 from memantics.core.task import Task, Unparsed
 from memantics.registry import (
@@ -79,8 +80,13 @@ def report(
         replace_file(path, text.encode("utf-8", "replace"), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
+        places = find_places(Path.cwd(), *(folder.resolve().parent for folder in folders))
         settings = ReportSettings(
-            images=images, published=published, find_gold=_GoldFinder(), find_marks=_find_marks
+            images=images,
+            published=published,
+            find_gold=_GoldFinder(),
+            find_marks=_find_marks,
+            places=places,
         )
         build_report(folders, path, settings)
     return path

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -95,3 +97,29 @@ def find_registered(name: str) -> Registered:
             hint=f"memantics data add {name} DIR with its new place",
         )
     return entry
+
+
+def find_places(*more: Path) -> tuple[Path, ...]:
+    """The folders whose images belong to data: registered, published, ours, and those given.
+
+    A run folder may come from anybody, and its items name images by path: pages show those below
+    these folders, no other image of the machine.
+    """
+    named = os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep)
+    found = [home(), Path(__file__).parent.parent, *read_shelf(), *map(Path, filter(None, named))]
+    for release in read_registry().values():
+        found += [release.root, *([release.images] if release.images else [])]
+    return tuple(dict.fromkeys(place.resolve() for place in (*found, *more)))
+
+
+def is_inside(path: Path, places: Iterable[Path]) -> bool:
+    """Whether a file lies below one of the folders, links followed.
+
+    >>> is_inside(Path("/a/b/../c/x.png"), [Path("/a/c")]), is_inside(Path("/ab"), [Path("/a")])
+    (True, False)
+    """
+    try:
+        real = path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return any(real.is_relative_to(place) for place in places)

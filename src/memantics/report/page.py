@@ -44,7 +44,7 @@ class ReportSettings:
 
     ``published`` holds papers' rows by task, shown beside runs on a release only. ``find_gold``
     says which options are right where a task names its gold otherwise than its sheet does,
-    ``find_marks`` what each free-text answer scores.
+    ``find_marks`` what each free-text answer scores. Images below ``places`` are shown; None: all.
     """
 
     title: str = "Memantics report"
@@ -54,6 +54,7 @@ class ReportSettings:
     published: Published = field(default_factory=dict)
     find_gold: FindGold | None = None
     find_marks: FindMarks | None = None
+    places: tuple[Path, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,9 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
         title=settings.title,
         sections=[make_section(board) for board in boards],
         payloads=list(zip(boards, payloads, strict=True)),
-        thumbnails=[_embed(t) for t in make_thumbnails(paths, settings.max_image_bytes)],
+        thumbnails=[
+            _embed(t) for t in make_thumbnails(paths, settings.max_image_bytes, settings.places)
+        ],
         starter_note=STARTER_NOTE,
         warnings=list(dict.fromkeys(text for board in boards for text in board.warnings)),
         statuses=STATUSES,

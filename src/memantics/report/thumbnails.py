@@ -14,6 +14,7 @@ from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError
 from memantics.core.images import load
+from memantics.core.registry import is_inside
 
 _BATCH = 64
 # More images, smaller ones: a page of thousands must still open at once.
@@ -41,8 +42,13 @@ def choose_side(count: int) -> int:
     return next((side for most, side in _SIDES if count <= most), _SMALLEST)
 
 
-def make_thumbnails(paths: Sequence[Path], max_bytes: int) -> Iterator[Thumbnail]:
-    """One thumbnail per path, in order, until they fill ``max_bytes`` of the page together."""
+def make_thumbnails(
+    paths: Sequence[Path], max_bytes: int, places: Sequence[Path] | None = None
+) -> Iterator[Thumbnail]:
+    """One thumbnail per path, in order, until they fill ``max_bytes`` of the page together.
+
+    Only images below ``places`` are shown; None: all.
+    """
     side, used = choose_side(len(paths)), 0
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         for start in range(0, len(paths), _BATCH):
@@ -50,13 +56,15 @@ def make_thumbnails(paths: Sequence[Path], max_bytes: int) -> Iterator[Thumbnail
             if used >= max_bytes:
                 yield from (Thumbnail(path.name, reason="left out: page limit") for path in batch)
                 continue
-            for made in pool.map(lambda path: make_thumbnail(path, side), batch):
+            for made in pool.map(lambda path: make_thumbnail(path, side, places), batch):
                 used += len(made.uri)
                 yield made
 
 
-def make_thumbnail(path: Path, side: int) -> Thumbnail:
+def make_thumbnail(path: Path, side: int, places: Sequence[Path] | None = None) -> Thumbnail:
     """Shrink one image; one that is missing or hostile becomes its name and a reason."""
+    if places is not None and not is_inside(path, places):
+        return Thumbnail(path.name, reason="outside of the registered data")
     try:
         # A pipe or device under an image's name would block or never end.
         if path.exists() and not path.is_file():

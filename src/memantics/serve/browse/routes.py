@@ -14,7 +14,6 @@ from memantics.actions.browse_knowledge import (
     StoreReader,
     list_dimensions,
     read_cell,
-    show_picture,
 )
 from memantics.actions.browse_runs import RunFolder
 from memantics.core.errors import DataError, InputError, MemanticsError, UnknownName
@@ -228,6 +227,6 @@ def show_item(
         sheet = runs.sheet(run, item)
     except MemanticsError as error:
         return pages.refuse(request, error)
-    pictures = [show_picture(image.path) for image in sheet.item.images]
+    pictures = [runs.picture(image.path) for image in sheet.item.images]
     context = {"sheet": sheet, "pictures": pictures, "value": show_value}
     return pages.show(request, "item.html", context)

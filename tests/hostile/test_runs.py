@@ -1,0 +1,80 @@
+"""Run folders from elsewhere: whatever their lines name and hold, other data stays out of pages."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+from PIL import Image as Pillow
+
+from memantics.actions.browse_runs import RunFolder
+from memantics.actions.report import report
+from memantics.actions.score import score
+from memantics.core.errors import DataError
+from memantics.core.records import Answer, Image, Item
+from memantics.core.rundir import RunWriter
+from memantics.starter import IMAGES
+from tests.runs import TEXT, make_facts, write_run
+
+TASK = "memeintent/intent"
+
+
+def write_foreign(folder: Path, *images: Path) -> Path:
+    """A run whose item names these images."""
+    with RunWriter(folder, make_facts(TASK, "fake/model", {})) as writer:
+        item = Item("1", "1", ["x"], TEXT, images=tuple(map(Image, images)))
+        writer.add_item(item, ())
+        writer.add_answer(Answer("1", 0, "answered", text="x", value="x"))
+    score(folder)
+    return folder
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    path = tmp_path / "private" / "letter.png"
+    path.parent.mkdir()
+    Pillow.new("RGB", (20, 20), "red").save(path)
+    return path
+
+
+def count_pictures(page: str) -> int:
+    return page.count("data:image/webp;base64,")
+
+
+def test_a_report_embeds_no_image_outside_of_the_data(
+    tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    runs = tmp_path / "runs"
+    (runs / "inside").mkdir(parents=True)
+    beside = runs / "inside" / "meme.png"
+    beside.write_bytes(private.read_bytes())
+    link = runs / "inside" / "link.png"
+    link.symlink_to(private)
+    starter = sorted(IMAGES.glob("*.png"))[0]
+    folder = write_foreign(runs / "foreign", starter, beside, private, link)
+    page = report(folder, tmp_path / "report.html").read_text()
+    assert count_pictures(page) == 2
+    assert "outside of the registered data" in page
+    shown = RunFolder(runs)
+    sheet = shown.sheet("foreign", "1")
+    assert len(sheet.item.images) == 4
+    pictures = [shown.picture(image.path) for image in sheet.item.images]
+    assert [bool(picture.uri) for picture in pictures] == [True, True, False, False]
+    for picture in pictures[:2]:
+        assert base64.b64decode(picture.uri.partition(",")[2])
+
+
+def test_a_damaged_line_breaks_no_page_of_another_run(tmp_path: Path) -> None:
+    write_run(tmp_path / "good", TASK, {"1": "a", "2": "b"})
+    write_run(tmp_path / "bad", TASK, {"1": "a", "2": "b"})
+    for name in ("items.jsonl", "answers.jsonl"):
+        file = tmp_path / "bad" / name
+        file.write_bytes(file.read_bytes().replace(b'"1"', b'"1",}', 1))
+    runs = RunFolder(tmp_path)
+    assert [answer.run for answer in runs.sheet("good", "1").answers] == ["good"]
+    with pytest.raises(DataError):
+        runs.sheet("bad", "1")
