@@ -51,7 +51,8 @@ class Scripted:
 def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
     planted: dict[str, Model] = {}
     kind = ModelKind("judge", "judge/NAME", "", lambda name, _: planted[name])
-    monkeypatch.setattr(registered, "MODEL_KINDS", (*registered.MODEL_KINDS, kind))
+    monkeypatch.setitem(globals(), "KIND", kind)
+    monkeypatch.setitem(registered.MODEL_KINDS.ours, "judge", f"{__name__}:KIND")
 
     def add(name: str, verdict: Callable[[str], str]) -> Scripted:
         model = Scripted(f"judge/{name}", verdict)

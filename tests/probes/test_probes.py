@@ -62,7 +62,8 @@ class Planted:
 def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     planted: dict[str, Model] = {}
     kind = ModelKind("planted", "planted/NAME", "", lambda name, _: planted[name])
-    monkeypatch.setattr(registered, "MODEL_KINDS", (*registered.MODEL_KINDS, kind))
+    monkeypatch.setitem(globals(), "KIND", kind)
+    monkeypatch.setitem(registered.MODEL_KINDS.ours, "planted", f"{__name__}:KIND")
 
     def add(name: str, think: Callable[[str, tuple[bytes, ...]], str]) -> str:
         model = Planted(f"planted/{name}", think)

@@ -82,8 +82,13 @@ def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
 
 
 def list_models() -> list[ModelKindInfo]:
-    """The kinds of models and how each is named."""
-    return [ModelKindInfo(kind.example, kind.what) for kind in MODEL_KINDS]
+    """The kinds of models and how each is named; a plug-in that cannot be used says why."""
+    return [
+        ModelKindInfo(f"{name}/…", str(kind))
+        if isinstance(kind, InputError)
+        else ModelKindInfo(kind.example, kind.what)
+        for name, kind in MODEL_KINDS.all()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

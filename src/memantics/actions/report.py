@@ -8,11 +8,10 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Literal
 
 import orjson
 
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, UnknownName
 from memantics.core.journal import replace_file
 from memantics.core.records import Field, Item, Outcome
 from memantics.core.registry import find_places
@@ -22,14 +21,8 @@ from memantics.registry import (
     find_published,
     open_task_of_run,
 )
-from memantics.report import (
-    ReportSettings,
-    build_report,
-    load_runs,
-    render_csv,
-    render_json,
-    render_markdown,
-)
+from memantics.report import ReportSettings, build_report, load_runs
+from memantics.report.forms import REPORT_FORMS
 from memantics.report.gallery import make_gallery, render_gallery
 from memantics.report.inspection import check_inspect, write_log
 from memantics.report.payload import list_gold_keys
@@ -37,7 +30,6 @@ from memantics.report.runs import Run, split_unfinished
 from memantics.run.score import read_outcomes
 
 __all__ = [
-    "ReportForm",
     "RunLike",
     "export_inspect",
     "find_folder",
@@ -47,11 +39,10 @@ __all__ = [
     "split_unfinished",
     "write_gallery",
 ]
-ReportForm = Literal["html", "md", "csv", "json"]
 RunLike = str | Path | Run
 _MOST_READ = 64
 _HEAVY = ("bertscore", "nli")
-_RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
+_PAGE = ("", "html", "htm")
 
 
 def find_folder(run: RunLike) -> Path:
@@ -63,20 +54,23 @@ def report(
     runs: RunLike | Sequence[RunLike],
     out: str | Path = "report.html",
     *,
-    form: ReportForm | None = None,
+    form: str | None = None,
     images: bool = True,
 ) -> Path:
     """Compare runs on one self-contained page, or as a table; returns the file.
 
-    ``form`` is ``html``, ``md``, ``csv`` or ``json``; by default what the file's name ends in.
+    ``form`` is ``html``, ``md``, ``csv``, ``json`` or an installed one (entry points of the group
+    ``memantics.pages``); by default what the file's name ends in.
     Unfinished runs among finished ones are left out: :func:`split_unfinished` names them.
     """
     folders = [find_folder(r) for r in ([runs] if isinstance(runs, RunLike) else runs)]
     folders, _ = split_unfinished(folders)
     path = Path(out)
     ending = path.suffix.lstrip(".").lower()
-    if (form or ending) in _RENDERERS:
-        text = render_report(folders, form or ending)
+    if form is None:
+        form = ending if ending not in _PAGE and REPORT_FORMS.find(ending) else "html"
+    if form != "html":
+        text = render_report(folders, form)
         replace_file(path, text.encode("utf-8", "replace"), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
@@ -128,9 +122,12 @@ class _GoldFinder:
 
 
 def render_report(folders: Sequence[Path], form: str) -> str:
-    """Runs as Markdown, CSV or JSON."""
+    """Runs as Markdown, CSV, JSON or in an installed form."""
+    found = REPORT_FORMS.find(form)
+    if found is None:
+        raise UnknownName("format", form, ("html", *REPORT_FORMS.names()))
     runs = load_runs(folders)
-    return _RENDERERS[form](runs, find_published(run.task for run in runs))
+    return found.render(runs, find_published(run.task for run in runs))
 
 
 def export_inspect(folders: Sequence[Path], out: Path, *, images: bool = True) -> list[Path]:

@@ -126,7 +126,8 @@ Page = Annotated[
     typer.Option(help="File to write. Default: report.html; other formats go to the terminal."),
 ]
 Format = Annotated[
-    Literal["html", "md", "csv", "json"], typer.Option("--format", help="What to write.")
+    str,
+    typer.Option("--format", help="What to write: html, md, csv, json, or an installed form."),
 ]
 Pictures = Annotated[bool, typer.Option(help="Put small copies of the images into the page.")]
 

@@ -25,6 +25,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Field, Form, Image, Reply, Request
+from memantics.models.kinds import ModelKind
 from memantics.models.replies import render_reply
 
 Strategy = Literal["constant", "longest", "majority", "positive", "random"]
@@ -167,3 +168,11 @@ def _image_names(request: Request) -> Iterable[str]:
         for option in field.options:
             if option.image is not None:
                 yield option.image.path.name
+
+
+KIND = ModelKind(
+    "baseline",
+    "baseline/longest",
+    "trivial: constant, longest, majority, positive, random",
+    lambda name, _: open_baseline(name),
+)

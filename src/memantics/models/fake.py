@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from memantics.core.errors import ModelError, Transient, UnknownName
 from memantics.core.records import Field, Image, Reply, Request
 from memantics.models.builder import build_reply
+from memantics.models.kinds import ModelKind
 from memantics.models.replies import render_reply
 
 _VERBS = ("mocks", "comforts", "teases", "praises", "warns", "criticises")
@@ -254,3 +255,6 @@ def open_fake(name: str) -> FakeModel:
     if short not in SCRIPTS:
         raise UnknownName("model", name, [f"fake/{known}" for known in SCRIPTS])
     return FakeModel(SCRIPTS[short], short)
+
+
+KIND = ModelKind("fake", "fake/NAME", "scripted models, for tests", lambda name, _: open_fake(name))

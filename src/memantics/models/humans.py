@@ -21,6 +21,7 @@ from memantics.core.errors import DataError, InputError, Rejected, UnknownName
 from memantics.core.matching import image_key, image_keys, question_key
 from memantics.core.records import Image, Reply, Request
 from memantics.core.tables import Row, read_rows
+from memantics.models.kinds import ModelKind
 from memantics.models.replies import answer_choice
 
 # Names that columns have where the user names none; the first that is there counts.
@@ -134,3 +135,11 @@ def _list_keys(request: Request) -> Iterable[str]:
     images = image_keys(part for part in parts if isinstance(part, Image))
     yield from (f"image:{key}" for key in images)
     yield from (f"text:{question_key(text)}" for text in request.form.context.values())
+
+
+KIND = ModelKind(
+    "humans",
+    "humans/FILE",
+    "what annotators said: a table of answers",
+    lambda name, _: HumansModel(name),
+)

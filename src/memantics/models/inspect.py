@@ -27,6 +27,7 @@ from memantics.core.errors import (
 from memantics.core.images import probe, read_bytes
 from memantics.core.masking import hide, learn_environment, learn_named
 from memantics.core.records import Image, Message, Reply, Request
+from memantics.models.kinds import ModelKind, ModelSettings
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, Content, GenerateConfig, ModelOutput
@@ -256,3 +257,19 @@ def _words(error: BaseException) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _DETAIL else text[: _DETAIL - 1] + "…"
+
+
+def _open(name: str, settings: ModelSettings) -> InspectModel:
+    return InspectModel(
+        name,
+        InspectSettings(
+            base_url=settings.base_url,
+            timeout=int(settings.timeout),
+            connections=settings.concurrency,
+        ),
+    )
+
+
+KIND = ModelKind(
+    "inspect", "inspect/PROVIDER/NAME", "any provider of Inspect (extra: inspect)", _open
+)

@@ -28,6 +28,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable, UnknownName
 from memantics.core.records import Image, Reply, Request
+from memantics.models.kinds import ModelKind
 
 SMALL = "llm/smollm2"
 UNSEEN = "[an image that you cannot see]"
@@ -304,3 +305,11 @@ def _find_weights(name: str) -> Path:
             f"{name} is not known", hint=f"use {SMALL}, or llm/PATH to a .gguf file of this machine"
         )
     return place
+
+
+KIND = ModelKind(
+    "llm",
+    "llm/smollm2",
+    "a tiny language model here, or llm/PATH.gguf; sees no image (extra: llm)",
+    lambda name, settings: EmbeddedLlm(name, read_settings(settings.params)),
+)

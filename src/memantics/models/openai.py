@@ -21,7 +21,14 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memantics.core.errors import InputError, Rejected, Transient, Unavailable, Unreachable
+from memantics.core.errors import (
+    InputError,
+    Rejected,
+    Transient,
+    Unavailable,
+    UnknownName,
+    Unreachable,
+)
 from memantics.core.masking import (
     hide,
     hide_bytes,
@@ -29,8 +36,10 @@ from memantics.core.masking import (
     learn_named,
     learn_secrets,
 )
+from memantics.core.model import Model
 from memantics.core.records import Reply, Request
 from memantics.models.faults import has_any, hide_key, judge_body, judge_status
+from memantics.models.kinds import ModelKind, ModelSettings, read_wire_settings
 from memantics.models.listing import fetch_names, match_name, refuse_name
 from memantics.models.logprobs import list_keys
 from memantics.models.wire import WireSettings, decode_reply, encode_request
@@ -266,3 +275,30 @@ def _is_loopback(host: str) -> bool:
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return False
+
+
+def _open(name: str, settings: ModelSettings) -> Model:
+    base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
+    if not base_url:
+        raise InputError(
+            f"model {name!r} needs the address of its server",
+            hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
+        )
+    params = dict(settings.params)
+    check = params.pop("check_name", "on")
+    if check not in ("on", "off"):
+        raise UnknownName("value of --param check_name:", check, ("on", "off"))
+    return OpenAIModel(
+        name.removeprefix("openai/"),
+        base_url,
+        os.environ.get("OPENAI_API_KEY", ""),
+        OpenAISettings(
+            wire=read_wire_settings(params),
+            connections=settings.concurrency,
+            timeout=settings.timeout,
+            check_name=check != "off",
+        ),
+    )
+
+
+KIND = ModelKind("openai", "openai/NAME", "any OpenAI-compatible server (--base-url)", _open)

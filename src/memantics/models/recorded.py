@@ -21,6 +21,7 @@ from memantics.core.errors import DataError, Rejected, first_fault
 from memantics.core.images import read_bytes
 from memantics.core.records import Image, Reply, Request
 from memantics.core.rundir import ANSWERS
+from memantics.models.kinds import ModelKind
 
 
 class _Line(BaseModel):
@@ -127,3 +128,11 @@ class RecordedModel:
     async def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+KIND = ModelKind(
+    "recorded",
+    "recorded/FILE",
+    "answers of an earlier run, replayed",
+    lambda name, _: RecordedModel(Path(name.removeprefix("recorded/"))),
+)
