@@ -15,7 +15,7 @@ ENV PATH=/opt/memantics/bin:$PATH \
     OMP_NUM_THREADS=1
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/memantics memantics
 USER 10001
-# The detector of the starter pack is trained here, not at the first start.
+# The detector that ships opens here: where it cannot, the build fails and not the first request.
 RUN ["python", "-c", "from memantics import Detector; Detector.starter()"]
 VOLUME /var/lib/memantics
 EXPOSE 8080

@@ -81,9 +81,9 @@ def fit_shipped() -> None:
 
     from memantics.models.embedded.encoder import open_encoder
     from memantics.phonetics.speech import load_lattice
-    from memantics.phonetics.training import fit_weights
     from research.data import read_puns
     from research.protocol import take_rest
+    from research.pun_weights import fit_weights
 
     samples = [row.content for row in take_rest("punmemecn", read_puns())]
     encoder = open_encoder()

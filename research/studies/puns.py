@@ -13,16 +13,15 @@ from memantics.phonetics.detector import LEARNT, LEARNT_DESCRIBED, apply_pun, fi
 from memantics.phonetics.reading import ModelName
 from memantics.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
 from memantics.phonetics.training import (
-    DESCRIBED_FEATURES,
     PUN_FEATURES,
     START,
     Sample,
     fit_order,
     gather,
-    gather_described,
 )
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
+from research.pun_weights import DESCRIBED_FEATURES, gather_described
 
 PUN, PLAIN = "pun", "no pun"
 DETECTION, DESCRIBED = "detection", "detection, picture described"

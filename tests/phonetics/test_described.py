@@ -9,8 +9,9 @@ import memantics as mm
 from memantics.phonetics.detector import ALARMS, PunData, apply_pun, fit_pun
 from memantics.phonetics.evidence import PICTURE_FEATURES, describe_picture
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.training import DESCRIBED_FEATURES, PUN_FEATURES
+from memantics.phonetics.training import PUN_FEATURES
 from memantics.phonetics.verdict import judge_pun, load_pun_weights
+from research.pun_weights import DESCRIBED_FEATURES
 
 
 def test_what_is_shown_is_counted_by_rarity(lattice: Lattice) -> None:

@@ -1,61 +1,21 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, recall_score
 
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import InputError
 from memantics.phonetics.detector import (
-    FEATURES,
-    PunDetector,
-    extract_features,
     fit_choice,
     fit_logistic,
     score_detection,
 )
 from memantics.phonetics.harm import disguise, stress
-from memantics.phonetics.reading import Heard, Settings
-from memantics.phonetics.speech import read_many
-from tests.phonetics.captions import PLAIN, PUNS
+from memantics.phonetics.reading import Settings
+from tests.phonetics.captions import PLAIN
 
 PLAINEST = Settings(model="dictionary")
-
-
-@pytest.fixture(scope="module")
-def read() -> tuple[list[Heard], list[bool]]:
-    captions = [c for c, _ in PUNS] + list(PLAIN)
-    labels = [True] * len(PUNS) + [False] * len(PLAIN)
-    return list(read_many(captions, settings=PLAINEST)), labels
-
-
-def test_it_learns_keeps_and_predicts(read: tuple[list[Heard], list[bool]], tmp_path: Path) -> None:
-    readings, labels = read
-    detector = PunDetector.train(readings[::2], labels[::2])
-    scores = detector.evaluate(readings[1::2], labels[1::2])
-    assert scores.f1 > 0.85
-    detector.save(tmp_path / "detector.json")
-    again = PunDetector.load(tmp_path / "detector.json")
-    assert again.predict(readings[0]) == pytest.approx(detector.predict(readings[0]))
-    assert len(extract_features(readings[0])) == len(FEATURES)
-
-
-def test_wrong_files_and_models_are_refused(
-    read: tuple[list[Heard], list[bool]], tmp_path: Path
-) -> None:
-    readings, labels = read
-    (tmp_path / "x.json").write_text('{"bias": 1}')
-    with pytest.raises(DataError, match="not a pun detector"):
-        PunDetector.load(tmp_path / "x.json")
-    with pytest.raises(DataError, match="cannot be read"):
-        PunDetector.load(tmp_path / "none.json")
-    with pytest.raises(InputError, match="needs puns and other captions"):
-        PunDetector.train(readings[:3], [True] * 3)
-    detector = PunDetector(PunDetector.train(readings, labels).linear, "trigram")
-    with pytest.raises(InputError, match="trained on readings of model 'trigram'"):
-        detector.predict(readings[0])
 
 
 def test_rates_agree_with_scikit_learn() -> None:

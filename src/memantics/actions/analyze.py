@@ -155,8 +155,8 @@ def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], FamilyUse
 class AnalyzeOptions(AskingOptions, total=False):
     """Options of :func:`analyze`; those of asking count only with a ``model``.
 
-    ``detector`` is a detector file (default: a tiny one, trained on the starter pack at first
-    use), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
+    ``detector`` is a detector file (default: the one in use, else the sample detector that
+    ships), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
     writes (default: the meme's); ``journal`` the folder of its calls, which are not asked twice;
     ``known`` are places of what is known about other memes (knowledge stores, builds,
     collections, ``starter``); ``faces`` is the ONNX file of YuNet, a face detector; ``progress``

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from memantics.core.errors import DataError, InputError, first_fault
-from memantics.core.journal import replace_file
-from memantics.phonetics.ranking import CAPTION_FEATURES, Linear
-from memantics.phonetics.reading import Heard
+from memantics.phonetics.ranking import Linear
 
 Matrix = npt.NDArray[np.float64]
 _STEPS, _ENOUGH = 50, 1e-6
@@ -201,10 +195,6 @@ def fit_choice(
     return Linear(dict(zip(names, map(float, weights / spread), strict=True)))
 
 
-FEATURES = (*CAPTION_FEATURES, "evidence")
-_RIDGE = 3.0
-
-
 @dataclass(frozen=True, slots=True)
 class DetectionScores:
     """Rates of a detector on labelled captions."""
@@ -214,86 +204,6 @@ class DetectionScores:
     f1: float
     balanced_accuracy: float
     count: int
-
-
-class _Stored(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-    language_model: str
-    threshold: float = Field(ge=0, le=1)
-    bias: float
-    weights: dict[str, float] = Field(min_length=1)
-
-
-def extract_features(readings: Heard) -> tuple[float, ...]:
-    """The feature block of a caption, in the order of ``FEATURES``; zeros where it has none.
-
-    Other detectors may take the same block, so that a pun is judged by what it says aloud.
-    """
-    return tuple(readings.signals.get(name, 0.0) for name in FEATURES)
-
-
-@dataclass(frozen=True, slots=True)
-class PunDetector:
-    """Tells puns from other captions. ``threshold`` is on the probability."""
-
-    linear: Linear
-    language_model: str
-    threshold: float = 0.4
-
-    @classmethod
-    def train(
-        cls, readings: Sequence[Heard], labels: Sequence[bool], *, threshold: float = 0.4
-    ) -> PunDetector:
-        """Fit on captions that were read aloud, all with the same language model."""
-        models = {r.model for r in readings}
-        if len(models) != 1 or len(readings) != len(labels) or len(set(labels)) != 2:
-            raise InputError(
-                "a pun detector needs puns and other captions, read with one language model",
-                hint=f"got {len(readings)} captions, {len(labels)} labels, models {sorted(models)}",
-            )
-        rows = np.array([extract_features(r) for r in readings])
-        linear = fit_logistic(rows, np.array(labels, dtype=bool), FEATURES, _RIDGE)
-        return cls(linear, models.pop(), threshold)
-
-    def predict(self, readings: Heard) -> float:
-        """The probability that a caption is a pun."""
-        if readings.model != self.language_model:
-            raise InputError(
-                f"this detector was trained on readings of model {self.language_model!r},"
-                f" not {readings.model!r}",
-                hint=f"read with Settings(model={self.language_model!r}), or train again",
-            )
-        return self.linear.probability(dict(zip(FEATURES, extract_features(readings), strict=True)))
-
-    def evaluate(self, readings: Sequence[Heard], labels: Sequence[bool]) -> DetectionScores:
-        """Rates on labelled captions."""
-        chances = [self.predict(r) for r in readings]
-        return score_detection(chances, labels, self.threshold)
-
-    def save(self, path: Path) -> None:
-        """Write the detector as JSON."""
-        body = _Stored(
-            language_model=self.language_model,
-            threshold=self.threshold,
-            bias=self.linear.bias,
-            weights=dict(self.linear.weights),
-        )
-        text = orjson.dumps(body.model_dump(), option=orjson.OPT_INDENT_2)
-        replace_file(path, text, "pun detector")
-
-    @classmethod
-    def load(cls, path: Path) -> PunDetector:
-        """Read a detector that ``save`` wrote."""
-        try:
-            stored = _Stored.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise DataError(path.name, f"cannot be read: {error.strerror}") from error
-        except ValidationError as error:
-            raise DataError(
-                path.name, f"not a pun detector: {first_fault(error)}", hint="train it again"
-            ) from error
-        return cls(Linear(stored.weights, stored.bias), stored.language_model, stored.threshold)
 
 
 def score_detection(

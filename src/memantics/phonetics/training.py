@@ -1,10 +1,13 @@
-"""Captions to learn from, and what is learnt: the order of readings, confidence, what is a pun."""
+"""Captions to learn from, and what ``pun --evaluate`` learns from them without those it measures.
+
+The weights that ship are fitted in ``research/pun_weights.py``.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,24 +19,14 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.punmemecn import META, find_folder
 from memantics.phonetics.caption import simplify
 from memantics.phonetics.detector import (
-    LEARNT,
-    LEARNT_DESCRIBED,
     Matrix,
     PunData,
     fit_choice,
     fit_logistic,
-    fit_pun,
 )
-from memantics.phonetics.evidence import (
-    PICTURE_FEATURES,
-    clean_description,
-    describe_picture,
-    find_evidence,
-)
-from memantics.phonetics.lattice import Lattice
 from memantics.phonetics.polysemy import SENSE_FEATURES, cut_words, describe_senses
 from memantics.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
-from memantics.phonetics.speech import SoundAnalysis, analyze_caption
+from memantics.phonetics.speech import SoundAnalysis
 
 FOLDS = 5
 _RIDGE = 3.0
@@ -50,7 +43,6 @@ class _Row(BaseModel):
 
 _META_FILE = TypeAdapter(dict[str, _Row])
 PUN_FEATURES = (*CAPTION_FEATURES, *SENSE_FEATURES)
-DESCRIBED_FEATURES = (*PUN_FEATURES, *PICTURE_FEATURES)
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 """One sentence vector per text; without it captions are judged by sound and dictionary alone."""
 
@@ -131,36 +123,6 @@ def matrix_of(analyses: Iterable[SoundAnalysis]) -> Matrix:
     return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])
 
 
-def fit_weights(
-    samples: Sequence[Sample], lattice: Lattice, embed: Embed | None = None
-) -> dict[str, dict[str, object]]:
-    """What ``weights.json`` holds for a language model, fitted on all samples."""
-    analyses = [analyze_caption(s.caption, lattice, order=START) for s in samples]
-    order = fit_order(samples, analyses)
-    ordered = [a.reorder(order) for a in analyses]
-    known = {
-        "pun": (gather(samples, ordered, embed), PUN_FEATURES, LEARNT),
-        "described": (
-            gather_described(samples, analyses, order, lattice, embed),
-            DESCRIBED_FEATURES,
-            LEARNT_DESCRIBED,
-        ),
-    }
-    found = {"rank": _dump(order), "confidence": _dump(fit_confidence(samples, ordered))}
-    for kind, (data, names, learnt) in known.items():
-        linear, meaning, threshold = fit_pun(data, names, learnt)
-        found[kind] = _dump(linear) | {
-            "threshold": round(threshold, 4),
-            "meaning": [round(value, 3) for value in meaning],
-        }
-    return found
-
-
-def _dump(linear: Linear) -> dict[str, object]:
-    weights = {name: round(weight, 4) for name, weight in linear.weights.items()}
-    return {"weights": weights, "bias": round(linear.bias, 4)}
-
-
 def gather(
     samples: Sequence[Sample], analyses: Sequence[SoundAnalysis], embed: Embed | None
 ) -> PunData:
@@ -175,25 +137,3 @@ def gather(
         np.array([s.homophone for s in samples]),
         np.array([assign_fold(s.group) for s in samples]),
     )
-
-
-def gather_described(
-    samples: Sequence[Sample],
-    analyses: Sequence[SoundAnalysis],
-    order: Linear,
-    lattice: Lattice,
-    embed: Embed | None,
-) -> PunData:
-    """The same with what descriptions of the pictures show; ``similar`` is 0 without vectors."""
-    named = [find_evidence(s.caption, s.description, lattice) for s in samples]
-    ordered = [a.reorder(order, frozenset(names)) for a, names in zip(analyses, named, strict=True)]
-    data = gather(samples, ordered, embed)
-    shown = [
-        describe_picture(s.caption, s.description, a.list_changed(), lattice)
-        for s, a in zip(samples, ordered, strict=True)
-    ]
-    rows = np.array([[figures.get(name, 0.0) for name in PICTURE_FEATURES] for figures in shown])
-    if embed is not None:
-        seen = embed([clean_description(s.description, s.caption) for s in samples])
-        rows[:, PICTURE_FEATURES.index("similar")] = (data.vectors * seen).sum(axis=1)
-    return replace(data, signals=np.hstack([data.signals, rows]))

@@ -1,0 +1,82 @@
+"""The weights of reading aloud that ship: fitted on all captions that research may learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from memantics.phonetics.detector import LEARNT, LEARNT_DESCRIBED, PunData, fit_pun
+from memantics.phonetics.evidence import (
+    PICTURE_FEATURES,
+    clean_description,
+    describe_picture,
+    find_evidence,
+)
+from memantics.phonetics.lattice import Lattice
+from memantics.phonetics.ranking import Linear
+from memantics.phonetics.speech import SoundAnalysis, analyze_caption
+from memantics.phonetics.training import (
+    PUN_FEATURES,
+    START,
+    Embed,
+    Sample,
+    fit_confidence,
+    fit_order,
+    gather,
+)
+
+DESCRIBED_FEATURES = (*PUN_FEATURES, *PICTURE_FEATURES)
+
+
+def fit_weights(
+    samples: Sequence[Sample], lattice: Lattice, embed: Embed | None = None
+) -> dict[str, dict[str, object]]:
+    """What ``weights.json`` holds for a language model, fitted on all samples."""
+    analyses = [analyze_caption(s.caption, lattice, order=START) for s in samples]
+    order = fit_order(samples, analyses)
+    ordered = [a.reorder(order) for a in analyses]
+    known = {
+        "pun": (gather(samples, ordered, embed), PUN_FEATURES, LEARNT),
+        "described": (
+            gather_described(samples, analyses, order, lattice, embed),
+            DESCRIBED_FEATURES,
+            LEARNT_DESCRIBED,
+        ),
+    }
+    found = {"rank": _dump(order), "confidence": _dump(fit_confidence(samples, ordered))}
+    for kind, (data, names, learnt) in known.items():
+        linear, meaning, threshold = fit_pun(data, names, learnt)
+        found[kind] = _dump(linear) | {
+            "threshold": round(threshold, 4),
+            "meaning": [round(value, 3) for value in meaning],
+        }
+    return found
+
+
+def _dump(linear: Linear) -> dict[str, object]:
+    weights = {name: round(weight, 4) for name, weight in linear.weights.items()}
+    return {"weights": weights, "bias": round(linear.bias, 4)}
+
+
+def gather_described(
+    samples: Sequence[Sample],
+    analyses: Sequence[SoundAnalysis],
+    order: Linear,
+    lattice: Lattice,
+    embed: Embed | None,
+) -> PunData:
+    """The same with what descriptions of the pictures show; ``similar`` is 0 without vectors."""
+    named = [find_evidence(s.caption, s.description, lattice) for s in samples]
+    ordered = [a.reorder(order, frozenset(names)) for a, names in zip(analyses, named, strict=True)]
+    data = gather(samples, ordered, embed)
+    shown = [
+        describe_picture(s.caption, s.description, a.list_changed(), lattice)
+        for s, a in zip(samples, ordered, strict=True)
+    ]
+    rows = np.array([[figures.get(name, 0.0) for name in PICTURE_FEATURES] for figures in shown])
+    if embed is not None:
+        seen = embed([clean_description(s.description, s.caption) for s in samples])
+        rows[:, PICTURE_FEATURES.index("similar")] = (data.vectors * seen).sum(axis=1)
+    return replace(data, signals=np.hstack([data.signals, rows]))
