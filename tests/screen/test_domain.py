@@ -122,6 +122,8 @@ def test_what_a_list_claims_of_a_language_does_not_outweigh_the_text(
         ("你" * 20_001, "the text is longer than 20,000 characters"),
         (f"{KIND[0]}.png", "the text is the name of an image, which was not opened"),
         (f"memes/{KIND[0]}.JPEG ", "the text is the name of an image, which was not opened"),
+        (f"{KIND[0]}.png?size=2#a", "the text is the name of an image, which was not opened"),
+        (f"{KIND[0]}.png? 好", ""),
         (f"{KIND[0]}\n.png", ""),
         (f"{KIND[0]}.png 好", ""),
     ],

@@ -209,7 +209,7 @@ def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -
         "empty": "  ",
         "foreign": "you are all so stupid",
         "untold": "1450 ???",
-        "name": f"{KIND[0]}.png",
+        "name": f"{KIND[0]}.png?size=2",
         "long": "好" * 20_001,
         "harmful": CRUEL[0] + CRUEL[1],
         "harmless": KIND[0] + KIND[1],

@@ -35,7 +35,9 @@ HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
 MOST_TEXT = 20_000
 _REASONS = 6  # pieces behind a verdict
-_IMAGE_NAME = re.compile(rf".*({'|'.join(map(re.escape, sorted(SUFFIXES)))})", re.IGNORECASE)
+_ENDINGS = "|".join(map(re.escape, sorted(SUFFIXES)))
+# An address of an image may end in a query or a fragment.
+_IMAGE_NAME = re.compile(rf".*({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
