@@ -74,8 +74,8 @@ def change_manifest(stored: Path, target: Path, **fields: object) -> Path:
 
 
 def test_another_version_is_named(stored: Path, tmp_path: Path) -> None:
-    path = change_manifest(stored, tmp_path / "t.zip", version=2)
-    with pytest.raises(InputError, match=r"version 2, and this program reads .* version 1"):
+    path = change_manifest(stored, tmp_path / "t.zip", version=3)
+    with pytest.raises(InputError, match=r"version 3, and this program reads .* version 2"):
         load(path)
     with pytest.raises(InputError, match="another version of this program"):
         load(change_manifest(stored, tmp_path / "u.zip", novelty=1))

@@ -25,7 +25,6 @@ from memantics.detector.expert_evaluation import (
     cross_validate_expert,
     evaluate_expert,
 )
-from memantics.detector.expert_file import load_expert, save_expert
 from memantics.detector.explanation import ExpertExplanation, explain_label
 from memantics.detector.features import Dense, Embedder
 from memantics.detector.heads import FastSettings, find_preset
@@ -33,6 +32,7 @@ from memantics.detector.in_use import find_in_use, forget_in_use, list_in_use, s
 from memantics.detector.judges import open_embedders
 from memantics.detector.opinions import judge_text, measure_sure
 from memantics.detector.pictures import SeeingEmbedder
+from memantics.detector.storage import load_expert, save
 from memantics.models.embedders import LOCAL
 
 __all__ = [
@@ -186,7 +186,7 @@ class Expert:
         """Write it as one file, with its card beside it; by default where NAME/LABEL finds it."""
         target = place_expert(self.label) if path is None else Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        save_expert(self.expert, target, self.card)
+        save(self.expert, target, self.card)
         if self._written_card is not None:
             write_card(self._written_card, target)
         self.path = target

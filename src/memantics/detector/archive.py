@@ -11,7 +11,7 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
@@ -121,12 +121,12 @@ def refuse(path: Path, problem: str, what: str = "detector") -> InputError:
 def load_archive(
     path: Path,
     shape: type[ManifestType],
-    kind: tuple[str, int],
+    kinds: Sequence[tuple[str, int]],
     rebuild: Callable[[ManifestType, Parts], Model],
     what: str = "detector",
 ) -> tuple[Model, dict[str, Any]]:
-    """A model of that format and version, and its card; anything else is refused."""
-    manifest, parts = _read_archive(path, shape, kind, what)
+    """A model of one of these formats and versions, and its card; anything else is refused."""
+    manifest, parts = _read_archive(path, shape, kinds, what)
     try:
         return rebuild(manifest, parts), _read_card(parts)
     except Exception as error:  # parts made to pass the checksums lead parsers to anything
@@ -134,7 +134,7 @@ def load_archive(
 
 
 def _read_archive(
-    path: Path, shape: type[ManifestType], kind: tuple[str, int], what: str
+    path: Path, shape: type[ManifestType], kinds: Sequence[tuple[str, int]], what: str
 ) -> tuple[ManifestType, dict[str, bytes]]:
     if path.exists() and not path.is_file():  # a pipe would be waited for without end
         raise refuse(path, f"no {what} file", what)
@@ -151,7 +151,7 @@ def _read_archive(
         raise refuse(path, f"no {what} file, or a damaged one ({error})", what) from error
     try:
         body = bodies.pop(_MANIFEST)
-        _check_kind(path, body, kind, what)
+        _check_kind(path, body, kinds, what)
         manifest = shape.model_validate_json(body)
     except KeyError as error:
         raise refuse(path, f"a zip file, but no {what}", what) from error
@@ -166,31 +166,17 @@ def _read_archive(
     return manifest, bodies
 
 
-def _check_kind(path: Path, manifest: bytes, kind: tuple[str, int], what: str) -> None:
+def _check_kind(path: Path, manifest: bytes, kinds: Sequence[tuple[str, int]], what: str) -> None:
     """Name another format before its fields are found to be wrong."""
     try:
         found = orjson.loads(manifest)
         said = found["format"], found["version"]
     except (orjson.JSONDecodeError, LookupError, TypeError):
         return  # the fields are checked next, and say what is wrong
-    if said != kind:
-        problem = (
-            f"is {said[0]} version {said[1]}, and this program reads {kind[0]} version {kind[1]}"
-        )
+    if said not in kinds:
+        name, version = kinds[0]
+        problem = f"is {said[0]} version {said[1]}, and this program reads {name} version {version}"
         raise refuse(path, problem, what)
-
-
-def find_format(path: Path) -> str:
-    """The format that a file says it has; empty where it is no archive of ours."""
-    if not path.is_file():
-        return ""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(_MANIFEST).file_size > 10_000_000:
-                return ""
-            return str(orjson.loads(archive.read(_MANIFEST))["format"])
-    except (*_DAMAGES, OSError, ValueError, LookupError, TypeError):
-        return ""
 
 
 def _read_card(parts: Parts) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from typing import Any
 from memantics.core.opinion import SURE, UNKNOWN, Judge, Judges, Opinion
 from memantics.detector.examples import Example
 from memantics.detector.expert import ExpertPrediction, FastExpert
-from memantics.detector.expert_file import load_expert
 from memantics.detector.features import Embedder
 from memantics.detector.in_use import find_in_use, list_in_use
 from memantics.detector.judges import open_embedder
+from memantics.detector.storage import load_expert
 
 
 def judge_text(
