@@ -157,3 +157,21 @@ def test_names_that_stand_for_data() -> None:
     with pytest.raises(InputError, match="no data at nowhere"):
         detector_data.find_examples("nowhere")
     assert detector_data.find_examples([Example("1", "hi")]).examples[0].text == "hi"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "preset"),
+    [
+        (("今晚又失眠了", "大家都去死吧"), "fast"),
+        (("I am so glad to be here", "you are so stupid"), "words"),
+    ],
+)
+def test_a_preset_is_chosen_by_the_language_of_the_texts(
+    pieces: tuple[str, str], preset: str
+) -> None:
+    examples = [Example(str(n), f"{pieces[n % 2]} {n // 2}", label=n % 2) for n in range(24)]
+    chosen, named = (Detector.train(examples, name) for name in ("auto", preset))
+    assert chosen.name == named.name == f"preset {preset}"
+    said, again = (made.predict(pieces) for made in (chosen, named))
+    assert said == again
+    assert [one.name for one in said] == ["harmless", "harmful"]

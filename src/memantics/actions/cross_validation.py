@@ -10,7 +10,7 @@ from typing import Literal
 from memantics.actions.detect import Measured
 from memantics.detector.evaluation import cross_validate, evaluate, make_trainer
 from memantics.detector.examples import Loaded
-from memantics.detector.fast import find_preset
+from memantics.detector.heads import choose_preset
 from memantics.detector.judges import open_embedder
 from memantics.detector.robustness import Robustness, measure_leakage
 
@@ -34,7 +34,8 @@ def validate_preset(
     on_fold: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Measured:
     """Cross-validate a preset; near-duplicates are counted between its folds."""
-    settings = replace(find_preset(validation.preset), inner=validation.folds)
+    chosen = choose_preset(validation.preset, [example.text for example in data.examples])
+    settings = replace(chosen, inner=validation.folds)
     trainer = make_trainer(settings, open_embedder(settings, validation.embedder))
     study = cross_validate(data.examples, trainer, settings.inner, validation.count, on_fold)
     report = None

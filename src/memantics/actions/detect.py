@@ -32,10 +32,10 @@ from memantics.detector.evaluation import (
 )
 from memantics.detector.examples import Example, Loaded, need_labels
 from memantics.detector.explanation import Explanation
-from memantics.detector.fast import FastSettings, Prediction, TypeHead, find_preset, fit
+from memantics.detector.fast import FastSettings, Prediction, TypeHead, fit
 from memantics.detector.features import Dense, FeatureBlock
 from memantics.detector.folds import Split
-from memantics.detector.heads import need_training
+from memantics.detector.heads import choose_preset, need_training
 from memantics.detector.judges import (
     FastJudge,
     Judge,
@@ -154,10 +154,11 @@ class Detector(OpenDetector):
                 f"the preset {preset} is a network",
                 hint=f"use memantics detector train-neural --preset {preset}",
             )
-        settings = _add_blocks(find_preset(preset), options)
-        encoder = open_embedder(settings, options.embedder)
         loaded = find_examples(data, options.split, options.labels)
         need_labels(loaded.examples, loaded.name)
+        texts = [example.text for example in loaded.examples]
+        settings = _add_blocks(choose_preset(preset, texts), options)
+        encoder = open_embedder(settings, options.embedder)
         if options.ocr:
             examples, missed = read_images(loaded.examples)
             more = (f"{missed} images could not be read",) if missed else ()
@@ -168,7 +169,7 @@ class Detector(OpenDetector):
         found = evaluate(loaded.examples, trained.held_out[: len(loaded.examples)])
         card = make_card(trained.detector, loaded, found, _HELD_OUT, sample=loaded.sample)
         stored = {"sample": loaded.sample, **card.dump(), **describe_use(loaded, trained.held_out)}
-        made = cls(FastJudge(trained.detector, encoder, stored), f"preset {preset}")
+        made = cls(FastJudge(trained.detector, encoder, stored), f"preset {settings.preset}")
         made.trained_on, made.held_out, made._written_card = loaded, found, card
         return made
 
@@ -279,10 +280,6 @@ class Detector(OpenDetector):
     def count_blank(self, examples: Sequence[Example]) -> int:
         """How many examples hold nothing that this detector looks at."""
         return sum(not self.reads(example) for example in examples)
-
-    def has_seen(self, data: Loaded) -> bool:
-        """Whether it was trained on these very files."""
-        return bool(data.checksum) and self.card.get("checksum", "") == data.checksum
 
     def _test(self, data: Loaded, said: Sequence[Prediction], seen: Loaded | None) -> Robustness:
         evasions: tuple[Evasion, ...] = ()

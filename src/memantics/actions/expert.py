@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from memantics.core.home import home
 from memantics.core.language import guess_language
 from memantics.core.opinion import Opinion
 from memantics.core.result import Table, html_table, to_plain
-from memantics.detector.card import SAMPLE_NOTE, ModelCard, make_expert_card, write_card
+from memantics.detector.card import ModelCard, make_expert_card, write_card
 from memantics.detector.examples import Example
 from memantics.detector.expert import ExpertPrediction, FastExpert, fit_expert
 from memantics.detector.expert_evaluation import (
@@ -27,15 +26,16 @@ from memantics.detector.expert_evaluation import (
 )
 from memantics.detector.explanation import ExpertExplanation, explain_label
 from memantics.detector.features import Dense, Embedder
-from memantics.detector.heads import FastSettings, find_preset
+from memantics.detector.heads import AUTO, FastSettings, choose_preset
 from memantics.detector.in_use import find_in_use, forget_in_use, list_in_use, set_in_use
 from memantics.detector.judges import open_embedders
-from memantics.detector.opinions import judge_text, measure_sure
+from memantics.detector.opinions import OpenExpert, measure_sure
 from memantics.detector.pictures import SeeingEmbedder
 from memantics.detector.storage import load_expert, save
 from memantics.models.embedders import LOCAL
 
 __all__ = [
+    "AUTO",
     "Expert",
     "ExpertEvaluation",
     "ExpertExplanation",
@@ -49,7 +49,6 @@ __all__ = [
     "tabulate_used",
     "use_expert",
 ]
-AUTO = "auto"
 SEEN = "this expert was trained on these files; only memes it has not seen tell how good it is"
 _HELD_OUT = (
     "On memes whose group was held out inside training; thresholds were chosen on the same"
@@ -77,7 +76,7 @@ class ExpertOptions:
     captions: Path | None = None
 
 
-class Expert:
+class Expert(OpenExpert):
     """An expert that stays loaded. ``card`` is its model card, ``held_out`` its figures.
 
     ``trained_on`` and ``held_out`` are those of a training in this process.
@@ -90,7 +89,7 @@ class Expert:
         embedder: Embedder | None = None,
         path: Path | None = None,
     ) -> None:
-        self.expert, self.card, self.embedder, self.path = expert, card, embedder, path
+        super().__init__(expert, card, embedder, path)
         self.trained_on: LabelledData | None = None
         self.held_out: ExpertEvaluation | None = None
         self._written_card: ModelCard | None = None
@@ -102,49 +101,6 @@ class Expert:
         shown = ("data", "examples", "labels", "licence", "selection", "figures_note")
         facts = {name: to_plain(self.card[name]) for name in shown if name in self.card}
         return html_table({"expert": self.label, "note": self.note, **facts})
-
-    @property
-    def label(self) -> str:
-        """What it was trained for, as ``NAME/LABEL``."""
-        return self.expert.labels.name
-
-    @property
-    def topic(self) -> str:
-        """What its label is about, such as ``emotion``."""
-        return str(self.card.get("topic") or self.label.rpartition("/")[2])
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The labels that it tells apart."""
-        return self.expert.labels.classes
-
-    @property
-    def sample(self) -> bool:
-        """Whether it was trained on the starter pack, whose verdicts mean nothing."""
-        return bool(self.card.get("sample", False))
-
-    @property
-    def note(self) -> str:
-        """What belongs beside each of its verdicts; empty where nothing does."""
-        return SAMPLE_NOTE.replace("a detector", "an expert") if self.sample else ""
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Languages of its training texts."""
-        return tuple(self.card.get("languages") or ())
-
-    @property
-    def accuracy(self) -> float | None:
-        """Its accuracy on memes held out inside training of which it was sure."""
-        found = self.card.get("accuracy")
-        return float(found) if isinstance(found, int | float) else None
-
-    @property
-    def checksum(self) -> str:
-        """Digest of its file; of its card where it was not saved."""
-        if self.path is not None and self.path.is_file():
-            return hashlib.sha256(self.path.read_bytes()).hexdigest()
-        return hashlib.sha256(repr(sorted(self.card.items())).encode()).hexdigest()
 
     @classmethod
     def train(cls, data: str | LabelledData, options: ExpertOptions | None = None) -> Expert:
@@ -199,7 +155,7 @@ class Expert:
     def judge(self, text: str, language: str = "") -> Opinion:
         """What it says of a text, with its measured accuracy; ``unknown`` where it cannot tell."""
         known = language or (guess_language(text).language if text.strip() else "")
-        return judge_text(self.expert, self.card, text, known, self.embedder)
+        return self.ask(text, known)
 
     def explain(self, item: Item, label: str = "") -> ExpertExplanation:
         """Say which words moved it towards a label, by default the likeliest."""
@@ -214,10 +170,6 @@ class Expert:
             data = find_labelled(data, data=kind, split=split, classes=self.classes)
         return evaluate_expert(data.data, self.expert.predict(data.data.examples, self.embedder))
 
-    def has_seen(self, data: LabelledData) -> bool:
-        """Whether it was trained on these very files."""
-        return bool(data.checksum) and self.card.get("checksum", "") == data.checksum
-
     def _prepare(self, items: Item | Sequence[Item]) -> tuple[Example, ...]:
         given = [items] if isinstance(items, str | Path | Example) else items
         examples = make_examples(given)
@@ -229,7 +181,7 @@ class Expert:
 
 def _choose(options: ExpertOptions, data: LabelledData) -> tuple[FastSettings, Embedder | None]:
     """Settings and encoders; with a vision model, pictures become a block of their own."""
-    settings = choose_preset(options.preset, data)
+    settings = choose_preset(options.preset, [example.text for example in data.data.examples])
     embedder = open_embedders(settings, options.embedder, options.pictures)
     if isinstance(embedder, SeeingEmbedder):
         if not any(example.image is not None for example in data.data.examples):
@@ -239,14 +191,6 @@ def _choose(options: ExpertOptions, data: LabelledData) -> tuple[FastSettings, E
         seen = Dense("picture", _PICTURE, embedder.width)
         settings = replace(settings, dense=(*settings.dense, seen))
     return settings, embedder
-
-
-def choose_preset(name: str, data: LabelledData) -> FastSettings:
-    """Settings by name; ``auto`` looks at the language of the texts."""
-    if name != AUTO:
-        return find_preset(name)
-    languages = describe_texts([example.text for example in data.data.examples])["languages"]
-    return find_preset("fast" if languages == ["zh"] else "words")
 
 
 def cross_validate(

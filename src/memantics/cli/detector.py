@@ -32,7 +32,11 @@ app.command("study")(detector_study.study)
 Part = Annotated[str, typer.Option("--split", help="Part of a release: train, test or all.")]
 Labels = Annotated[Literal["v1", "v2"], typer.Option(help="Label version of ToxiCN MM.")]
 Preset = Annotated[
-    str, typer.Option(help="fast, linear, ridge, readings, static or full (sentence encoder).")
+    str,
+    typer.Option(
+        help="auto (by language), fast, words, linear, ridge, readings, static, full or words-full"
+        " (with meanings)."
+    ),
 ]
 Inner = Annotated[
     Literal["random", "blocks"],

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.core.errors import InputError, UnknownName, need_packages
-from memantics.detector.examples import Example
+from memantics.detector.examples import Example, list_languages
 from memantics.detector.features import (
     GRID,
     Dense,
@@ -95,6 +95,7 @@ _WORDS = (
     FeatureBlock("text_caption", "phrases", 0.7),
     FeatureBlock("image_caption", "phrases", 0.5),
 )
+AUTO = "auto"  # the preset for the language of the texts
 STATIC = "static"  # the preset whose meanings come from a table of token vectors
 PRESETS: Mapping[str, FastSettings] = MappingProxyType(
     {
@@ -122,6 +123,18 @@ def find_preset(name: str) -> FastSettings:
     if name not in PRESETS:
         raise UnknownName("preset", name, PRESETS)
     return PRESETS[name]
+
+
+def choose_preset(name: str, texts: Sequence[str]) -> FastSettings:
+    """Settings by name; ``auto`` looks at the language of the texts.
+
+    >>> choose_preset("auto", ["今晚又失眠了"]).preset, choose_preset("auto", ["I am here"]).preset
+    ('fast', 'words')
+    """
+    if name != AUTO:
+        return find_preset(name)
+    languages = list_languages([text for text in texts if text.strip()])
+    return find_preset("fast" if languages == ["zh"] else "words")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import ImageError, InputError, StoreError, first_fault
 from memantics.core.images import read_bytes
-from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
 from memantics.detector.explanation import Explanation, explain
 from memantics.detector.fast import FastDetector, FastSettings, Prediction
@@ -30,6 +27,7 @@ from memantics.detector.neural.saved import (
     predict_neural,
 )
 from memantics.detector.novelty import find_novelty
+from memantics.detector.opened import OpenModel
 from memantics.detector.operating_points import OperatingPoint, choose_operating_point
 from memantics.detector.pictures import SeeingEmbedder
 from memantics.detector.storage import load_with_card
@@ -131,33 +129,20 @@ class LoraJudge:
 Judge = FastJudge | NeuralJudge | LoraJudge
 
 
-class OpenDetector:
+class OpenDetector(OpenModel):
     """A detector that stays loaded, with all that verdicts need to know of it.
 
-    ``name`` is its file or preset, ``card`` its model card. ``novelty`` tells texts unlike its
-    training texts; None where its file does not know.
+    ``name`` is its file or preset. ``novelty`` tells texts unlike its training texts; None where
+    its file does not know.
     """
 
+    unnamed = ("zh",)  # files of earlier versions were trained on Chinese
+
     def __init__(self, judge: Judge, name: str, path: Path | None = None) -> None:
-        self.judge, self.name, self.path = judge, name, path
-        self.card: Mapping[str, Any] = judge.card
+        super().__init__(name, judge.card, path)
+        self.judge = judge
         fast = judge.detector if isinstance(judge, FastJudge) else None
         self.novelty = find_novelty(fast, self.card.get("novelty"))
-
-    @property
-    def sample(self) -> bool:
-        """Whether it was trained on the starter pack, whose verdicts mean nothing."""
-        return bool(self.card.get("sample", False))
-
-    @property
-    def note(self) -> str:
-        """What belongs beside each of its verdicts; empty where nothing does."""
-        return SAMPLE_NOTE if self.sample else ""
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Languages of its training texts; files of earlier versions were trained on Chinese."""
-        return tuple(self.card.get("languages") or ("zh",))
 
     @property
     def threshold(self) -> float:
@@ -176,18 +161,6 @@ class OpenDetector:
         are looked at.
         """
         return choose_operating_point(self.card.get("operating_points") or [], rule)
-
-    @property
-    def checksum(self) -> str:
-        """Digest of its file; of its card where it is a folder or was not saved."""
-        if self.path is not None and self.path.is_file():
-            return hashlib.sha256(self.path.read_bytes()).hexdigest()
-        return hashlib.sha256(repr(sorted(self.card.items())).encode()).hexdigest()
-
-    @cached_property
-    def version(self) -> str:
-        """Its name and checksum, as verdicts cite it."""
-        return f"{self.name}@{self.checksum[:12]}"
 
     def reads(self, example: Example) -> bool:
         """Whether an example holds anything that it looks at."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from memantics.core.opinion import SURE, UNKNOWN, Judge, Judges, Opinion
@@ -14,35 +14,75 @@ from memantics.detector.expert import ExpertPrediction, FastExpert
 from memantics.detector.features import Embedder
 from memantics.detector.in_use import find_in_use, list_in_use
 from memantics.detector.judges import open_embedder
+from memantics.detector.opened import OpenModel
 from memantics.detector.storage import load_expert
 
 
-def judge_text(
-    expert: FastExpert,
-    card: Mapping[str, Any],
-    text: str,
-    language: str,
-    embedder: Embedder | None = None,
-) -> Opinion:
-    """What an expert says of a text; ``unknown`` for none, and for languages it never saw."""
-    topic = str(card.get("topic") or expert.labels.name.rpartition("/")[2])
-    by, sample = f"expert {expert.labels.name}", bool(card.get("sample"))
-    languages = [str(value) for value in card.get("languages") or ()]
-    accuracy, baseline = _number(card.get("accuracy")), _number(card.get("baseline"))
-    why = ""
-    if not text.strip():
-        why = "there is no text"
-    elif languages and language not in languages:
-        why = f"the text is in {language or 'no known language'}; it learnt {', '.join(languages)}"
-    elif accuracy is not None and baseline is not None and accuracy <= baseline:
-        why = f"it is right no more often ({accuracy:.0%}) than a trivial answer ({baseline:.0%})"
-    if why:
-        return Opinion(topic, UNKNOWN, by, why=why, sample=sample)
-    (said,) = expert.predict([Example("", text)], embedder)
-    if said.probability < SURE:
-        why = f"no label is likelier than not ({said.label} {said.probability:.0%})"
-        return Opinion(topic, UNKNOWN, by, why=why, sample=sample)
-    return Opinion(topic, said.label, by, said.probability, accuracy, baseline, sample=sample)
+class OpenExpert(OpenModel):
+    """An expert that stays loaded."""
+
+    def __init__(
+        self,
+        expert: FastExpert,
+        card: Mapping[str, Any],
+        embedder: Embedder | None = None,
+        path: Path | None = None,
+    ) -> None:
+        super().__init__(expert.labels.name, card, path)
+        self.expert, self.embedder = expert, embedder
+
+    @property
+    def note(self) -> str:
+        """What belongs beside each of its verdicts; empty where nothing does."""
+        return super().note.replace("a detector", "an expert")
+
+    @property
+    def label(self) -> str:
+        """What it was trained for, as ``NAME/LABEL``."""
+        return self.name
+
+    @property
+    def topic(self) -> str:
+        """What its label is about, such as ``emotion``."""
+        return str(self.card.get("topic") or self.name.rpartition("/")[2])
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels that it tells apart."""
+        return self.expert.labels.classes
+
+    @property
+    def accuracy(self) -> float | None:
+        """Its accuracy on memes held out inside training of which it was sure."""
+        return _number(self.card.get("accuracy"))
+
+    def ask(self, text: str, language: str) -> Opinion:
+        """What it says of a text; ``unknown`` for none, and for languages it never saw."""
+        opinion = Opinion(self.topic, UNKNOWN, f"expert {self.name}", sample=self.sample)
+        accuracy, baseline = self.accuracy, _number(self.card.get("baseline"))
+        learnt, said = self.languages, None
+        why = ""
+        if not text.strip():
+            why = "there is no text"
+        elif learnt and language not in learnt:
+            why = f"the text is in {language or 'no known language'}; it learnt {', '.join(learnt)}"
+        elif accuracy is not None and baseline is not None and accuracy <= baseline:
+            why = (
+                f"it is right no more often ({accuracy:.0%}) than a trivial answer ({baseline:.0%})"
+            )
+        else:
+            (said,) = self.expert.predict([Example("", text)], self.embedder)
+            if said.probability < SURE:
+                why = f"no label is likelier than not ({said.label} {said.probability:.0%})"
+        if said is None or why:
+            return replace(opinion, why=why)
+        return replace(
+            opinion,
+            label=said.label,
+            probability=said.probability,
+            accuracy=accuracy,
+            baseline=baseline,
+        )
 
 
 def measure_sure(
@@ -78,17 +118,7 @@ def open_judges(topics: Sequence[str] | None = None) -> Judges:
     for topic, place in places.items():
         if place is not None:
             expert, card = load_expert(place)
-            ask = partial(_judge, expert, card, open_embedder(expert.settings))
-            version = hashlib.sha256(place.read_bytes()).hexdigest()[:12]
-            judges[topic] = Judge(topic, expert.labels.name, version, expert.labels.classes, ask)
+            opened = OpenExpert(expert, card, open_embedder(expert.settings), place)
+            version = opened.checksum[:12]
+            judges[topic] = Judge(topic, opened.name, version, opened.classes, opened.ask)
     return judges
-
-
-def _judge(
-    expert: FastExpert,
-    card: Mapping[str, Any],
-    embedder: Embedder | None,
-    text: str,
-    language: str,
-) -> Opinion:
-    return judge_text(expert, card, text, language, embedder)
