@@ -7,9 +7,11 @@ cannot be interrupted, and only there can sockets be ruled out.
 from __future__ import annotations
 
 import html
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,14 +62,34 @@ class QueryRows(Result):
         return f"<table>{row(self.variables, 'th')}{body}</table><p>{len(self):,} rows{more}</p>"
 
 
+@contextmanager
+def store_errors(folder: Path | None = None) -> Iterator[None]:
+    """RocksDB's complaints as one line."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        where = f"the knowledge store {folder}" if folder else "the knowledge store"
+        text = str(getattr(error, "strerror", None) or error)
+        if re.search(r"(?i)\block\b", text):  # not "block checksum mismatch"
+            raise StoreError(
+                f"{where} is in use by another process",
+                hint="wait until it is done",
+            ) from error
+        raise StoreError(
+            f"{where} cannot be used: {text[:200]}",
+            hint="check the disk, or import into a new folder",
+        ) from error
+
+
 def select(graphs: Store, query: str) -> Iterator[QuerySolution]:
     """The rows of a SELECT query of ours."""
     from pyoxigraph import QuerySolutions
 
-    found = graphs.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
-    if not isinstance(found, QuerySolutions):
-        raise InputError("only SELECT queries have rows")
-    return found
+    with store_errors():
+        found = graphs.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
+        if not isinstance(found, QuerySolutions):
+            raise InputError("only SELECT queries have rows")
+        yield from found
 
 
 def shorten(value: str) -> str:

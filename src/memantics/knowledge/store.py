@@ -7,7 +7,6 @@ import io
 import json
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,11 +15,11 @@ from typing import IO, TYPE_CHECKING, Literal, Self
 from memantics.core.errors import DataError, StoreError, UnknownName
 from memantics.knowledge.graph import from_quads, node, to_quads
 from memantics.knowledge.naming import ONTOLOGY, graph_iri, meme_of
-from memantics.knowledge.querying import QueryRows, ask
+from memantics.knowledge.querying import QueryRows, ask, store_errors
 from memantics.knowledge.records import Knowledge
 
 if TYPE_CHECKING:
-    from pyoxigraph import Quad, Store
+    from pyoxigraph import NamedNode, Quad, Store
 
 MARKER = "knowledge-store.json"
 GRAPHS = "graphs"
@@ -79,7 +78,7 @@ class GraphStore:
                 f"{folder} holds other things than a knowledge store",
                 hint="name a new or empty folder with --store",
             )
-        with _store_errors(folder):
+        with store_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             made = cls(_with_ontology(Store(str(folder / GRAPHS))), folder)
             (folder / MARKER).write_text(json.dumps({"format": FORMAT}) + "\n", encoding="utf-8")
@@ -97,7 +96,7 @@ class GraphStore:
                 hint="'memantics kb import' makes one; --store says where it lies",
             )
         _check_marker(folder)
-        with _store_errors(folder):
+        with store_errors(folder):
             for _ in range(_TRIES):
                 try:
                     return cls(Store.read_only(str(folder / GRAPHS)), folder)
@@ -119,8 +118,8 @@ class GraphStore:
         """All statements as N-Quads, the ontology among them."""
         from pyoxigraph import RdfFormat
 
-        data = self.graphs.dump(format=RdfFormat.N_QUADS)
-        return data or b""
+        with store_errors(self.folder):
+            return self.graphs.dump(format=RdfFormat.N_QUADS) or b""
 
     def add(self, knowledge: Iterable[Knowledge]) -> int:
         """Add knowledge, meme by meme; what was known about a meme before is replaced."""
@@ -150,14 +149,15 @@ class GraphStore:
             self.graphs.remove_graph(graph)
 
     def _add(self, quads: Iterable[Quad]) -> None:
-        with _store_errors(self.folder):
+        with store_errors(self.folder):
             self.graphs.bulk_extend(quads)
             if self.folder is not None:
                 self.graphs.flush()
 
     def ids(self) -> tuple[str, ...]:
         """The memes that something is known about, in order."""
-        named = (str(getattr(graph, "value", "")) for graph in self.graphs.named_graphs())
+        with store_errors(self.folder):
+            named = [str(getattr(graph, "value", "")) for graph in self.graphs.named_graphs()]
         return tuple(sorted(meme for name in named if (meme := meme_of(name)) is not None))
 
     def get(self, meme: str) -> Knowledge:
@@ -177,7 +177,11 @@ class GraphStore:
                     hint=f"did you mean {near[0]}?" if near else f"such as {known[0]}",
                 )
             raise UnknownName("meme", meme, known)
-        return self.graphs.quads_for_pattern(None, None, None, graph)
+        return self._read(graph)
+
+    def _read(self, graph: NamedNode) -> Iterator[Quad]:
+        with store_errors(self.folder):
+            yield from self.graphs.quads_for_pattern(None, None, None, graph)
 
     def all(self) -> Iterator[Knowledge]:
         """Everything, meme by meme."""
@@ -208,21 +212,3 @@ def _check_marker(folder: Path) -> None:
             f"{folder} has store format {version}, not {FORMAT}",
             hint="export it with the version that made it, and import the file here",
         )
-
-
-@contextmanager
-def _store_errors(folder: Path | None) -> Iterator[None]:
-    """RocksDB's complaints as one line."""
-    try:
-        yield
-    except (OSError, RuntimeError) as error:
-        text = str(getattr(error, "strerror", None) or error)
-        if "lock" in text.casefold():
-            raise StoreError(
-                f"the knowledge store {folder} is in use by another process",
-                hint="wait until it is done",
-            ) from error
-        raise StoreError(
-            f"the knowledge store {folder} cannot be used: {text[:200]}",
-            hint="check the disk, or import into a new folder",
-        ) from error
