@@ -37,6 +37,7 @@ from memantics.detector.opinions import open_judges
 from memantics.detector.verdict import HARMFUL, Subject, judge
 from memantics.knowledge.retrieval import Pool
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.registry.benchmarks import find_warning
 from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
 from memantics.vision.appearance import Sight
@@ -79,11 +80,11 @@ class Analysis(Findings):
 
     def save(self, page: ImagePath) -> Path:
         """Write one self-contained page."""
-        write_page([self], Path(page))
+        write_page([self], Path(page), find_warning)
         return Path(page)
 
     def _repr_html_(self) -> str:
-        shown = html.escape(render_page([self]), quote=True)
+        shown = html.escape(render_page([self], find_warning), quote=True)
         return f'<iframe srcdoc="{shown}" style="width:100%;height:40em;border:0"></iframe>'
 
 
@@ -109,7 +110,7 @@ class Analyses(Result):
 
     def save(self, page: ImagePath) -> Path:
         """Write one self-contained page for all of them."""
-        write_page(self.analyses, Path(page))
+        write_page(self.analyses, Path(page), find_warning)
         return Path(page)
 
     def to_dict(self) -> dict[str, JsonValue]:

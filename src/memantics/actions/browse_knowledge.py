@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from memantics.knowledge.querying import QueryRows, shorten
 from memantics.knowledge.records import Knowledge
 from memantics.knowledge.searching import search
 from memantics.knowledge.store import GRAPHS
+from memantics.registry.benchmarks import find_warning
 from memantics.report.pages.knowledge import Entry, find_image, make_entries, tell_intent
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
@@ -96,7 +97,7 @@ class StoreReader:
 
     def sheet(self, meme: str) -> MemeSheet:
         """One meme with its graph and everything that is said about it."""
-        known = self.store.get(meme)
+        known = self._warn(self.store.get(meme))
         drawn = sum(len(card.numbers) for card in choose_cards(known))
         return MemeSheet(
             known,
@@ -111,10 +112,17 @@ class StoreReader:
         )
 
     def _make_card(self, known: Knowledge) -> MemeCard:
+        known = self._warn(known)
         told = [tell_intent(individual) for individual in known.of("OverallIntent")]
         told += [tame(individual.label) for individual in known.of("Scene")]
         summary = told[0][:_SUMMARY] if told else ""
         return MemeCard(known.meme, self._show(known, _SMALL), _is_harmful(known), summary)
+
+    def _warn(self, known: Knowledge) -> Knowledge:
+        """With the warning of the release that its image is of, where it has none itself."""
+        image = find_image(known, self.images)
+        warning = known.warning or find_warning(image, known.collection)
+        return replace(known, warning=warning) if warning else known
 
     def _show(self, known: Knowledge, side: int) -> Thumbnail:
         path = find_image(known, self.images)

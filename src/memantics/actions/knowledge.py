@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +26,7 @@ from memantics.knowledge.records import (
 from memantics.knowledge.sources import import_path
 from memantics.knowledge.store import GraphStore
 from memantics.knowledge.validation import Breach, validate, validate_slowly
+from memantics.registry.benchmarks import find_warning
 from memantics.report.pages.knowledge import find_image, write_page
 
 __all__ = [
@@ -52,7 +53,9 @@ class MemeKnowledge(Knowledge, Result):
     def save(self, page: Path | str, *, images: Path | str | None = None) -> Path:
         """Write a page with the drawing beside the meme; ``images`` is the memes' folder."""
         folder = None if images is None else Path(images)
-        write_page(self, Path(page), find_image(self, folder))
+        image = find_image(self, folder)
+        warning = self.warning or find_warning(image, self.collection)
+        write_page(replace(self, warning=warning), Path(page), image)
         return Path(page)
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from memantics.core.card import read_card
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.published import PublishedRow, read_published
-from memantics.core.registry import read_shelf
+from memantics.core.registry import is_inside, read_registry, read_shelf
 from memantics.registry.contract import Benchmark, TaskRef, list_recipes, list_roots
 from memantics.registry.recipes import find_recipes
 
@@ -40,6 +40,15 @@ def find_benchmark(name: str) -> Benchmark:
     if name not in known:
         raise UnknownName("benchmark", name, known)
     return known[name]
+
+
+def find_warning(image: Path | None, collection: str = "") -> str:
+    """The content warning of the registered release that an image, or a collection, is of."""
+    for name, release in read_registry().items():
+        places = [path.resolve() for path in (release.root, release.images) if path is not None]
+        if name == collection or (image is not None and is_inside(image, places)):
+            return find_benchmark(name).card.warning
+    return ""
 
 
 def find_tasks(names: list[str]) -> list[TaskRef]:

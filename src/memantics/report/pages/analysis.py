@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +28,7 @@ class Sheet:
     findings: Findings
     picture: Thumbnail
     blurred: bool
+    warning: str
     wide: Markup
     narrow: Markup
     legend: tuple[Legend, ...]
@@ -35,13 +36,16 @@ class Sheet:
     unlisted: int
 
 
-def write_page(analyses: Sequence[Findings], out: Path) -> None:
+Warn = Callable[[Path], str]
+
+
+def write_page(analyses: Sequence[Findings], out: Path, warn: Warn = lambda _image: "") -> None:
     """Write the page in one step."""
-    replace_file(out, render_page(analyses).encode("utf-8", "replace"), "page")
+    replace_file(out, render_page(analyses, warn).encode("utf-8", "replace"), "page")
 
 
-def render_page(analyses: Sequence[Findings]) -> str:
-    """The page as text."""
+def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") -> str:
+    """The page as text; ``warn`` gives the content warning of the data that an image is of."""
     templates = files("memantics.report.pages") / "templates"
     knowledge, text, script, template = (
         (templates / name).read_text(encoding="utf-8")
@@ -51,20 +55,22 @@ def render_page(analyses: Sequence[Findings]) -> str:
     return fill_page(
         template,
         (style, script),
-        sheets=[_make_sheet(each) for each in analyses],
+        sheets=[_make_sheet(each, warn(each.meme.image)) for each in analyses],
         by_meaning=BY_MEANING,
         by_picture=BY_PICTURE,
     )
 
 
-def _make_sheet(findings: Findings) -> Sheet:
+def _make_sheet(findings: Findings, warning: str) -> Sheet:
     known = findings.knowledge
     entries = tuple(make_entries(known)) if known else ()
     return Sheet(
         findings,
         make_thumbnail(findings.meme.image, _SIDE),
         any(harm.harmful and not harm.baseline for harm in findings.verdicts)
+        or bool(warning)
         or bool(known and known.of("Toxicity")),
+        warning,
         draw(known) if known and known.individuals else Markup(),
         draw_narrow(known) if known and known.individuals else Markup(),
         tuple(make_legend(known)) if known else (),

@@ -1,0 +1,60 @@
+"""Pages that show one meme blur it by the content warning of the data that it is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memantics.actions.analyze import Analyses, Analysis
+from memantics.actions.browse_knowledge import StoreReader
+from memantics.actions.knowledge import KnowledgeStore, MemeKnowledge
+from memantics.core.memes import Meme
+from memantics.core.registry import Registered, write_registered
+from memantics.knowledge.records import Knowledge
+from memantics.starter import IMAGES
+
+BLURRED, WARNING = 'class="picture blurred"', "Harmful memes in Chinese"
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The images of a release whose card warns, and a folder of nobody's."""
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+    release, other = tmp_path / "release", tmp_path / "other"
+    for folder in (release, other):
+        folder.mkdir()
+        (folder / "a.png").write_bytes(sorted(IMAGES.glob("*.png"))[0].read_bytes())
+    write_registered(Registered("toxicn_mm", release, None, 1, "sum", "today"))
+    return release, other
+
+
+def test_the_page_of_an_analysis(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    for folder, blurred in zip(folders, (True, False), strict=True):
+        found = Analysis(Meme("a", folder / "a.png"))
+        for page in (
+            found.save(tmp_path / "one.html").read_text(),
+            Analyses((found,)).save(tmp_path / "all.html").read_text(),
+        ):
+            assert (BLURRED in page, WARNING in page) == (blurred, blurred)
+
+
+def test_the_page_of_a_meme_of_a_store(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    for folder, blurred in zip(folders, (True, False), strict=True):
+        known = MemeKnowledge("a", (), image="a.png")
+        page = known.save(tmp_path / "a.html", images=folder).read_text()
+        assert (BLURRED in page, WARNING in page) == (blurred, blurred)
+    named = MemeKnowledge("a", (), collection="toxicn_mm").save(tmp_path / "a.html", images=None)
+    assert WARNING in named.read_text()
+
+
+def test_the_store_and_its_memes_in_a_browser(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    with_one = tmp_path / "store"
+    store = KnowledgeStore.create(with_one)
+    store.add([Knowledge("a", (), image="a.png", language="en")])
+    del store
+    for folder, blurred in zip(folders, (True, False), strict=True):
+        reader = StoreReader(with_one, folder)
+        sheet = reader.sheet("a")
+        assert (sheet.blurred, WARNING in sheet.known.warning) == (blurred, blurred)
+        assert [card.blurred for card in reader.search("", "", 0, 5)[1]] == [blurred]
