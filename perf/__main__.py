@@ -158,7 +158,7 @@ def measure(repeats: int, many: int, most: int) -> Result:
     growth = peaks[many] / peaks[ITEMS] - 1
     ratio, gain = cpu["engine"] / cpu["bare"], cpu["sdk"] / cpu["engine"]
     checks = (
-        Check("engine / bare loop, at most", ratio, 1.6, ratio <= 1.6),
+        Check("engine / bare loop, at most", ratio, 1.3, ratio <= 1.3),
         Check("SDK / engine, at least", gain, 4.0, gain >= 4.0),
         Check("cached, CPU ms per item, at most", cpu["cached"], 0.8, cpu["cached"] <= 0.8),
         Check(f"memory {ITEMS:,} to {many:,} items, % at most", growth * 100, 25, growth <= 0.25),

@@ -28,14 +28,14 @@ WHOLE = Reply("B", reasoning="because", tokens_in=7)
     ],
 )
 def test_another_request_has_another_digest(other: Request) -> None:
-    assert request_digest(ASKED, []) != request_digest(other, [])
+    assert request_digest(ASKED) != request_digest(other)
 
 
 def test_the_same_request_has_the_same_digest_whatever_the_order_of_its_schema() -> None:
     one = replace(ASKED, schema={"type": "object", "title": "t"})
     other = replace(ASKED, schema={"title": "t", "type": "object"}, sampling=Sampling(seed=5))
-    assert request_digest(one, []) == request_digest(other, [])
-    keys = {cache_key({}, own.sampling, request_digest(own, []), 0) for own in (one, other)}
+    assert request_digest(one) == request_digest(other)
+    keys = {cache_key({}, own.sampling, request_digest(own), 0) for own in (one, other)}
     assert len(keys) == 2
 
 

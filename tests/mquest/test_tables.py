@@ -12,8 +12,7 @@ from memantics.benchmarks.mquest.load import open_release
 from memantics.benchmarks.mquest.task import parse_as_published
 from memantics.core.cache import request_digest
 from memantics.core.data import Source
-from memantics.core.images import read_bytes
-from memantics.core.records import Form, Image, Item, Outcome, Score
+from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Unparsed
 from memantics.registry import STARTER_IMAGES, find_tasks
 from memantics.tasks.choices import letter_field
@@ -26,13 +25,7 @@ def sample() -> tuple[list[Item], list[str]]:
     [ref] = find_tasks(["mquest/qa"])
     task = ref.make({}, "ten", ref.benchmark.sample(), None)
     items = list(task.items())
-    digests = []
-    for item in items:
-        request = task.ask(item, None)
-        parts = [part for message in request.messages for part in message.parts]
-        pictures = [read_bytes(part.path) for part in parts if isinstance(part, Image)]
-        digests.append(request_digest(request, pictures))
-    return items, digests
+    return items, [request_digest(task.ask(item, None)) for item in items]
 
 
 def plan_reply(place: int, item: Item) -> tuple[str, bool | None]:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.cache import Cache, request_digest
-from memantics.core.images import read_bytes
-from memantics.core.records import Image, Item
+from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, RunWriter, Scores
 from memantics.core.task import Task
 from memantics.models.fake import FakeModel
@@ -31,9 +30,7 @@ def record(path: Path, task: Task, reply: Callable[[Item], str]) -> RecordedMode
     lines = []
     for item in task.items():
         request = task.ask(item, None)
-        parts = [part for message in request.messages for part in message.parts]
-        images = [read_bytes(part.path) for part in parts if isinstance(part, Image)]
-        lines.append({"prompt": request_digest(request, images), "text": reply(item)})
+        lines.append({"prompt": request_digest(request), "text": reply(item)})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return RecordedModel(path)
 

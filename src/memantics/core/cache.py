@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -16,27 +16,27 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import StoreError
+from memantics.core.images import read_image
 from memantics.core.masking import hide_bytes
-from memantics.core.records import Image, Reply, Request, Sampling
+from memantics.core.records import Part, Reply, Request, Sampling
 
 _FLUSH_AT = 128
 _KINDS = {one.name: {"str": str, "int": int}.get(str(one.type), dict) for one in fields(Reply)}
 
 
-def request_digest(request: Request, images: Iterable[bytes]) -> str:
-    """The hash of what is sent, whoever answers: messages, image bytes and schema.
-
-    ``images`` are the bytes of the request's images, in order.
-    """
-    hashes = (hashlib.sha256(data).hexdigest() for data in images)
+def request_digest(request: Request) -> str:
+    """The hash of what is sent, whoever answers: messages, image bytes and schema."""
     body = {
         "schema": request.schema,
-        "messages": [
-            [m.role, [{"sha256": next(hashes)} if isinstance(p, Image) else p for p in m.parts]]
-            for m in request.messages
-        ],
+        "messages": [[m.role, [_address(part) for part in m.parts]] for m in request.messages],
     }
     return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _address(part: Part) -> str | dict[str, str]:
+    if isinstance(part, str):
+        return part
+    return {"sha256": hashlib.sha256(read_image(part)).hexdigest()}
 
 
 def cache_key(

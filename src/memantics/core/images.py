@@ -17,6 +17,7 @@ from PIL import UnidentifiedImageError
 
 from memantics.core.errors import ImageError
 from memantics.core.imagework import MOST_SCANNED, costs_too_much, count_scans
+from memantics.core.records import Image, LoadedImage, Message, Part, Request
 
 Reason = Literal[
     "missing",
@@ -92,22 +93,14 @@ def _refuse(name: str, reason: Reason, detail: str) -> ImageError:
     return ImageError(name, reason, detail, hint=_REMEDIES[reason])
 
 
-def _open_file(path: str, flags: int) -> int:
-    """Open a plain file only: a pipe under an image's name would be waited for without end."""
-    opened = os.open(path, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(opened).st_mode):
-        os.close(opened)
-        raise OSError(errno.EINVAL, "not a plain file", path)
-    return opened
-
-
 def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
     """Read a file that should be an image, without ever holding more than the limit."""
     try:
-        with open(path, "rb", buffering=0, opener=_open_file) as file:
-            # Asking for the limit at once would set that much memory aside for every image.
-            size = os.fstat(file.fileno()).st_size
-            data = file.readall() if 0 < size <= bounds.max_bytes else _read_up_to(file, bounds)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            data = _read_plain(file, bounds)
+        finally:
+            os.close(file)
     except FileNotFoundError:
         raise ImageError(
             path.name, "missing", "no such file", hint=f"expected in {path.parent}"
@@ -119,10 +112,39 @@ def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
     return data
 
 
-def _read_up_to(file: io.FileIO, bounds: Bounds) -> bytes:
-    """Read what does not tell its size, or tells too much."""
-    pieces, left = [], bounds.max_bytes + 1
-    while left > 0 and (piece := file.read(min(left, 1 << 20))):
+def read_image(image: Image, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
+    """The bytes of an image of a request, read only where they are not at hand."""
+    return image.data if isinstance(image, LoadedImage) else read_bytes(image.path, bounds)
+
+
+def load_images(request: Request) -> Request:
+    """The request with the bytes of its images: what is hashed is what is sent."""
+    return Request(
+        tuple(
+            Message(message.role, tuple(map(_load_part, message.parts)))
+            for message in request.messages
+        ),
+        request.form,
+        request.sampling,
+        request.schema,
+    )
+
+
+def _load_part(part: Part) -> Part:
+    return part if isinstance(part, str) else LoadedImage(part.path, read_image(part))
+
+
+def _read_plain(file: int, bounds: Bounds) -> bytes:
+    """All of a plain file, or one byte more than the limit."""
+    facts = os.fstat(file)
+    if not stat.S_ISREG(facts.st_mode):  # a pipe would be waited for without end
+        raise OSError(errno.EINVAL, "not a plain file")
+    # Asking for the limit at once would set that much memory aside for every image.
+    data = os.read(file, min(facts.st_size, bounds.max_bytes) + 1)
+    if 0 < len(data) == facts.st_size:
+        return data
+    pieces, left = [data], bounds.max_bytes + 1 - len(data)
+    while left > 0 and (piece := os.read(file, min(left, 1 << 20))):
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)

@@ -82,6 +82,7 @@ class Journal:
     def __init__(self, path: Path, what: object) -> None:
         drop_torn_tail(path)
         self._file: IO[bytes] = path.open("ab", buffering=0)
+        self._end = self._file.tell()
         self._what = what
         self._broken: StoreError | None = None
 
@@ -90,15 +91,16 @@ class Journal:
         if self._broken is not None:
             raise self._broken
         try:
-            place = self._file.tell()
-            write_whole(self._file, hide_bytes(line))
+            line = hide_bytes(line)
+            write_whole(self._file, line)
         except OSError as error:
             self._broken = StoreError(
                 f"{self._what} cannot be written: {error.strerror}",
                 hint="free the disk, then run the same command again: it goes on from here",
             )
             raise self._broken from error
-        return place
+        self._end += len(line)
+        return self._end - len(line)
 
     def close(self) -> None:
         """Let go of the file."""

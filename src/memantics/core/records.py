@@ -32,6 +32,13 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedImage(Image):
+    """An image whose bytes were read for the hash of its request: those very bytes are sent."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """One possible value of a field: ``key`` is what is replied, ``text`` what it says."""
 

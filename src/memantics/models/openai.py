@@ -12,7 +12,7 @@ import io
 import ipaddress
 import os
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -23,6 +23,7 @@ from yarl import URL
 
 from memantics.core.errors import (
     InputError,
+    ModelError,
     Rejected,
     Transient,
     Unavailable,
@@ -121,7 +122,10 @@ class OpenAIModel:
         if self.settings.check_name:
             # One look for all calls: they go on together when it ends.
             self._checking = self._checking or asyncio.ensure_future(self._check_name())
-            await asyncio.shield(self._checking)
+            if self._checking.done():
+                self._checking.result()
+            else:
+                await asyncio.shield(self._checking)
         wire = self._wire
         if request.schema is None or wire.structured == "off":
             reply = await self._ask(request, wire)
@@ -145,7 +149,7 @@ class OpenAIModel:
 
     async def _ask(self, request: Request, wire: WireSettings) -> Reply:
         body = encode_request(self._model, request, wire)
-        with self._faults():
+        try:
             response = await self._open().post(
                 self._url,
                 data=io.BytesIO(body) if len(body) > _LARGE_BODY else body,
@@ -153,6 +157,8 @@ class OpenAIModel:
             )
             async with response:
                 data = await read_bounded(response, self.settings.max_reply_bytes)
+        except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
+            raise self._judge(error) from error
         if response.status != 200:
             raise hide_key(judge_status(response.status, response.headers, data), self._key)
         try:
@@ -191,34 +197,29 @@ class OpenAIModel:
             )
         return self._session
 
-    @contextlib.contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Turn what aiohttp raises into our exceptions."""
+    def _judge(self, error: Exception) -> ModelError:
+        """Our exception for what aiohttp raises."""
         server = self._base.authority
-        try:
-            yield
-        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
-            raise Unavailable(
-                f"{server}: no trusted TLS connection: {error}",
-                hint="check the certificate, and http against https in --base-url",
-            ) from error
-        except aiohttp.ClientConnectorError as error:
-            number = error.os_error.errno
-            reason = os.strerror(number) if number and number > 0 else error.os_error.strerror
-            raise Unreachable(f"{server} cannot be reached: {reason}") from error
-        except aiohttp.ConnectionTimeoutError as error:
-            seconds = self.settings.connect_timeout
-            raise Unreachable(
-                f"{server} cannot be reached: no connection within {seconds:g} s"
-            ) from error
-        except TimeoutError as error:
-            raise Transient(
-                f"{server}: no answer within {self.settings.timeout:g} s", overloaded=True
-            ) from error
-        except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
-            detail = str(error) or type(error).__name__
-            broken = Transient(f"{server}: the connection broke: {detail}")
-            raise hide_key(broken, self._key) from error
+        match error:
+            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
+                return Unavailable(
+                    f"{server}: no trusted TLS connection: {error}",
+                    hint="check the certificate, and http against https in --base-url",
+                )
+            case aiohttp.ClientConnectorError():
+                number = error.os_error.errno
+                reason = os.strerror(number) if number and number > 0 else error.os_error.strerror
+                return Unreachable(f"{server} cannot be reached: {reason}")
+            case aiohttp.ConnectionTimeoutError():
+                seconds = self.settings.connect_timeout
+                return Unreachable(
+                    f"{server} cannot be reached: no connection within {seconds:g} s"
+                )
+            case TimeoutError():
+                waited = f"{self.settings.timeout:g} s"
+                return Transient(f"{server}: no answer within {waited}", overloaded=True)
+        detail = str(error) or type(error).__name__
+        return hide_key(Transient(f"{server}: the connection broke: {detail}"), self._key)
 
 
 async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:

@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from memantics.core.cache import request_digest
 from memantics.core.errors import DataError, Rejected, first_fault
-from memantics.core.images import read_bytes
-from memantics.core.records import Image, Reply, Request
+from memantics.core.records import Reply, Request
 from memantics.core.rundir import ANSWERS
 from memantics.models.kinds import ModelKind
 
@@ -98,13 +97,7 @@ class RecordedModel:
 
     async def answer(self, request: Request) -> Reply:
         """The recorded answer to that request."""
-        images = [
-            read_bytes(part.path)
-            for message in request.messages
-            for part in message.parts
-            if isinstance(part, Image)
-        ]
-        digest = request_digest(request, images)
+        digest = request_digest(request)
         places = self._places.get(digest)
         if places is None:
             raise Rejected(

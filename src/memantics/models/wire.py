@@ -18,7 +18,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, Transient, first_fault
-from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_bytes, turn_upright
+from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_image, turn_upright
 from memantics.core.records import Image, Message, Part, Reply, Request
 from memantics.core.text import mend_surrogates
 from memantics.models.logprobs import read_masses
@@ -129,7 +129,7 @@ def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: Bou
     head, *rest = frame.split(_SLOT.encode())
     pieces = [head]
     for image, after in zip(images, rest, strict=True):
-        data = read_bytes(image.path, bounds)
+        data = read_image(image, bounds)
         if settings.image_orientation == "upright":
             data = turn_upright(data, image.path.name, bounds) or data
         mime = probe(data, image.path.name, bounds).mime

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 
-from memantics.core.cache import Cache
+from memantics.core.cache import Cache, request_digest
 from memantics.core.errors import DataError, ImageError
+from memantics.core.images import load_images
 from memantics.core.model import Model
 from memantics.core.records import Answer, Item, Reply, Request, Status
 from memantics.core.rundir import ItemStanding, RunWriter
@@ -15,7 +16,7 @@ from memantics.core.task import ItemWalk, Task
 from memantics.core.waiting import raise_first
 from memantics.run.calling import Called, RetrySettings, Stopped
 from memantics.run.certainty import choose
-from memantics.run.engine import AskSettings, Engine, bump_seed, digest_request, read_reply
+from memantics.run.engine import AskSettings, Engine, bump_seed, read_reply
 from memantics.run.progress import Progress
 
 __all__ = ["AskSettings", "Progress", "RetrySettings", "ask"]
@@ -147,8 +148,7 @@ class _Asking:
             self._note_item(item, number, None)
             return self._record(Answer(item.id, number, "failed", reason=str(error), calls=0))
         self._note_item(item, number, request)
-        request = bump_seed(request, number)
-        digest, fault = _digest(item, request)
+        request, digest, fault = _address(item, bump_seed(request, number))
         if fault and engine.model.cacheable:
             return self._record(Answer(item.id, number, "failed", reason=fault, calls=0))
         key = engine.address(request, digest, number) if engine.cache is not None else b""
@@ -208,11 +208,12 @@ class _Asking:
         return answer
 
 
-def _digest(item: Item, request: Request) -> tuple[str, str]:
-    """The hash of the request, or what is wrong with its images."""
+def _address(item: Item, request: Request) -> tuple[Request, str, str]:
+    """The request with its images, its hash, or what is wrong with its images."""
     try:
-        return digest_request(request), ""
+        loaded = load_images(request)
+        return loaded, request_digest(loaded), ""
     except ImageError as error:
-        return "", str(error)
+        return request, "", str(error)
     except TypeError as error:
         raise DataError(item.id, f"its request cannot be written as JSON: {error}") from error

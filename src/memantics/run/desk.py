@@ -17,14 +17,15 @@ from typing import Self
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from memantics.core.cache import Cache
+from memantics.core.cache import Cache, request_digest
 from memantics.core.errors import ImageError, StoreError, first_fault
+from memantics.core.images import load_images
 from memantics.core.journal import Journal, opening, read_whole_lines
 from memantics.core.model import Model
 from memantics.core.records import Reply, Request, Status
 from memantics.core.step import Step, Taken, Value, ask_again
 from memantics.run.calling import Called
-from memantics.run.engine import AskSettings, Engine, bump_seed, digest_request, read_reply
+from memantics.run.engine import AskSettings, Engine, bump_seed, read_reply
 from memantics.run.progress import Progress
 
 CALLS = "calls.jsonl"
@@ -151,10 +152,10 @@ class Desk:
     ) -> tuple[Taken[Value], str]:
         """How one attempt ended, and what the model said."""
         try:
-            request = bump_seed(request, attempt)
-            digest = digest_request(request)
+            request = load_images(bump_seed(request, attempt))
         except ImageError as error:
             return Taken(step.id, "failed", None, str(error), attempt + 1, model=self.model), ""
+        digest = request_digest(request)
         got = await self._get(step, request, digest, attempt)
         status: Status = "failed"
         value, reason, reply = None, got.reason, got.reply or Reply("")

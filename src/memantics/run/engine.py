@@ -13,11 +13,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
-from memantics.core.cache import Cache, cache_key, request_digest
+from memantics.core.cache import Cache, cache_key
 from memantics.core.errors import StoreError
-from memantics.core.images import read_bytes
 from memantics.core.model import Model
-from memantics.core.records import STATUSES, Answer, Image, Reply, Request, Status
+from memantics.core.records import STATUSES, Answer, Reply, Request, Status
 from memantics.core.task import Unparsed
 from memantics.core.text import mend_surrogates
 from memantics.run.calling import Called, Caller, Clock, Limiter, RealClock, RetrySettings
@@ -176,17 +175,6 @@ def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Val
         thinking = reply.reasoning and not reply.text.strip()
         reason = CUT_OFF if thinking else f"{reason} (the answer was cut at the token limit)"
     return "unparsed", cast("Value | None", worth), reason or "no valid answer"
-
-
-def digest_request(request: Request) -> str:
-    """The hash of what a request sends, image bytes included."""
-    images = [
-        read_bytes(part.path)
-        for message in request.messages
-        for part in message.parts
-        if isinstance(part, Image)
-    ]
-    return request_digest(request, images)
 
 
 def bump_seed(request: Request, attempt: int) -> Request:

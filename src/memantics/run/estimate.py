@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 from memantics.core.cache import Cache, cache_key, request_digest
 from memantics.core.errors import ImageError
-from memantics.core.images import probe, read_bytes
-from memantics.core.records import Answer, Image, Item, Request
+from memantics.core.images import load_images, probe
+from memantics.core.records import Answer, Item, LoadedImage, Request
 from memantics.core.rundir import RUN, last_answers
 from memantics.core.task import Task
 from memantics.run.evaluate import Job, read_fed
@@ -136,19 +136,19 @@ def _measure(task: Task) -> Iterator[_Sheet]:
     for item in task.items():
         try:
             request = task.ask(item, None)
-            data = [
-                (part.path.name, read_bytes(part.path))
-                for message in request.messages
+            loaded = load_images(request)
+            facts = [
+                probe(part.data, part.path.name)
+                for message in loaded.messages
                 for part in message.parts
-                if isinstance(part, Image)
+                if isinstance(part, LoadedImage)
             ]
-            facts = [probe(body, name) for name, body in data]
         except ImageError:
             continue
         yield _Sheet(
             item,
             request,
-            request_digest(request, (body for _, body in data)),
+            request_digest(loaded),
             len(facts),
             count_request(request) + sum(count_image(fact.width, fact.height) for fact in facts),
             count_reply(request),
