@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from memantics.core.cache import request_digest
 from memantics.core.errors import (
     ImageError,
     InputError,
@@ -19,6 +20,7 @@ from memantics.core.errors import (
     Transient,
     Unavailable,
 )
+from memantics.core.images import load_images
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
 from memantics.models.faults import judge_status, read_retry_after
 from memantics.models.wire import WireSettings, decode_reply, encode_request, split_thought
@@ -51,6 +53,17 @@ almost = st.fixed_dictionaries(
 def encode(request: Request, settings: WireSettings | None = None) -> dict[str, object]:
     body: dict[str, object] = orjson.loads(encode_request("m", request, settings or WireSettings()))
     return body
+
+
+def test_the_bytes_that_were_hashed_are_sent_though_the_file_changed_since(tmp_path: Path) -> None:
+    path = draw_image(tmp_path, "a.png")
+    before = path.read_bytes()
+    asked = toy_request(0, Image(path))
+    loaded = load_images(asked)
+    path.write_bytes(before + b"more")
+    assert request_digest(loaded) != request_digest(asked)
+    assert base64.b64encode(before) + b'"' in encode_request("m", loaded, WireSettings())
+    assert load_images(loaded) == loaded  # a second attempt reads nothing anew
 
 
 def test_images_are_sent_untouched_and_in_order(tmp_path: Path) -> None:

@@ -165,19 +165,27 @@ def read_records(shape: type[Shape], path: Path) -> Iterator[tuple[int, Shape]]:
 
     As ``conform`` over ``read_jsonl``, without a dictionary between line and record.
     """
-    check = shape.__pydantic_validator__.validate_json
+    for number, line in read_record_lines(path):
+        yield number, check_record(shape, line, path, number)
+
+
+def read_record_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold a record, with their numbers from 1."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if line.isspace():
-                    continue
-                try:
-                    yield number, check(line, strict=True)
-                except ValidationError:
-                    value = _parse_line(line, path, number)
-                    yield number, conform(shape, value, path.name, number)
+                if not line.isspace():
+                    yield number, line
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def check_record(shape: type[Shape], line: bytes, path: Path, number: int) -> Shape:
+    """The record of a line."""
+    try:
+        return shape.__pydantic_validator__.validate_json(line, strict=True)  # type: ignore[return-value]  # it is of the shape
+    except ValidationError:
+        return conform(shape, _parse_line(line, path, number), path.name, number)
 
 
 def find_file(root: Path, names: Sequence[str], release: str) -> Path:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -65,9 +64,20 @@ class Field:
     positive: str | None = None
 
 
-@lru_cache(maxsize=1024)
+_SHARED: dict[tuple[str, str], tuple[Field, ...]] = {}
+
+
 def _share(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """The same object for equal fields: most items of a task ask for the same ones."""
+    # By the first text: where each item has options of its own, hashing all of them is dear.
+    first = fields[0] if fields else None
+    key = (first.name, first.options[0].text if first.options else "") if first else ("", "")
+    known = _SHARED.get(key)
+    if known == fields:
+        return known
+    if len(_SHARED) >= 1024:
+        _SHARED.clear()
+    _SHARED[key] = fields
     return fields
 
 

@@ -86,7 +86,10 @@ class _Asking:
             for item in items:
                 if self._engine.stopping:
                     return
-                await self._finish(item)
+                if isinstance(item, str):
+                    self._pass(item)
+                else:
+                    await self._finish(item)
                 if self._clock.now() - self._breath > _BREATH:
                     await asyncio.sleep(0)
                     self._breath = self._clock.now()
@@ -104,17 +107,25 @@ class _Asking:
         used_up = last.status != "failed" and last.attempt + 1 >= self._task.invalid.attempts
         return last.status == "answered" or used_up
 
-    async def _finish(self, item: Item | str) -> None:
-        """Bring one item to its end, from wherever an earlier start left it."""
-        name = item if isinstance(item, str) else item.id
+    def _meet(self, name: str) -> ItemStanding | None:
+        """How far an earlier start brought an item, which is met once."""
         if name in self._seen:
             raise DataError(name, "two items have this id", hint="give each item its own")
         self._seen.add(name)
-        last = self._writer.known.get(name)
+        return self._writer.known.get(name)
+
+    def _pass(self, name: str) -> None:
+        """Count an item that an earlier start ended: only such a one comes as its id."""
+        last = self._meet(name)
+        assert last is not None, name
+        self._engine.count_item(last.status, resumed=True)
+
+    async def _finish(self, item: Item) -> None:
+        """Bring one item to its end, from wherever an earlier start left it."""
+        last = self._meet(item.id)
         if last is not None and self._has_ended(last):
             self._engine.count_item(last.status, resumed=True)
         else:
-            assert isinstance(item, Item), name  # only what has ended comes as its id
             await self._go_on(item, last)
 
     async def _go_on(self, item: Item, last: ItemStanding | None) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Literal
 
@@ -73,8 +74,9 @@ def clean(text: str) -> str:
     >>> clean("<think>B? no.</think> Ａ"), clean("B? no.</think> A"), clean("<think>B? no")
     ('A', 'A', '')
     """
-    text = re.sub(r"<think>.*?</think>", " ", text, flags=re.DOTALL)
-    text = text.rpartition("</think>")[2].partition("<think>")[0]
+    if "think>" in text:
+        text = re.sub(r"<think>.*?</think>", " ", text, flags=re.DOTALL)
+        text = text.rpartition("</think>")[2].partition("<think>")[0]
     return unicodedata.normalize("NFKC", text[:_MAX_TEXT]).strip()
 
 
@@ -133,10 +135,16 @@ def _find_marked(body: str, one: str) -> Iterator[str]:
     found: dict[int, str] = {}
     for marker, end in ((_MARKER, ""), (_CHOOSE, ""), (_SAID, _END)):
         for match in marker.finditer(body):
-            letter = re.match(_FILLER + one + end, body[match.end() :])
+            letter = _behind(one, end).match(body[match.end() :])
             if letter and not _is_denied(body, match.start()):
                 found[match.end() + letter.start(1)] = letter[1]
     return (found[place] for place in sorted(found))
+
+
+@cache
+def _behind(one: str, end: str) -> re.Pattern[str]:
+    """A letter behind a marker."""
+    return re.compile(_FILLER + one + end)
 
 
 def _is_denied(body: str, place: int) -> bool:

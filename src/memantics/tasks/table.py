@@ -20,9 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from memantics.core.data import (
     Found,
     Source,
+    check_record,
     checksum,
     inside,
     list_plain_files,
+    read_record_lines,
     read_records,
 )
 from memantics.core.errors import DataError
@@ -77,22 +79,33 @@ class RecordTable(Generic[R]):
     path: Path
     shape: type[R]
     folder: Path
-    count: int
+    ids: Sequence[str]
     missing: Mapping[str, None]
     stamp: Stamp
 
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+        return len(self.ids)
+
     def rows(self) -> Iterator[R]:
         """Every record, in the order of the file."""
+        return (row for _, row in self.walk(lambda _: False) if row is not None)
+
+    def walk(self, has_ended: Callable[[str], bool]) -> Iterator[tuple[str, R | None]]:
+        """Every record with its id, in the order of the file; None for one that has ended."""
         changed = DataError(self.path.name, "was changed while in use", hint="start again")
         if read_stamp(self.path) != self.stamp:
             raise changed
-        left = self.count
-        for _, row in read_records(self.shape, self.path):
-            left -= 1
-            if left < 0:
+        ids = iter(self.ids)
+        for number, line in read_record_lines(self.path):
+            name = next(ids, None)
+            if name is None:
                 raise changed
-            yield row
-        if left:
+            # Checking a record takes most of the time: one that is not asked is passed.
+            over = has_ended(name)
+            yield name, None if over else check_record(self.shape, line, self.path, number)
+        if next(ids, None) is not None:
             raise changed
 
     def find_image(self, row: R) -> Path | None:
@@ -110,8 +123,9 @@ def shuffle_places(seed: str, count: int, chance: Chance) -> bytes:
     """
     text = seed.encode()
     chance.seed(int.from_bytes(text + sha512(text).digest(), "big"))
-    places, draw = bytearray(range(count)), chance.getrandbits
-    for last, bits in _list_draws(count):
+    start, draws = _list_draws(count)
+    places, draw = bytearray(start), chance.getrandbits
+    for last, bits in draws:
         while (place := draw(bits)) > last:
             pass
         places[last], places[place] = places[place], places[last]
@@ -119,9 +133,10 @@ def shuffle_places(seed: str, count: int, chance: Chance) -> bytes:
 
 
 @cache
-def _list_draws(count: int) -> tuple[tuple[int, int], ...]:
-    """The places that are filled from the last on, with the bits of a number up to each."""
-    return tuple((last, (last + 1).bit_length()) for last in range(count - 1, 0, -1))
+def _list_draws(count: int) -> tuple[bytes, tuple[tuple[int, int], ...]]:
+    """All places, and those that are filled from the last on, with the bits of a number to each."""
+    falling = range(count - 1, 0, -1)
+    return bytes(range(count)), tuple((last, (last + 1).bit_length()) for last in falling)
 
 
 # A tuple, since making a frozen dataclass of each of very many records takes three times as long.
@@ -175,18 +190,18 @@ def read_table(
         raise DataError(source.root, f"has no {file}", hint="give the folder that holds it")
     stamp, folder = read_stamp(path), source.images or source.root / "images"
     there = list_plain_files(folder)
-    known: set[str] = set()
+    known: dict[str, None] = {}
     missing: dict[str, None] = {}
     for number, row in read_records(shape, path):
         if row.id in known:
             raise DataError(file, f"meme {row.id} stands there twice", row=number)
-        known.add(row.id)
+        known[row.id] = None
         if row.image not in there and not inside(folder, row.image).is_file():
             missing[row.id] = None
         note(row, number)
     if not known:
         raise DataError(file, "holds no meme")
-    return RecordTable(source, path, shape, folder, len(known), missing, stamp)
+    return RecordTable(source, path, shape, folder, tuple(known), missing, stamp)
 
 
 def survey_table(table: RecordTable[R]) -> Found:
@@ -314,11 +329,13 @@ def choice_benchmark(
 
         def walk(has_ended: Callable[[str], bool]) -> Iterator[Item | str]:
             found = look(setup.need_source(), setup.options)
-            for row, order in zip(found.table.rows(), found.orders, strict=True):
-                if row.id not in found.table.missing and has_ended(row.id):
-                    yield row.id
+            missing = found.table.missing
+            rows = found.table.walk(lambda name: name not in missing and has_ended(name))
+            for (name, row), order in zip(rows, found.orders, strict=True):
+                if row is None:
+                    yield name
                     continue
-                picture = setup.picture(found.table.find_image(row), row.id)
+                picture = setup.picture(found.table.find_image(row), name)
                 if picture is not None:
                     asked = ask(row, setup.options)
                     yield _make_item(row, picture, asked, order, found.majority)
