@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Annotated, TypeAlias, Unpack, overload
 
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
@@ -29,6 +29,7 @@ from memantics.core.errors import ImageError, InputError
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import Meme, name_apart
 from memantics.core.opinion import Judges
+from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.waiting import run_sync
@@ -164,13 +165,33 @@ class AnalyzeOptions(AskingOptions, total=False):
     is called with the counts so far.
     """
 
-    model: str | None
-    detector: ImagePath | None
+    model: Annotated[
+        str | None,
+        Flag("KIND/NAME; without one only this machine's parts speak.", "--model -m"),
+    ]
+    detector: Annotated[
+        ImagePath | None,
+        Flag("A detector file. Default: a tiny one trained on the starter pack."),
+    ]
     parts: LocalParts | None
-    language: str | None
-    journal: ImagePath
-    known: Known | None
-    faces: ImagePath | None
+    language: Annotated[str | None, Flag("Language of what the model writes. Default: the meme's.")]
+    known: Annotated[
+        Known | None,
+        Flag(
+            "What is known of other memes: stores, builds, collections, starter.",
+            metavar="PATH",
+            kind=list[str],
+        ),
+    ]
+    faces: Annotated[ImagePath | None, Flag("The ONNX file of YuNet: faces are counted with it.")]
+    journal: Annotated[
+        ImagePath,
+        Flag(
+            "Folder of the journal: what is in there is not asked again.",
+            "--calls",
+            default=JOURNAL,
+        ),
+    ]
     progress: Watch | None
 
 
@@ -206,7 +227,8 @@ def analyze(image: ImagePaths, **options: Unpack[AnalyzeOptions]) -> Analyses: .
 
 
 def analyze(
-    image: ImagePath | ImagePaths, **options: Unpack[AnalyzeOptions]
+    image: Annotated[ImagePath | ImagePaths, Argument("Image files.", "images", kind=list[Path])],
+    **options: Unpack[AnalyzeOptions],
 ) -> Analysis | Analyses:
     """:func:`analyze_async`, waited for."""
     if isinstance(image, Path | str):

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from memantics.annotate import require_extra
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.home import home
 from memantics.core.journal import replace_file
 from memantics.core.memes import read_memes
+from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import CARD, read_queue
 from memantics.core.result import Result
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memantics.annotate.service import AnnotationService
 
 FIRST_NAME = "lead"
+Workflow = Annotated[str | None, Flag("Workflow of a folder of memes: a name, or a TOML file.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,17 @@ class Storage:
     By default ``annotate/annotate.db`` in the home folder, and ``media`` beside the database.
     """
 
-    database: str | None = None
-    media: Path | None = None
+    database: Annotated[
+        str | None,
+        Flag(
+            "SQLite file or postgresql://… Default: annotate/annotate.db in the home folder.",
+            "--db",
+            metavar="FILE|URL",
+        ),
+    ] = None
+    media: Annotated[
+        Path | None, Flag("Where images are kept. Default: 'media' beside the database.")
+    ] = None
 
     @property
     def url(self) -> str:
@@ -53,12 +64,20 @@ class Storage:
 class ServeSettings:
     """How the web app is reached, and by whom."""
 
-    host: str = "127.0.0.1"
-    port: int = 8765
-    public_url: str = ""
-    trusted_proxies: Sequence[str] = ()
-    contact: str = ""
-    demo: bool = False
+    host: Annotated[str, Flag("Where to listen.")] = "127.0.0.1"
+    port: Annotated[int, Flag("0 takes any free port.", min=0, max=65535)] = 8765
+    public_url: Annotated[
+        str, Flag("The address people use, such as https://annotate.example.org.")
+    ] = ""
+    trusted_proxies: Annotated[
+        Sequence[str],
+        Flag(
+            "Address of a proxy whose X-Forwarded-For is believed; none by default.",
+            "--trusted-proxy",
+        ),
+    ] = ()
+    contact: Annotated[str, Flag("Whom people can turn to when the work weighs on them.")] = ""
+    demo: Annotated[bool, Flag("Try it on the starter pack; nothing is kept.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +122,11 @@ class AppStart(Result):
 def serve_annotations(
     storage: Storage,
     settings: ServeSettings,
-    queues: Sequence[Path] = (),
+    queues: Annotated[
+        Sequence[Path], Argument("Queues, or folders of memes (with --workflow), to annotate.")
+    ] = (),
     *,
-    workflow: str | None = None,
+    workflow: Workflow = None,
     started: Callable[[AppStart], None],
 ) -> None:
     """Serve the web app until the process is told to stop; queues become projects first.
@@ -150,11 +171,13 @@ def serve_annotations(
 
 def import_annotations(
     storage: Storage,
-    source: Path,
+    source: Annotated[Path, Argument("A queue, a folder of memes, or a file from Label Studio.")],
     *,
-    workflow: str | None = None,
-    project: int | None = None,
-    images: Path | None = None,
+    workflow: Workflow = None,
+    project: Annotated[int | None, Flag("Where a Label Studio file (JSON or ZIP) goes.")] = None,
+    images: Annotated[
+        Path | None, Flag("The folder with the images of a Label Studio JSON file.")
+    ] = None,
 ) -> ImportSummary:
     """Bring in a queue or a folder of memes, or a file from Label Studio into a project."""
     require_extra()
@@ -175,7 +198,17 @@ def import_annotations(
 
 
 def export_annotations(
-    storage: Storage, project: int, out: Path, what: str = "verdicts", form: str | None = None
+    storage: Storage,
+    project: Annotated[int, Argument("The number of the project.")],
+    out: Annotated[Path, Flag("File to write.")],
+    what: Annotated[
+        Literal["verdicts", "resolved", "raw", "labelstudio", "audit"],
+        Flag("Verdicts for construction, the data, or every change."),
+    ] = "verdicts",
+    form: Annotated[
+        Literal["jsonl", "csv", "parquet", "json", "zip"] | None,
+        Flag("Default: jsonl; for labelstudio json, or zip with the images.", "--format"),
+    ] = None,
 ) -> None:
     """Write the verdicts, the data or the changes of a project to a file."""
     require_extra()
@@ -187,7 +220,10 @@ def export_annotations(
     replace_file(out, made.data, "export")
 
 
-def reset_password(storage: Storage, name: str) -> str:
+def reset_password(
+    storage: Storage,
+    name: Annotated[str, Argument("The name of an account; the first is 'lead'.")],
+) -> str:
     """Give an account a new password; its sessions end, and a closed account is open again."""
     require_extra()
     new = secrets.token_urlsafe(12)
@@ -196,14 +232,16 @@ def reset_password(storage: Storage, name: str) -> str:
     return new
 
 
-def close_account(storage: Storage, name: str) -> None:
+def close_account(
+    storage: Storage, name: Annotated[str, Argument("The name of an account.")]
+) -> None:
     """Close an account: nobody can use it any more, what it answered stays."""
     require_extra()
     with open_annotations(storage) as service:
         service.accounts.deactivate(find_admin(service), name)
 
 
-def back_up(storage: Storage, out: Path) -> BackupSummary:
+def back_up(storage: Storage, out: Annotated[Path, Argument("File to write.")]) -> BackupSummary:
     """Back up database and images into one file, while the app may run."""
     require_extra()
     from memantics.annotate.backup import backup
@@ -213,7 +251,10 @@ def back_up(storage: Storage, out: Path) -> BackupSummary:
     return BackupSummary(out, made.tables.get("revisions", 0), made.images)
 
 
-def restore_backup(storage: Storage, archive: Path) -> BackupSummary:
+def restore_backup(
+    storage: Storage,
+    archive: Annotated[Path, Argument("A file that 'annotate backup' wrote.")],
+) -> BackupSummary:
     """Restore a backup into an empty database."""
     require_extra()
     from memantics.annotate.backup import restore

@@ -6,13 +6,16 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import JsonValue
 
+from memantics.actions.asking import Params
+from memantics.actions.options import Data, Invalid, Limit, RunsFolder, Split, TaskOptions
 from memantics.core.card import resolve_options
-from memantics.core.data import DataKind
 from memantics.core.errors import DataError, InputError
 from memantics.core.journal import replace_file
+from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Answer, Item, Reply
 from memantics.core.result import Result
 from memantics.core.rundir import RunFacts, RunWriter, dump_line
@@ -50,11 +53,11 @@ LEFT_OUT = "left_out.jsonl"
 class TaskChoiceSettings:
     """Which items of a task: its data, the part of them, and the task's options."""
 
-    data: DataKind | None = None
-    split: str | None = None
-    limit: int | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    invalid: str | None = None
+    data: Data = None
+    split: Split = None
+    limit: Limit = None
+    options: TaskOptions = field(default_factory=dict)
+    invalid: Invalid = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,10 @@ class ExportSettings(TaskChoiceSettings):
     knows the model, and fields of the request such as ``max_tokens``.
     """
 
-    model: str = ""
-    params: Mapping[str, str] = field(default_factory=dict)
+    model: Annotated[
+        str, Flag("The model as its server names it (openai-batch).", "--model -m")
+    ] = ""
+    params: Params = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +94,20 @@ class ImportSettings(TaskChoiceSettings):
     values, such as ``{"1": "harmful"}``.
     """
 
-    format: AnswerFormat | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, str] = field(default_factory=dict)
-    out: Path = Path("runs")
+    format: Annotated[AnswerFormat | None, Flag("Which tool wrote it. Default: found out.")] = None
+    columns: Annotated[
+        Mapping[str, str],
+        Flag(
+            "A column of a table, as id, image, question, answer, gold or gold_text.",
+            "--column",
+            metavar="ROLE=NAME",
+        ),
+    ] = field(default_factory=dict)
+    values: Annotated[
+        Mapping[str, str],
+        Flag("Rename a value, such as 1=harmful.", "--value", metavar="THERE=HERE"),
+    ] = field(default_factory=dict)
+    out: RunsFolder = Path("runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +148,11 @@ class _Author:
 
 
 def import_answers(
-    file: str | Path, *, task: str, model: str, settings: ImportSettings | None = None
+    file: Annotated[str | Path, Argument("The file with the answers.")],
+    *,
+    task: Annotated[str, Flag("NAME/TASK, or NAME where it has one task.")],
+    model: Annotated[str, Flag("Who answered: the name in reports.", "--model -m")],
+    settings: ImportSettings | None = None,
 ) -> Imported:
     """Make a run of the answers that another tool wrote, and score it.
 
@@ -285,10 +304,10 @@ def _list(folder: Path, left_out: Sequence[LeftOut]) -> Path | None:
 
 
 def export_task(
-    task: str,
+    task: Annotated[str, Argument("NAME/TASK, or NAME where it has one task.")],
     *,
-    format: TaskFormat,  # noqa: A002 - what users call it
-    out: str | Path,
+    format: Annotated[TaskFormat, Flag("Which tool will ask.")],  # noqa: A002 - what users call it
+    out: Annotated[str | Path, Flag("The folder for the files.")],
     settings: ExportSettings | None = None,
 ) -> Exported:
     """Write a task so that another tool can ask it; ``import_answers`` reads what comes back.

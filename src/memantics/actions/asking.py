@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from memantics.core.cache import Cache
 from memantics.core.errors import InputError
 from memantics.core.home import home
+from memantics.core.parameters import Flag, read_pairs
 from memantics.registry import ModelSettings
 
-__all__ = ["Asking", "ModelSettings", "open_cache", "read_pairs", "read_price"]
+__all__ = ["Asking", "ModelSettings", "make_asking", "open_cache", "read_pairs", "read_price"]
+Params = Annotated[
+    Mapping[str, str],
+    Flag(
+        "A field of the request, such as max_tokens=512 or reasoning_effort=low.",
+        "--param",
+        metavar="NAME=VALUE",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +50,6 @@ def open_cache(wanted: bool) -> Iterator[Cache | None]:
             cache.close()
 
 
-def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
-    """Read ``NAME=VALUE`` options.
-
-    >>> read_pairs("--set", ["order=answer_first"])
-    {'order': 'answer_first'}
-    """
-    read: dict[str, str] = {}
-    for pair in pairs or ():
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise InputError(
-                f"{flag} {pair!r} is not NAME=VALUE", hint=f"such as {flag} name=value"
-            )
-        read[name] = value
-    return read
-
-
 def read_price(text: str | None) -> tuple[float, float] | None:
     """``IN,OUT`` of ``--price``: what a million tokens cost."""
     if text is None:
@@ -69,3 +63,37 @@ def read_price(text: str | None) -> tuple[float, float] | None:
     if not (0 <= first < float("inf") and 0 <= second < float("inf")):
         raise InputError(f"--price {text!r} must not be negative", hint="such as --price 0.15,0.60")
     return first, second
+
+
+def make_asking(
+    base_url: Annotated[
+        str | None,
+        Flag("Address of an OpenAI-compatible server. The key comes from OPENAI_API_KEY."),
+    ] = None,
+    params: Params | None = None,
+    concurrency: Annotated[int, Flag("Calls in flight at most.", min=1, max=4096)] = 32,
+    timeout: Annotated[float, Flag("Seconds for one call.", min=0.1)] = 300.0,
+    prices: Annotated[
+        tuple[float, float] | None,
+        Flag(
+            "Price of a million tokens in and out, for the cost.",
+            "--price",
+            metavar="IN,OUT",
+            kind=str,
+            read=read_price,
+        ),
+    ] = None,
+    use_cache: Annotated[
+        bool,
+        Flag(
+            "Ask again even what is in the cache.",
+            "--no-cache",
+            kind=bool,
+            read=operator.not_,
+            default=False,
+        ),
+    ] = True,
+) -> Asking:
+    """How models are asked, from what a user says one by one."""
+    settings = ModelSettings(base_url, concurrency, timeout, dict(params or {}))
+    return Asking(settings, prices, use_cache)

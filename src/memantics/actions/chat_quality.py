@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from memantics.build.chats.quality import ChatQuality, measure_file, write_figures
-from memantics.build.chats.tools import ChatTools, open_tools
+from memantics.build.chats.tools import BertFolder, ChatTools, Perplexity, open_tools
 from memantics.core.errors import InputError
+from memantics.core.parameters import Argument
 from memantics.core.result import Result, Table
 
 __all__ = ["ChatFigures", "ChatQuality", "measure_chats"]
@@ -50,10 +52,13 @@ class ChatFigures(Result):
 
 
 def measure_chats(
-    files: Path | str | Sequence[Path | str],
+    files: Annotated[
+        Path | str | Sequence[Path | str],
+        Argument("Chats: PunMemeCN's, ours, or any JSON with lists of utterances."),
+    ],
     *,
-    perplexity: str | None = None,
-    bert: Path | str | None = None,
+    perplexity: Perplexity = None,
+    bert: BertFolder | str = None,
 ) -> ChatFigures:
     """Measure files of chats: fluency, coherence of neighbouring turns, diversity.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import JsonValue
 
 from memantics.actions.report import RunLike, find_folder
+from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Table
 from memantics.core.rundir import read_facts
 from memantics.registry import open_task_of_run
@@ -19,8 +21,11 @@ from memantics.run.contrasts import contrast as contrast_sides
 from memantics.run.differences import Comparison, Difference, show_p
 
 __all__ = [
+    "AgainstFirst",
+    "ComparedRuns",
     "Comparison",
     "FactorContrasts",
+    "Metrics",
     "Side",
     "compare",
     "compare_all",
@@ -30,7 +35,17 @@ __all__ = [
 ]
 
 
-def compare(first: RunLike, second: RunLike, *, metrics: Sequence[str] = ()) -> Comparison:
+ComparedRuns = Annotated[
+    Sequence[RunLike], Argument("Run directories of one task, two or more.", "folders")
+]
+Metrics = Annotated[
+    Sequence[str],
+    Flag("A figure to compare, may be repeated. Default: all there are.", "--metric"),
+]
+AgainstFirst = Annotated[bool, Flag("Compare each run with the first only.")]
+
+
+def compare(first: RunLike, second: RunLike, *, metrics: Metrics = ()) -> Comparison:
     """Say which of two runs is better, by how much and how surely, and which items changed.
 
     They are compared on the items they share, with items of one meme kept together. P-values are
@@ -40,16 +55,14 @@ def compare(first: RunLike, second: RunLike, *, metrics: Sequence[str] = ()) -> 
 
 
 def compare_all(
-    runs: Sequence[RunLike], *, metrics: Sequence[str] = (), against_first: bool = False
+    runs: ComparedRuns, *, metrics: Metrics = (), against_first: AgainstFirst = False
 ) -> list[Comparison]:
     """Compare every pair of runs, or each with the first; corrected for all comparisons."""
     sides = [open_run(find_folder(run)) for run in runs]
     return compare_sides(sides, metrics, against_first=against_first)
 
 
-def contrast(
-    runs: Sequence[RunLike], factor: str, *, metrics: Sequence[str] = ()
-) -> FactorContrasts:
+def contrast(runs: ComparedRuns, factor: str, *, metrics: Metrics = ()) -> FactorContrasts:
     """What one factor (an option, or ``model``) does over a grid of runs of one task.
 
     Runs that differ in it alone are compared; all p-values are corrected together (Holm).

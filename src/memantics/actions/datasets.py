@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 from pydantic import JsonValue
 
+from memantics.actions.options import Data
 from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
+from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
 from memantics.core.result import Result, Table, html_table, show_cell, to_plain
@@ -29,6 +31,9 @@ from memantics.registry import (
 )
 
 _SHOWN = 5
+
+
+Name = Annotated[str, Argument("A benchmark, such as mquest.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +236,19 @@ def describe_found(survey: Survey) -> Iterator[str]:
     yield from (f"note: {note}" for note in found.notes)
 
 
-def survey_data(name: str, data: DataKind | None = None) -> Survey:
+def survey_data(name: Name, data: Data = None) -> Survey:
     """Read a benchmark's data and recompute the paper's figures from them."""
     benchmark = find_benchmark(name)
     return _survey(benchmark, find_source(benchmark, data))
 
 
-def add_release(name: str, folder: Path, images: Path | None = None) -> Survey:
+def add_release(
+    name: Name,
+    folder: Annotated[Path, Argument("Where you downloaded or cloned it.")],
+    images: Annotated[
+        Path | None, Flag("The folder with its images, where they lie apart.")
+    ] = None,
+) -> Survey:
     """Check an official release and register it."""
     benchmark = find_benchmark(name)
     source = Source("release", _find_folder(folder), _find_folder(images) if images else None)
@@ -255,7 +266,7 @@ def add_release(name: str, folder: Path, images: Path | None = None) -> Survey:
     return survey
 
 
-def check_release(name: str) -> tuple[Survey, Registered]:
+def check_release(name: Name) -> tuple[Survey, Registered]:
     """Read a registered release again; its checksum may differ from the registered one."""
     entry = find_registered(name)
     return _survey(find_benchmark(name), entry.source), entry

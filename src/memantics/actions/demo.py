@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from memantics.actions.analyze import analyze
 from memantics.actions.detect import Detector
@@ -13,6 +14,7 @@ from memantics.actions.knowledge import read_starter_knowledge
 from memantics.actions.phonetics import read_aloud
 from memantics.actions.reappraise import reappraise
 from memantics.actions.report import report
+from memantics.core.parameters import Flag
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.result import Result
 from memantics.reappraise.folder import MEME
@@ -91,7 +93,10 @@ class Tour(Result):
     highlights: tuple[str, ...]
 
 
-def demo(out: str | Path = "demo", progress: Callable[[str], None] | None = None) -> Tour:
+def demo(
+    out: Annotated[str | Path, Flag("Folder of the pages.")] = "demo",
+    progress: Callable[[str], None] | None = None,
+) -> Tour:
     """Take the starter pack through every part of Memantics, offline; returns where the page is.
 
     ``progress`` is told what is done next.

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Annotated, Any, TypedDict, Unpack, cast
 
-from memantics.actions.asking import Asking, open_cache
+from memantics.actions.asking import Asking, make_asking, open_cache
 from memantics.core.errors import InputError
-from memantics.registry import ModelSettings, open_model
+from memantics.core.parameters import MadeBy
+from memantics.registry import open_model
 from memantics.run.desk import Desk
 from memantics.run.engine import AskSettings
 from memantics.run.progress import Progress
@@ -26,7 +27,7 @@ class AskingOptions(TypedDict, total=False):
     concurrency: int
     timeout: float
     use_cache: bool
-    asking: Asking
+    asking: Annotated[Asking, MadeBy(make_asking)]
 
 
 def find_asking(**options: Unpack[AskingOptions]) -> Asking:
@@ -35,15 +36,8 @@ def find_asking(**options: Unpack[AskingOptions]) -> Asking:
     >>> find_asking(base_url="http://localhost:8000/v1", concurrency=8).concurrency
     8
     """
-    if given := options.get("asking"):
-        return given
-    settings = ModelSettings(
-        options.get("base_url"),
-        options.get("concurrency", 32),
-        options.get("timeout", 300.0),
-        dict(options.get("params", {})),
-    )
-    return Asking(settings, use_cache=options.get("use_cache", True))
+    given = options.pop("asking", None)
+    return given or make_asking(**options)
 
 
 def asking_of(options: AskingOptions) -> Asking:

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import Annotated
 
 from memantics.build.questions.chain import pair_subjects
 from memantics.build.questions.draws import draw_extension, draw_first
 from memantics.build.questions.review import QUEUE, read_questions, write_review
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.memes import read_memes
+from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import VERDICTS
 from memantics.core.result import Result, Table
 from memantics.core.review import read_reviews
@@ -20,6 +22,11 @@ from memantics.knowledge.ontology.vocabulary import DIMENSIONS, find_dimension
 from memantics.knowledge.records import read_knowledge
 
 _MOST_ROUNDS = 100
+
+
+KnownBuild = Annotated[
+    Path | str, Argument("A folder that 'memantics build knowledge' made.", kind=Path)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,16 @@ class Drawn(Result):
 
 
 def draw(
-    folder: str | Path, *, first: str | None = None, per_dimension: int = 50, seed: int = 0
+    folder: KnownBuild,
+    *,
+    first: Annotated[
+        str | None,
+        Flag("Make the first round: this dimension with the questions linked to it."),
+    ] = None,
+    per_dimension: Annotated[
+        int, Flag("Questions for each other dimension in a further round.", min=1)
+    ] = 50,
+    seed: Annotated[int, Flag("Seed of every draw.", min=0)] = 0,
 ) -> Drawn:
     """Draw the questions of a build that people judge; asks no model.
 

@@ -9,17 +9,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Annotated, Literal, Unpack
 
 from memantics.actions.desk import asking_of
+from memantics.actions.options import Data, FewMemes
 from memantics.actions.reappraise import EditingOptions, line_reader, open_painter
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow
-from memantics.core.data import DataKind
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError, ModelError, Unavailable
 from memantics.core.images import load, read_bytes
 from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
+from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
 from memantics.models.embedded.ocr import open_reader
@@ -45,14 +46,34 @@ class Edited(Result):
 
 
 async def edit_async(
-    name: str = "mer_bench",
+    name: Annotated[
+        str, Argument("mer_bench, or a benchmark published in its format.")
+    ] = "mer_bench",
     *,
-    editor: str,
-    mode: EditMode = "whole",
-    data: DataKind | None = None,
-    out: str | Path | None = None,
-    called: str = "",
-    limit: int | None = None,
+    editor: Annotated[
+        str,
+        Flag(
+            "openai-images/NAME, diffusers/PATH, embedded or none.",
+            "--editor -e",
+            default="embedded",
+        ),
+    ],
+    mode: Annotated[
+        EditMode,
+        Flag(
+            "whole: the picture with one instruction that holds the exact caption, no mask; "
+            "masked: repaint around the captions, which are set by us."
+        ),
+    ] = "whole",
+    data: Data = None,
+    out: Annotated[
+        str | Path | None,
+        Flag("Write a copy of the release with the edits there. Default: the release."),
+    ] = None,
+    called: Annotated[
+        str, Flag("Name of the editor's folder. Default: the editor's.", "--as")
+    ] = "",
+    limit: FewMemes = None,
     **options: Unpack[EditingOptions],
 ) -> Edited:
     """Edit every meme of an index, as its rows wish; images that are there are kept.

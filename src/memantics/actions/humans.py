@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict
 
-from memantics.actions.report import RunLike, find_folder
+from memantics.actions.options import QueueVerdicts, RunFolders, RunLike
+from memantics.actions.report import find_folder
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError, InputError
+from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
 from memantics.core.rundir import read_facts
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks, open_task_of_run
@@ -17,7 +20,7 @@ from memantics.run.ratings import HumanScores, Rated, score_ratings
 from memantics.run.score import read_outcomes
 from memantics.tasks.plugin import HumanExport
 
-__all__ = ["HumanScores", "export_humans", "score_humans"]
+__all__ = ["HumanExport", "HumanScores", "export_humans", "score_humans"]
 KEY, QUEUE = "key.jsonl", "queue"
 
 
@@ -31,7 +34,11 @@ class _KeyRow(BaseModel):
 
 
 def export_humans(
-    runs: Sequence[RunLike], out: Path | str = "humans", *, memes: int = 30, seed: int = 0
+    runs: RunFolders,
+    out: Annotated[Path | str, Flag("Folder for the queue and its key.")] = "humans",
+    *,
+    memes: Annotated[int, Flag("How many memes to draw.", min=1)] = 30,
+    seed: Annotated[int, Flag("Seed of the draw.", min=0)] = 0,
 ) -> HumanExport:
     """Write the answers of runs as a blind queue for raters, and the key to who gave them."""
     folders = [find_folder(run) for run in runs]
@@ -53,7 +60,13 @@ def _rates(benchmark: Benchmark) -> bool:
 
 
 def score_humans(
-    folder: Path | str, runs: Sequence[RunLike] = (), *, verdicts: Path | str | None = None
+    folder: Annotated[Path | str, Argument("The folder that was exported.")],
+    runs: Annotated[
+        Sequence[RunLike],
+        Argument("The runs that were exported: then metrics are compared with people."),
+    ] = (),
+    *,
+    verdicts: QueueVerdicts = None,
 ) -> HumanScores:
     """Join people's verdicts with the key of an export: means, tests, agreement.
 

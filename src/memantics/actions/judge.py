@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Unpack
 
 from pydantic import JsonValue
 
 from memantics.actions.asking import Asking, open_cache
-from memantics.actions.report import RunLike, find_folder
+from memantics.actions.desk import AskingOptions, find_asking
+from memantics.actions.options import Models, RunFolders, RunLike
+from memantics.actions.report import find_folder
 from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
+from memantics.core.parameters import Flag
 from memantics.core.records import Outcome
 from memantics.core.result import Result, Table
 from memantics.core.rundir import RunFacts, RunWriter, read_facts, write_facts
 from memantics.core.tables import read_rows
 from memantics.core.task import Task
 from memantics.core.waiting import make_sync
-from memantics.registry import ModelSettings, open_baselines, open_model, open_task_of_run
+from memantics.registry import open_baselines, open_model, open_task_of_run
 from memantics.report.runs import Run, load_run
 from memantics.run.ask import AskSettings, ask
 from memantics.run.facts import fingerprint, folder_name, now
@@ -33,7 +37,7 @@ from memantics.run.judge import (
 )
 from memantics.run.score import read_outcomes, score_run
 
-__all__ = ["Judgement", "judge", "judge_async", "judge_runs"]
+__all__ = ["Judgement", "judge", "judge_async"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,15 @@ class Judgement(Result):
 
 
 async def judge_async(
-    runs: RunLike | Sequence[RunLike],
+    runs: RunLike | RunFolders,
     *,
-    model: str | Sequence[str],
-    ratings: str | Path | None = None,
-    picture: bool = True,
-    base_url: str | None = None,
+    model: Models,
+    ratings: Annotated[
+        str | Path | None,
+        Flag("Marks of people: a table with the columns item, correctness, coverage."),
+    ] = None,
+    picture: Annotated[bool, Flag("Show the judge the meme.")] = True,
+    **options: Unpack[AskingOptions],
 ) -> list[Judgement]:
     """Have models judge the free-text answers of runs: correctness and coverage, 1 to 5.
 
@@ -80,32 +87,18 @@ async def judge_async(
     """
     models = [model] if isinstance(model, str) else list(model)
     folders = [find_folder(one) for one in ([runs] if isinstance(runs, RunLike) else runs)]
-    path = None if ratings is None else Path(ratings)
-    asking = Asking(ModelSettings(base_url, timeout=300.0))
-    return await judge_runs(folders, models, asking, ratings=path, picture=picture)
-
-
-judge = make_sync(judge_async)
-
-
-async def judge_runs(
-    folders: Sequence[Path],
-    models: Sequence[str],
-    asking: Asking,
-    *,
-    ratings: Path | None = None,
-    picture: bool = True,
-) -> list[Judgement]:
-    """Judge every run by every model."""
     if not models:
         raise InputError("nobody was named to judge", hint="add --model MODEL")
-    people = {} if ratings is None else read_ratings(ratings)
+    people, asking = {} if ratings is None else read_ratings(Path(ratings)), find_asking(**options)
     judges = [open_model(name, asking.settings) for name in dict.fromkeys(models)]
     try:
         return [await _judge_run(path, judges, asking, people, picture) for path in folders]
     finally:
-        for model in judges:
-            await model.close()
+        for opened in judges:
+            await opened.close()
+
+
+judge = make_sync(judge_async)
 
 
 async def _judge_run(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from memantics.build.chats.tools import ChatTools, open_tools
+from memantics.actions.options import QueueVerdicts
+from memantics.build.chats.tools import ChatTools, ImageFolder, TextFolder, open_tools
 from memantics.build.lookalikes import LookAlikes, find_look_alikes, write_look_alikes
+from memantics.core.parameters import Argument
 from memantics.core.result import Result
 from memantics.core.review import read_review
 
@@ -22,11 +25,11 @@ class Grouped(Result):
 
 
 def group_look_alikes(
-    queue: Path | str,
+    queue: Annotated[Path | str, Argument("A queue judged by the workflow pun-form.")],
     *,
-    verdicts: Path | None = None,
-    text_encoder: Path | None = None,
-    image_encoder: Path | None = None,
+    verdicts: QueueVerdicts = None,
+    text_encoder: TextFolder = None,
+    image_encoder: ImageFolder = None,
 ) -> Grouped:
     """Give each pun of a queue judged by ``pun-form`` two look-alikes among those that are none.
 

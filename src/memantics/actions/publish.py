@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 from memantics.actions.audit import audit_data
 from memantics.build.collect.families import Face, find_kin
@@ -20,6 +21,7 @@ from memantics.build.publish.sections import (
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
+from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.core.result import Result
@@ -29,6 +31,22 @@ from memantics.core.writing import Made
 from memantics.registry import Benchmark, find_benchmarks
 from memantics.registry.publishing import find_writer
 from memantics.vision.hashes import hash_image
+
+Queue = Annotated[
+    str | Path,
+    Argument("A queue, a build folder that holds one, or a judged folder of memes."),
+]
+Verdicts = Annotated[
+    str | Path | None, Flag("The review's verdicts. Default: verdicts.jsonl in the queue.")
+]
+Chats = Annotated[
+    str | Path | None, Flag("Also the chats of this build, where puns are published.")
+]
+Unreviewed = Annotated[bool, Flag("Let drafts through that nobody judged; the card says so.")]
+Split = Annotated[
+    str | None, Flag("Shares of a training and a test part, such as 8:2, by template family.")
+]
+Images = Annotated[bool, Flag("Put the images in; without them, ids, names and checksums.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +67,20 @@ class Published(Result):
 
 
 def publish(
-    queue: str | Path,
+    queue: Queue,
     *,
-    name: str,
-    licence: str,
-    verdicts: str | Path | None = None,
-    title: str | None = None,
-    summary: str = "",
-    citation: str = "",
-    version: str = "1.0.0",
-    out: str | Path = "published",
-    chats: str | Path | None = None,
-    unreviewed: bool = False,
-    split: str | None = None,
-    images: bool = True,
+    name: Annotated[str, Flag("The name under which 'memantics run' finds it.")],
+    licence: Annotated[str, Flag("Licence of the data, such as CC-BY-4.0.")],
+    verdicts: Verdicts = None,
+    title: Annotated[str | None, Flag("Title. Default: the queue's.")] = None,
+    summary: Annotated[str, Flag("One sentence on what it is.")] = "",
+    citation: Annotated[str, Flag("How to cite it.")] = "",
+    version: Annotated[str, Flag("Version of the data.")] = "1.0.0",
+    out: Annotated[str | Path, Flag("The benchmark's folder is made in here.")] = "published",
+    chats: Chats = None,
+    unreviewed: Unreviewed = False,
+    split: Split = None,
+    images: Images = True,
 ) -> Published:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
 

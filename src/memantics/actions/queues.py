@@ -6,15 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import orjson
 from pydantic import JsonValue
 
+from memantics.actions.options import Folders
 from memantics.core.data import inside, read_jsonl
 from memantics.core.errors import DataError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.journal import replace_file
 from memantics.core.memes import MEMES, read_memes
+from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import QueueCard, QueueItem, Shown, read_verdicts, write_queue
 from memantics.core.records import Item
 from memantics.core.result import Result
@@ -43,7 +46,14 @@ class AppliedTexts(Result):
     unreadable: int
 
 
-def make_questionnaire(out: Path | str, people: int = 10) -> MadeQueue:
+QueueFolder = Annotated[Path | str, Flag("The queue's folder.")]
+CollectedMemes = Annotated[Path | str, Argument("A folder that 'memantics collect' read.")]
+
+
+def make_questionnaire(
+    out: QueueFolder = "questionnaire",
+    people: Annotated[int, Flag("How many annotators there are.", min=1)] = 10,
+) -> MadeQueue:
     """A questionnaire for as many annotators; it needs a database of its own."""
     if people < 1:
         raise InputError("a questionnaire needs at least one person", hint="give --people 10")
@@ -52,7 +62,7 @@ def make_questionnaire(out: Path | str, people: int = 10) -> MadeQueue:
     return MadeQueue(Path(out), write_queue(Path(out), card, items))
 
 
-def make_text_queue(folder: Path | str, out: Path | str) -> MadeQueue:
+def make_text_queue(folder: CollectedMemes, out: QueueFolder = "texts") -> MadeQueue:
     """The printed texts of collected memes, normalised, for people to correct."""
     memes, place = read_memes(Path(folder)), Path(out)
     items = []
@@ -83,7 +93,10 @@ def normalise(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def apply_texts(folder: Path | str, verdicts: Path | str) -> AppliedTexts:
+def apply_texts(
+    folder: CollectedMemes,
+    verdicts: Annotated[Path | str, Argument("What 'annotate export' wrote.")],
+) -> AppliedTexts:
     """Put corrected texts into ``memes.jsonl``; memes that cannot be read are marked dropped."""
     path = Path(folder) / MEMES
     if not path.is_file():
@@ -109,7 +122,13 @@ def apply_texts(folder: Path | str, verdicts: Path | str) -> AppliedTexts:
     return AppliedTexts(Path(folder), changed, unreadable)
 
 
-def make_error_queue(runs: Sequence[Path], out: Path | str, share: float = 0.5) -> MadeQueue:
+def make_error_queue(
+    runs: Folders,
+    out: QueueFolder = "errors",
+    share: Annotated[
+        float, Flag("Share of the runs that got an item wrong.", min=0.01, max=1)
+    ] = 0.5,
+) -> MadeQueue:
     """Items that at least ``share`` of the runs got wrong, for people to say why."""
     if not runs:
         raise InputError("no run was given", hint="give run directories of one task")

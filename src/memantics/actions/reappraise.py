@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
-from typing import TypeAlias, Unpack, overload
+from typing import Annotated, TypeAlias, Unpack, overload
 
 from memantics.actions.analyze import ImagePath, ImagePaths
+from memantics.actions.build import BuildFolder, MemeFolder
 from memantics.actions.build import find_memes as find_folder
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
+from memantics.actions.options import FewMemes
 from memantics.actions.reading import read_once
 from memantics.build.captions.mine import sees_nothing
 from memantics.core.editor import Editor
@@ -21,6 +23,7 @@ from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import guess_language
 from memantics.core.memes import Meme, name_apart, read_memes
+from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.detector.opinions import open_judges
@@ -75,12 +78,37 @@ class EditingOptions(AskingOptions, total=False):
     repaint faces alone: places (``X,Y,W,H`` in pixels), ``model``, or the file of a YuNet detector.
     """
 
-    model: str
-    best_of: int
-    mood: bool
-    face: Sequence[str]
-    editor_url: str | None
-    editor_params: Mapping[str, str]
+    model: Annotated[
+        str,
+        Flag("Who plans: KIND/NAME, or our lexicon, a baseline.", "--model -m", default=EMBEDDED),
+    ]
+    best_of: Annotated[
+        int,
+        Flag(
+            "Plans that the model makes; the best by judge and layout is taken.",
+            min=1,
+            max=16,
+            default=1,
+        ),
+    ]
+    mood: Annotated[
+        bool,
+        Flag("Ask the model whether faces go with the new captions: a call.", default=True),
+    ]
+    face: Annotated[
+        Sequence[str],
+        Flag(
+            "Let --editor repaint faces alone: X,Y,W,H in pixels (may be repeated), 'model' to ask"
+            " --model, or the file of a YuNet detector (.onnx).",
+            metavar="WHERE",
+        ),
+    ]
+    editor_url: Annotated[
+        str | None, Flag("Address of an image-edit server. Default: OPENAI_BASE_URL.")
+    ]
+    editor_params: Annotated[
+        Mapping[str, str], Flag("A setting of the editor.", "--editor-param", metavar="NAME=VALUE")
+    ]
     progress: Watch | None
 
 
@@ -93,10 +121,24 @@ class ReappraiseOptions(EditingOptions, total=False):
     sees each stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
     """
 
-    target: Target | None
-    editor: str
-    sticker: bool | None
-    out: ImagePath
+    target: Annotated[
+        Target | None,
+        Flag("The new emotion. Default: the counterpart of the meme's own."),
+    ]
+    editor: Annotated[
+        str,
+        Flag(
+            "Who repaints: embedded (light, colours, sticker), none (captions only), "
+            "openai-images/NAME or diffusers/PATH.",
+            "--editor -e",
+            default="embedded",
+        ),
+    ]
+    out: Annotated[ImagePath, Flag("Where the folders of the memes go.", default="reappraised")]
+    sticker: Annotated[
+        bool | None,
+        Flag("Embedded editor: add a sticker. Default: yes.", "--sticker/--no-sticker"),
+    ]
     review: StageReview | None
     ocr: RememberingOcr | None
 
@@ -135,7 +177,11 @@ def reappraise(image: ImagePaths, **options: Unpack[ReappraiseOptions]) -> Resul
 
 
 def reappraise(
-    image: ImagePath | ImagePaths, **options: Unpack[ReappraiseOptions]
+    image: Annotated[
+        ImagePath | ImagePaths,
+        Argument("Image files, or folders of memes.", "images", kind=list[Path]),
+    ],
+    **options: Unpack[ReappraiseOptions],
 ) -> Reappraisal | Results:
     """:func:`reappraise_async`, waited for."""
     if isinstance(image, Path | str):
@@ -342,12 +388,18 @@ class ReappraisalDrafts(Result):
 
 
 async def reappraisal_async(
-    folder: ImagePath | None,
+    folder: MemeFolder,
     *,
-    editors: Sequence[str] = (),
-    out: ImagePath | None = None,
-    limit: int | None = None,
-    verdicts: ImagePath | None = None,
+    editors: Annotated[
+        Sequence[str],
+        Flag("Who repaints; may be repeated. Default: embedded.", "--editor -e"),
+    ] = (),
+    out: BuildFolder = None,
+    limit: FewMemes = None,
+    verdicts: Annotated[
+        ImagePath | None,
+        Flag("What people said by the workflow find-emotions: only clear cases go on."),
+    ] = None,
     **options: Unpack[EditingOptions],
 ) -> ReappraisalDrafts:
     """Turn every meme of a folder around with one or more editors; people check the drafts.

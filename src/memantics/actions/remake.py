@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, Unpack
 
 from memantics.actions.reappraise import EditingOptions, line_reader, open_painter
 from memantics.core.data import inside
 from memantics.core.errors import InputError
 from memantics.core.memes import Meme
+from memantics.core.parameters import Argument
 from memantics.core.result import Result
 from memantics.core.review import Reviewed, find_queues, read_reviews
 from memantics.core.waiting import make_sync
@@ -33,7 +34,13 @@ class Remade(Result):
     failed: Mapping[str, str]
 
 
-async def remake_async(folder: Path | str, **options: Unpack[EditingOptions]) -> Remade:
+async def remake_async(
+    folder: Annotated[
+        Path | str,
+        Argument("The folder of 'build reappraisal', its queues with verdicts.jsonl."),
+    ],
+    **options: Unpack[EditingOptions],
+) -> Remade:
     """Make again what the review of a build sent back, with people's corrections.
 
     The new pictures stand in a queue of their own beside the first, which people judge as before;

@@ -8,11 +8,14 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
+from typing import Annotated
 
 import orjson
 
+from memantics.actions.options import Folders, RunLike
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.journal import replace_file
+from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Field, Item, Outcome
 from memantics.core.registry import find_places
 from memantics.core.rundir import last_answers, read_facts, read_items
@@ -39,7 +42,6 @@ __all__ = [
     "split_unfinished",
     "write_gallery",
 ]
-RunLike = str | Path | Run
 _MOST_READ = 64
 _HEAVY = ("bertscore", "nli")
 _PAGE = ("", "html", "htm")
@@ -130,7 +132,12 @@ def render_report(folders: Sequence[Path], form: str) -> str:
     return found.render(runs, find_published(run.task for run in runs))
 
 
-def export_inspect(folders: Sequence[Path], out: Path, *, images: bool = True) -> list[Path]:
+def export_inspect(
+    folders: Folders,
+    out: Annotated[Path, Flag("The folder for the logs.")] = Path("logs"),
+    *,
+    images: Annotated[bool, Flag("Put the images into the logs.")] = True,
+) -> list[Path]:
     """Write runs as logs that Inspect's viewer opens, one file each."""
     check_inspect()
     return [write_log(run, out, _mark(run), images=images) for run in load_runs(folders)]
@@ -159,7 +166,10 @@ def _find_marks(run: Run) -> dict[str, float | None]:
     return {}
 
 
-def write_gallery(run: RunLike, out: str | Path = "gallery.html") -> Path:
+def write_gallery(
+    run: Annotated[RunLike, Argument("A run of MER-Bench's judge, or of one that is like it.")],
+    out: Annotated[str | Path, Flag("File to write.")] = "gallery.html",
+) -> Path:
     """Write judged edits side by side, with their scores and failures, on one page."""
     folder, path = find_folder(run), Path(out)
     body = render_gallery(make_gallery(folder, read_figures(folder)))

@@ -3,57 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from memantics.actions.compare import (
+    AgainstFirst,
+    ComparedRuns,
     Comparison,
+    Metrics,
     Side,
     compare_sides,
     contrast,
     count_changes,
+    find_folder,
     list_remarks,
     open_run,
     tabulate_changes,
     tabulate_pairs,
 )
-from memantics.cli import flags
+from memantics.cli.expose import AsJson, spread
 from memantics.cli.terminal import console, plain, print_json, show_table
+from memantics.core.parameters import Flag
 from memantics.report.runs import differing_options
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-Folders = Annotated[list[Path], typer.Argument(help="Run directories of one task, two or more.")]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option("--metric", help="A figure to compare, may be repeated. Default: all there are."),
-]
-AgainstFirst = Annotated[
-    bool, typer.Option("--against-first", help="Compare each run with the first only.")
-]
-Factor = Annotated[
-    str | None,
-    typer.Option(
-        "--by", help="An option, or model: compare runs of a grid that differ in it alone."
-    ),
-]
-Show = Annotated[
-    int | None,
-    typer.Option(
-        min=0, help="How many changed items to show of each pair. Default: 10 of one pair."
-    ),
-]
 
-
+@spread
 def compare(
-    folders: Folders,
-    metric: Metrics = None,
+    folders: ComparedRuns,
+    metrics: Metrics = (),
     against_first: AgainstFirst = False,
-    by: Factor = None,
-    show: Show = None,
-    as_json: flags.AsJson = False,
+    by: Annotated[
+        str | None,
+        Flag("An option, or model: compare runs of a grid that differ in it alone."),
+    ] = None,
+    show: Annotated[
+        int | None,
+        Flag("How many changed items to show of each pair. Default: 10 of one pair.", min=0),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say which run is better, by how much and how surely, and list the items that changed.
 
@@ -61,15 +49,15 @@ def compare(
     corrected for the number of comparisons (Holm).
     """
     if by is not None:
-        found_by = contrast(folders, by, metrics=metric or ())
+        found_by = contrast(folders, by, metrics=metrics)
         if as_json:
             print_json(found_by)
             return
         show_table(found_by.table())
         show_table(found_by.effect_table())
         return
-    sides = [open_run(folder) for folder in folders]
-    found = compare_sides(sides, metric or (), against_first=against_first)
+    sides = [open_run(find_folder(run)) for run in folders]
+    found = compare_sides(sides, metrics, against_first=against_first)
     if as_json:
         print_json(found)
         return

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from memantics.actions.datasets import (
+    BenchmarkInfo,
+    ModelKindInfo,
+    Registered,
     Survey,
     add_release,
     check_release,
@@ -22,72 +23,17 @@ from memantics.actions.datasets import (
     tabulate_benchmarks,
     tabulate_statistics,
 )
-from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_json, show_table
+from memantics.cli.expose import expose
+from memantics.cli.terminal import console, plain, show_table
 from memantics.core.data import Statistic
 from memantics.core.result import Table
 
 app = typer.Typer(help="Register, check and describe official releases.", no_args_is_help=True)
 models = typer.Typer(help="List the kinds of models.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="A benchmark, such as mquest.")]
-
-
-@app.command("add")
-def add(
-    name: Name,
-    folder: Annotated[Path, typer.Argument(help="Where you downloaded or cloned it.")],
-    images: Annotated[
-        Path | None, typer.Option(help="The folder with its images, where they lie apart.")
-    ] = None,
-) -> None:
-    """Register a release, check it, and show its figures beside the paper's."""
-    with _wait(name):
-        survey = add_release(name, folder, images)
-    _show_found(survey)
-    _show_statistics(_printed(survey))
-    console().print(f"registered: memantics run {name} --data release")
-
-
-@app.command("list")
-def show_list(as_json: flags.AsJson = False) -> None:
-    """List the benchmarks, their tasks and whether you have registered a release."""
-    known = list_benchmarks()
-    if as_json:
-        print_json(known)
-        return
-    show_table(tabulate_benchmarks(known))
-
-
-@app.command("check")
-def check(name: Name) -> None:
-    """Read a registered release again and say whether it is still the same."""
-    with _wait(name):
-        survey, entry = check_release(name)
-    _show_found(survey)
-    _show_statistics(_printed(survey))
-    refuse_changed(survey, entry)
-    console().print(f"unchanged since {entry.added} (checksum {entry.checksum[:12]})")
-
-
-@app.command("stats")
-def stats(
-    name: Name,
-    as_json: flags.AsJson = False,
-    data: flags.Data = None,
-) -> None:
-    """Recompute the paper's figures from your copy."""
-    with _wait(name):
-        survey = survey_data(name, data)
-    if as_json:
-        print_json(survey)
-        return
-    _show_found(survey)
-    _show_statistics(survey.statistics)
-
 
 @contextmanager
-def _wait(name: str) -> Iterator[None]:
+def _wait(name: str) -> Iterator[dict[str, object]]:
     """Turn a wheel in a terminal while files are read."""
     with Progress(
         SpinnerColumn(),
@@ -97,7 +43,7 @@ def _wait(name: str) -> Iterator[None]:
         disable=not console().is_terminal,
     ) as bar:
         bar.add_task(f"reading {name} and recomputing the paper's figures")
-        yield
+        yield {}
 
 
 def _show_found(survey: Survey) -> None:
@@ -125,11 +71,43 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
         console().print(note, style="dim")
 
 
+@app.command("add")
+@expose(add_release, json=None, watch=_wait)
+def add(survey: Survey, name: str) -> None:
+    """Register a release, check it, and show its figures beside the paper's."""
+    _show_found(survey)
+    _show_statistics(_printed(survey))
+    console().print(f"registered: memantics run {name} --data release")
+
+
+@app.command("list")
+@expose(list_benchmarks)
+def show_list(known: list[BenchmarkInfo]) -> None:
+    """List the benchmarks, their tasks and whether you have registered a release."""
+    show_table(tabulate_benchmarks(known))
+
+
+@app.command("check")
+@expose(check_release, json=None, watch=_wait)
+def check(found: tuple[Survey, Registered]) -> None:
+    """Read a registered release again and say whether it is still the same."""
+    survey, entry = found
+    _show_found(survey)
+    _show_statistics(_printed(survey))
+    refuse_changed(survey, entry)
+    console().print(f"unchanged since {entry.added} (checksum {entry.checksum[:12]})")
+
+
+@app.command("stats")
+@expose(survey_data, watch=_wait)
+def stats(survey: Survey) -> None:
+    """Recompute the paper's figures from your copy."""
+    _show_found(survey)
+    _show_statistics(survey.statistics)
+
+
 @models.command("list")
-def show_models(as_json: flags.AsJson = False) -> None:
+@expose(list_models)
+def show_models(known: list[ModelKindInfo]) -> None:
     """List the kinds of models and how each is named."""
-    if as_json:
-        print_json(list_models())
-    else:
-        rows = tuple((kind.name, kind.what) for kind in list_models())
-        show_table(Table(("--model", "what answers"), rows))
+    show_table(Table(("--model", "what answers"), tuple((kind.name, kind.what) for kind in known)))

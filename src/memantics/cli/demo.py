@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from memantics.actions.demo import copy_starter, demo
-from memantics.cli import flags
-from memantics.cli.terminal import print_json, say, tell
+from memantics.actions.demo import Tour, copy_starter, demo
+from memantics.cli.expose import expose
+from memantics.cli.terminal import say, tell
 
 app = typer.Typer(help="The memes that ship with the package.", no_args_is_help=True)
-Out = Annotated[Path, typer.Option(help="Folder of the pages.")]
 
 
-def show_demo(out: Out = Path("demo"), as_json: flags.AsJson = False) -> None:
+@expose(demo, watch=lambda: nullcontext({"progress": lambda step: tell(f"  {step} …")}))
+def show_demo(made: Tour) -> None:
     """Take our own memes through every part of Memantics, offline, and write one page."""
-    made = demo(out, lambda step: tell(f"  {step} …"))
-    if as_json:
-        print_json(made.to_dict())
-        return
     say("")
     for line in made.highlights:
         say(f"• {line}")
@@ -29,6 +25,7 @@ def show_demo(out: Out = Path("demo"), as_json: flags.AsJson = False) -> None:
 
 
 @app.command("copy")
-def copy_memes(folder: Annotated[Path, typer.Argument(help="Where to put them.")]) -> None:
+@expose(copy_starter, json=None)
+def copy_memes(folder: Path) -> None:
     """Copy our own memes and their tables to a folder, to follow the guides with."""
-    say(f"{copy_starter(folder)}: memes/, memes.csv, memes.jsonl")
+    say(f"{folder}: memes/, memes.csv, memes.jsonl")

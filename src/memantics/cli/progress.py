@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self, TypeVar
 
 import typer
@@ -32,10 +32,10 @@ Prices = tuple[float, float] | None
 
 
 @contextmanager
-def resumable() -> Iterator[None]:
-    """Say how to go on after an interruption."""
+def resumable() -> Iterator[dict[str, Any]]:
+    """Say how to go on after an interruption; what runs is told nothing."""
     try:
-        yield
+        yield {}
     except (KeyboardInterrupt, typer.Abort):
         tell("interrupted: what was answered is kept; run the same command to go on")
         raise typer.Exit(130) from None
@@ -52,6 +52,17 @@ def watching(title: str, prices: Prices) -> Iterator[Callable[[Progress], None]]
     """Show the progress of an action that asks a model."""
     with resumable(), Watcher(title, None, prices) as view:
         yield view.show
+
+
+def watch(title: str) -> Callable[[Prices], AbstractContextManager[Mapping[str, Any]]]:
+    """Show the progress of a command's action, under this title."""
+
+    @contextmanager
+    def begin(prices: Prices) -> Iterator[Mapping[str, Any]]:
+        with resumable(), Watcher(title, None, prices) as view:
+            yield {"progress": view.show}
+
+    return begin
 
 
 def tell_tokens(tokens: tuple[int, int], memes: int, adapted: Sequence[str] = ()) -> None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from memantics.actions import report as reports
-from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_data, print_json, tell
-
-Judged = Annotated[
-    Path, typer.Argument(help="A run of MER-Bench's judge, or of one that is like it.")
-]
+from memantics.actions.options import Folders
+from memantics.cli.expose import expose, spread
+from memantics.cli.terminal import console, plain, print_data, tell
+from memantics.core.parameters import Flag
 
 
+@spread
 def report(
-    folders: flags.Folders,
-    out: flags.Page = None,
-    form: flags.Format = "html",
-    images: flags.Pictures = True,
+    folders: Folders,
+    out: Annotated[
+        Path | None,
+        Flag("File to write. Default: report.html; other formats go to the terminal."),
+    ] = None,
+    form: Annotated[reports.ReportForm, Flag("What to write.", "--format")] = "html",
+    images: Annotated[bool, Flag("Put small copies of the images into the page.")] = True,
 ) -> None:
     """Compare runs on one self-contained page, or as a table."""
     folders, left = reports.split_unfinished(folders)
@@ -34,25 +34,15 @@ def report(
         console().print(plain(f"report: {path}"))
 
 
-def show_gallery(
-    run: Judged,
-    out: Annotated[Path, typer.Option(help="File to write.")] = Path("gallery.html"),
-) -> None:
+@expose(reports.write_gallery, json=None)
+def show_gallery(page: Path) -> None:
     """Show what editors made of memes: source, outputs, scores, failures, on one page."""
-    console().print(plain(f"page: {reports.write_gallery(run, out)}"))
+    console().print(plain(f"page: {page}"))
 
 
-def export_inspect(
-    folders: flags.Folders,
-    out: Annotated[Path, typer.Option(help="The folder for the logs.")] = Path("logs"),
-    images: Annotated[bool, typer.Option(help="Put the images into the logs.")] = True,
-    as_json: flags.AsJson = False,
-) -> None:
+@expose(reports.export_inspect)
+def export_inspect(paths: list[Path], out: Path) -> None:
     """Write runs as logs of Inspect, one file each (extra: inspect)."""
-    paths = reports.export_inspect(folders, out, images=images)
-    if as_json:
-        print_json(paths)
-        return
     for path in paths:
         console().print(plain(str(path)), soft_wrap=True)
     console().print(plain(f"look at them: inspect view --log-dir {out}"), soft_wrap=True)

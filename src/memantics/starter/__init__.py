@@ -10,7 +10,7 @@ import io
 import shutil
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass
 from memantics.core.data import inside
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.meaning import DIMENSIONS, Dimension, RelationName
+from memantics.core.parameters import Argument
 
 __all__ = [
     "DETECTOR_FILE",
@@ -236,7 +237,7 @@ def image_path(meme: str) -> Path:
     return inside(IMAGES, known[meme])
 
 
-def copy(folder: str | Path) -> Path:
+def copy(folder: Annotated[str | Path, Argument("Where to put them.")]) -> Path:
     """Copy the pack to a folder of your own, to follow the guides with; returns the folder.
 
     ``memes/`` holds the pictures, ``memes.jsonl`` all annotations, ``memes.csv`` a table with id,

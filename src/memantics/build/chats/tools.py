@@ -6,13 +6,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from memantics.build.chats.distractors import Embedders, LayoutEncoder
 from memantics.build.chats.records import Flow, Fluency, TextEmbedder, Vectors
 from memantics.build.chats.selection import BertFlow, CosineFlow, Gauges
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.memes import Meme
+from memantics.core.parameters import Flag
 from memantics.models.embedded.encoder import open_encoder
+
+Perplexity = Annotated[
+    str | None,
+    Flag("Folder of a causal or masked language model, or llm/… for that model."),
+]
+BertFolder = Annotated[Path | None, Flag("Folder of a model for BERTScore between messages.")]
+TextFolder = Annotated[Path | None, Flag("Folder of a text embedder (BGE-M3, …).")]
+ImageFolder = Annotated[Path | None, Flag("Folder of an image embedder (SigLIP, …).")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +33,10 @@ class ChatTools:
     BERTScore, the encoders those of embedders of texts and images.
     """
 
-    perplexity: str | None = None
-    bert: Path | None = None
-    text_encoder: Path | None = None
-    image_encoder: Path | None = None
+    perplexity: Perplexity = None
+    bert: BertFolder = None
+    text_encoder: TextFolder = None
+    image_encoder: ImageFolder = None
 
 
 class FileEncoder:

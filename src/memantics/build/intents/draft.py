@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
 import orjson
 from pydantic import JsonValue
@@ -32,6 +33,7 @@ from memantics.build.intents.form import (
 from memantics.core.journal import whole_file
 from memantics.core.language import language_of
 from memantics.core.memes import Meme
+from memantics.core.parameters import Attempts, Flag
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.step import Asker, Step
@@ -44,10 +46,12 @@ WORKFLOW = "collect-and-edit"
 class IntentSettings:
     """``language`` "" drafts in each meme's own; at most so many intents and sentences."""
 
-    language: str = ""
-    intents: int = MOST_INTENTS
+    language: Annotated[str, Flag("Write in this language.")] = ""
+    intents: Annotated[int, Flag("Intents of a meme at most.", "--most", min=1, max=10)] = (
+        MOST_INTENTS
+    )
     sentences: int = MOST_SENTENCES
-    attempts: int = 3
+    attempts: Attempts = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Annotated, Literal
 
+from memantics.core.parameters import Attempts, Flag
 from memantics.core.records import Sampling
 from memantics.knowledge.ontology.specs import DimensionSpec
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimensions
 from memantics.knowledge.records import Individual, Knowledge, Provenance
 
 Role = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
@@ -33,18 +34,37 @@ class QuestionSettings:
     where nothing is known of toxicity; it is marked. ``specs`` are dimensions that the user wrote.
     """
 
-    per_dimension: int = 1
-    dimensions: tuple[Dimension, ...] = ()
-    none_share: float = 0.25
-    words: int = 8
-    attempts: int = 3
-    rewrites: int = 1
-    seed: int = 0
-    language: str = "en"
-    critic: Critic = "statistics"
+    per_dimension: Annotated[
+        int, Flag("Questions for each dimension of each meme.", min=1, max=50)
+    ] = 1
+    dimensions: Annotated[
+        tuple[Dimension, ...],
+        Flag(
+            "Ask about this dimension only; may be repeated.",
+            "--dimension",
+            kind=list[str],
+            read=find_dimensions,
+        ),
+    ] = ()
+    none_share: Annotated[
+        float, Flag("Share of questions whose key is 'None of the others'.", min=0.0, max=1.0)
+    ] = 0.25
+    words: Annotated[int, Flag("Words of an option at most.", min=2, max=40)] = 8
+    attempts: Attempts = 3
+    rewrites: Annotated[
+        int, Flag("How often a question that a model solved is rewritten.", min=0, max=5)
+    ] = 1
+    seed: Annotated[int, Flag("Seed of every draw.", min=0)] = 0
+    language: Annotated[str, Flag("Language of the questions.")] = "en"
+    critic: Annotated[
+        Critic, Flag("Who tries to solve questions blindly: a solver, a model, both.")
+    ] = "statistics"
     tolerance: float = 0.05
     sampling: Sampling = field(default_factory=Sampling)
-    from_image: bool = False
+    from_image: Annotated[
+        bool,
+        Flag("Where nothing is known of toxicity, write its question from the image; marked."),
+    ] = False
     specs: Mapping[str, DimensionSpec] = field(default_factory=dict)
 
     @property

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from memantics.core.errors import UnknownName
 from memantics.core.meaning import ALIASES, DIMENSIONS, Dimension, RelationName
 from memantics.knowledge.ontology.specs import SPECS
 
@@ -215,3 +216,16 @@ def find_kind(label: str) -> ToxicityKind | None:
     ('Misogynous', 'Hateful', None)
     """
     return _KIND_NAMES.get(re.sub(r"[\s_-]+", " ", label).strip().casefold())
+
+
+def find_dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:
+    """Dimensions by our names or the official ones, each once.
+
+    >>> find_dimensions(["EmotionExpression", "Emotion"])
+    ('Emotion',)
+    """
+    found = {name: find_dimension(name) for name in names}
+    for name, dimension in found.items():
+        if dimension is None:
+            raise UnknownName("dimension", name, DIMENSIONS)
+    return tuple(dict.fromkeys(text for text in found.values() if text is not None))

@@ -1,0 +1,254 @@
+"""A command made of an action: its flags are the action's parameters, its result is shown.
+
+The decorated function shows what the action returned, and its docstring is the command's help::
+
+    @expose(action.publish)
+    def publish(done: Published, name: str) -> None:
+        \"\"\"Publish a reviewed queue.\"\"\"
+        print_lines([*done.lines(), f"next: memantics run {name} --model MODEL"])
+
+It names what it wants besides the result: any flag, or a record that flags were put into. Flags
+that it marks itself (:mod:`memantics.core.parameters`) follow the action's; ``--json`` comes last.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, is_dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from memantics.cli.terminal import print_json
+from memantics.core.parameters import UNSAID, Argument, Flag, MadeBy, read_pairs
+
+Command: TypeAlias = Callable[..., None]
+AS_JSON = "Print JSON instead of a table."
+AsJson = Annotated[bool, Flag(AS_JSON, "--json")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One word of the command line, and the parameter ``key`` that it becomes."""
+
+    key: str
+    name: str
+    kind: Any
+    default: Any
+    mark: Flag
+    fallback: Any
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of a Typer command."""
+        mark = self.mark
+        shown: dict[str, Any] = {"help": mark.help, "metavar": mark.metavar}
+        shown |= {"min": mark.min, "max": mark.max}
+        names = () if isinstance(mark, Argument) else tuple(mark.flags.split())
+        if not names and self.kind is bool and self.default is False:
+            names = (f"--{self.name.replace('_', '-')}",)  # what is off has no flag to turn it off
+        make: Any = typer.Argument if isinstance(mark, Argument) else typer.Option
+        kind = Annotated[self.kind, make(*names, **shown)]
+        default = inspect.Parameter.empty if self.default is UNSAID else self.default
+        place = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(self.name, place, default=default, annotation=kind)
+
+    def read(self, given: Mapping[str, Any], into: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Put the value among the arguments, where one was given; yield it by its names."""
+        value = given[self.name]
+        if value is not None and self.mark.read is not None:
+            value = self.mark.read(value)
+        if value is not None or self.fallback is UNSAID:
+            into[self.key] = value
+        seen = self.fallback if value is None and self.fallback is not UNSAID else value
+        yield from {self.name: seen, self.key: seen}.items()
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A parameter that is made of several flags."""
+
+    key: str
+    by: Callable[..., Any]
+    parts: tuple[_Field | _Record, ...]
+
+    def read(self, given: Mapping[str, Any], into: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Make the record, put it among the arguments, and yield it with all its parts."""
+        arguments: dict[str, Any] = {}
+        for part in self.parts:
+            yield from part.read(given, arguments)
+        into[self.key] = made = self.by(**arguments)
+        yield self.key, made
+
+
+def expose(
+    action: Callable[..., Any],
+    *,
+    json: str | None = AS_JSON,
+    dump: Callable[[Any], object] = lambda done: done,
+    watch: Callable[..., AbstractContextManager[Mapping[str, Any]]] = lambda: nullcontext({}),
+    instead: Callable[..., bool] | None = None,
+    save: Callable[..., None] | None = None,
+    end: Callable[..., None] | None = None,
+    defaults: Mapping[str, Any] = types.MappingProxyType({}),
+    hide: Collection[str] = (),
+    first: Sequence[str] = (),
+) -> Callable[[Command], Command]:
+    """Make a command of an action; the decorated function shows its result.
+
+    ``json`` is the help of ``--json`` (None: no such flag) and ``dump`` what it prints. ``watch``
+    opens what the action tells its progress to, and gives it as arguments; ``instead`` may do
+    something else and return True; ``save`` writes the result to a file that a flag names; ``end``
+    tells what failed and ends with an exit code. These hooks, too, name the flags that they want.
+    ``defaults`` are other ones than the action's, ``hide`` are flags that this command has not,
+    ``first`` those that come before the others.
+    """
+
+    def decorate(show: Command) -> Command:
+        # How models are asked is the same everywhere, and comes after what is special.
+        parts = sorted(_find_parts(action, defaults, hide), key=lambda part: part.key == "asking")
+        more = [_read_extra(hook) for hook in (instead, watch, save, show) if hook is not None]
+        flags = [*_flatten(parts), *(flag for found in more for flag in found)]
+        flags.sort(key=lambda flag: _rank(flag, first))
+        listed = [flag.parameter for flag in flags]
+        if json is not None:
+            listed.append(
+                _Field("", "as_json", bool, False, Flag(json, "--json"), UNSAID).parameter
+            )
+
+        @functools.wraps(show)
+        def command(**given: Any) -> None:
+            scope, arguments = dict(given), dict[str, Any]()
+            for part in parts:
+                scope.update(part.read(given, arguments))
+            if instead is not None and _call(instead, scope):
+                return
+            with _call(watch, scope) as watchers:
+                done = action(**arguments, **watchers)
+            if save is not None:
+                _call(save, scope, done)
+            if json is not None and given["as_json"]:
+                print_json(dump(done))
+            else:
+                _call(show, scope, done)
+            if end is not None:
+                _call(end, scope, done)
+
+        command.__annotations__ = {each.name: each.annotation for each in listed} | {"return": None}
+        command.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def spread(function: Command) -> Command:
+    """Make a command of a function that shows its result itself."""
+
+    def show(_: None) -> None:
+        pass
+
+    show.__name__, show.__doc__ = function.__name__, function.__doc__
+    return expose(function, json=None)(show)
+
+
+def _call(hook: Callable[..., Any], scope: Mapping[str, Any], *done: object) -> Any:
+    """Call a hook with the result and what its other parameters name."""
+    wanted = list(inspect.signature(hook).parameters)[len(done) :]
+    return hook(*done, **{name: scope[name] for name in wanted})
+
+
+def _rank(flag: _Field, first: Sequence[str]) -> int:
+    if isinstance(flag.mark, Argument):
+        return -1
+    return first.index(flag.key) if flag.key in first else len(first)
+
+
+def _flatten(parts: Iterable[_Field | _Record]) -> Iterator[_Field]:
+    for part in parts:
+        if isinstance(part, _Record):
+            yield from _flatten(part.parts)
+        else:
+            yield part
+
+
+def _read_extra(hook: Command) -> list[_Field]:
+    return list(_flatten(_find_parts(hook, {}, ())))
+
+
+def _find_parts(
+    function: Callable[..., Any], defaults: Mapping[str, Any], hide: Collection[str]
+) -> Iterator[_Field | _Record]:
+    """The marked parameters of a function, or the marked fields of a record."""
+    hints = get_type_hints(function, include_extras=True)
+    for parameter in inspect.signature(function).parameters.values():
+        key, hint, default = parameter.name, hints.get(parameter.name), parameter.default
+        if parameter.kind is parameter.VAR_KEYWORD:  # options of an action, as a TypedDict
+            fields = [
+                (name, kind, None)
+                for held in get_args(hint)
+                for name, kind in get_type_hints(held, include_extras=True).items()
+            ]
+        else:
+            fields = [(key, hint, UNSAID if default is parameter.empty else default)]
+        for name, kind, fallback in fields:
+            if name not in hide:
+                yield from _find_part(name, kind, fallback, defaults, hide)
+
+
+def _find_part(
+    key: str, hint: Any, fallback: Any, defaults: Mapping[str, Any], hide: Collection[str]
+) -> Iterator[_Field | _Record]:
+    found = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Annotated]
+    marks = [each for kind in found for each in get_args(kind)[1:]]
+    mark = next((each for each in marks if isinstance(each, Flag | MadeBy)), None)
+    if isinstance(mark, Flag):
+        yield _make_flag(key, hint, fallback, mark, defaults)
+        return
+    kinds = [mark.by] if mark else [kind for kind in _members(hint) if is_dataclass(kind)]
+    parts = tuple(part for kind in kinds for part in _find_parts(kind, defaults, hide))
+    if parts:
+        yield _Record(key, kinds[0], parts)
+
+
+def _make_flag(
+    key: str, hint: Any, fallback: Any, mark: Flag, defaults: Mapping[str, Any]
+) -> _Field:
+    name = mark.flags if isinstance(mark, Argument) and mark.flags else key
+    kind, many, pairs = (mark.kind, False, False) if mark.kind else _read_kind(hint)
+    if many or pairs:
+        kind = list[kind]  # type: ignore[valid-type]
+    if pairs and mark.read is None:
+        flag = mark.flags or f"--{key.replace('_', '-')}"
+        mark = replace(mark, read=functools.partial(read_pairs, flag))
+    default = defaults.get(name, fallback if mark.default is UNSAID else mark.default)
+    if default is not UNSAID and not isinstance(default, str | int | float | Path):
+        default = None  # nothing, or an empty list
+    if kind is Path and isinstance(default, str):
+        default = Path(default)
+    return _Field(key, name, kind | None if default is None else kind, default, mark, fallback)
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The types of a union, each without its marks; of any other type, itself."""
+    if get_origin(hint) is Annotated:
+        return _members(get_args(hint)[0])
+    if get_origin(hint) in (Union, types.UnionType):
+        return tuple(kind for each in get_args(hint) for kind in _members(each))
+    return (hint,)
+
+
+def _read_kind(hint: Any) -> tuple[Any, bool, bool]:
+    """What a word in a terminal is read as, and whether there may be several, or pairs."""
+    members = [kind for kind in _members(hint) if kind is not type(None)]
+    for kind in members:
+        origin = get_origin(kind)
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return str, False, True
+        if isinstance(origin, type) and issubclass(origin, Sequence):
+            return _read_kind(get_args(kind)[0])[0], True, False
+    return (Path if Path in members else members[0]), False, False

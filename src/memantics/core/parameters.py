@@ -1,0 +1,73 @@
+"""What a parameter of an action means to a person: its help, its flag, its bounds.
+
+An action says it once, in the type of the parameter, and the command line is made of it::
+
+    def draw(
+        folder: Annotated[Path, Argument("A folder that 'memantics build knowledge' made.")],
+        *,
+        seed: Annotated[int, Flag("Seed of every draw.", min=0)] = 0,
+    ) -> Drawn:
+
+Fields of a settings record are annotated alike: an action that takes the record has all its flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from memantics.core.errors import InputError
+
+UNSAID: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """An option of the command line.
+
+    ``flags`` are its names, separated by blanks (default: that of the parameter). ``kind`` is the
+    type of the words in a terminal and ``read`` makes the parameter of them, where they differ;
+    ``default`` is what the command line takes where nothing is said and the parameter has none.
+    """
+
+    help: str
+    flags: str = ""
+    min: float | None = None
+    max: float | None = None
+    metavar: str | None = None
+    kind: Any = None
+    read: Callable[[Any], Any] | None = None
+    default: Any = UNSAID
+
+
+Attempts = Annotated[int, Flag("Tries at a reply that can be read.", min=1, max=10)]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument(Flag):
+    """A word of the command line that stands without a flag; ``flags`` is its name there."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeBy:
+    """A parameter that is made by a function, whose parameters are the flags."""
+
+    by: Callable[..., Any]
+
+
+def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
+    """Read ``NAME=VALUE`` options.
+
+    >>> read_pairs("--set", ["order=answer_first"])
+    {'order': 'answer_first'}
+    """
+    read: dict[str, str] = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InputError(
+                f"{flag} {pair!r} is not NAME=VALUE", hint=f"such as {flag} name=value"
+            )
+        read[name] = value
+    return read
