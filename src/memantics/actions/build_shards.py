@@ -12,30 +12,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import orjson
 from pydantic import JsonValue
 
 from memantics.actions.analyze import LocalParts, analyze_memes
-from memantics.actions.asking import Asking
+from memantics.actions.asking import Asking, make_asking
 from memantics.actions.desk import open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.reading import read_once
+from memantics.actions.screen import EngineChoice, RetryFailed, Sources
 from memantics.build.captions.mine import make_line, mine_captions
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import probe
 from memantics.core.journal import replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme
+from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result
 from memantics.core.tables import need_parquet
 from memantics.core.waiting import run_sync
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge
 from memantics.models.embedded.ocr import open_reader
 from memantics.scale.driver import ScaleProgress, ScaleSettings, run_shards
-from memantics.scale.engines import PoolEngine, ShardEngine
+from memantics.scale.engines import PoolEngine
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row, write_refs
 from memantics.scale.sources import TableColumns, count_ahead, name_sources, read_sources
@@ -55,11 +57,11 @@ FILES: Mapping[Product, str] = {
 class ShardSettings:
     """What is made of each meme, and by which model; an analysis can do without one."""
 
-    product: Product
-    model: str | None = None
-    language: str = ""
-    detector: Path | None = None
-    asking: Asking = field(default_factory=Asking)
+    product: Annotated[Product, Flag("What is made of each meme.", "--what", default="analysis")]
+    model: Annotated[str | None, Flag("KIND/NAME of the model that is asked.", "--model -m")] = None
+    language: Annotated[str, Flag("Language of what the model writes.")] = ""
+    detector: Annotated[Path | None, Flag("A detector file, for analyses.")] = None
+    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
 
     def __post_init__(self) -> None:
         if self.product != "analysis" and not self.model:
@@ -209,14 +211,16 @@ def _row(name: str, result: JsonValue, statuses: Mapping[str, int]) -> Row:
 
 
 def build_shards(
-    sources: str | Path | Sequence[str | Path],
+    sources: Sources,
     settings: ShardSettings,
     *,
-    out: str | Path,
+    out: Annotated[
+        str | Path, Flag("Folder of the parts and of the file of results.", default="shards")
+    ],
     columns: TableColumns | None = None,
-    engine: ShardEngine | None = None,
-    shard_size: int = 50,
-    retry_failed: bool = False,
+    engine: EngineChoice = None,
+    shard_size: Annotated[int, Flag("Memes in one part.", min=1, max=10_000)] = 50,
+    retry_failed: RetryFailed = False,
     progress: Callable[[ScaleProgress], None] = lambda _: None,
 ) -> ShardsBuilt:
     """Analyses, knowledge or captions of every meme; calling it again does what is not finished."""

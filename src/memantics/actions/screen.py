@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 from pydantic import JsonValue
 
@@ -30,6 +30,7 @@ from memantics.build.collect.families import Face, find_kin
 from memantics.core.errors import ImageError, InputError
 from memantics.core.journal import replace_file
 from memantics.core.opinion import name_judges
+from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
 from memantics.core.tables import need_parquet
@@ -92,17 +93,52 @@ class Screened(Result):
         return pq.read_table(self.folder / "parts").to_pandas()
 
 
+def open_engine(
+    name: Annotated[
+        Literal["pool", "ray"], Flag("Processes here, or a Ray cluster.", "--engine")
+    ] = "pool",
+    workers: Annotated[int, Flag("Processes. Default: one for each core.", min=0)] = 0,
+    address: Annotated[str | None, Flag("Address of a Ray cluster.")] = None,
+) -> ShardEngine:
+    """The engine of that name."""
+    if name == "ray":
+        from memantics.scale.ray import RayEngine
+
+        return RayEngine(workers, address)
+    if address is not None:
+        raise InputError("an address is that of a Ray cluster", hint="add --engine ray")
+    return PoolEngine(workers)
+
+
+Sources = Annotated[
+    str | Path | Sequence[str | Path],
+    Argument(
+        "Images, folders, .jsonl/.csv/.parquet tables, .tar shards; - reads JSON lines.",
+        metavar="SOURCE…",
+        kind=list[str],
+    ),
+]
+EngineChoice = Annotated[ShardEngine | None, MadeBy(open_engine)]
+RetryFailed = Annotated[bool, Flag("Also try failed memes again.")]
+
+
 def screen(
-    sources: str | Path | Sequence[str | Path],
+    sources: Sources,
     settings: ScreenSettings | None = None,
     *,
-    out: str | Path = "screened",
+    out: Annotated[str | Path, Flag("Folder of the verdicts.")] = "screened",
     columns: TableColumns | None = None,
-    engine: ShardEngine | None = None,
-    shard_size: int = 0,
-    retry_failed: bool = False,
-    csv: bool = False,
-    save: Format | None = None,
+    engine: EngineChoice = None,
+    shard_size: Annotated[
+        int,
+        Flag("Memes in one part. 0: 1,000, or 100 where images are read.", min=0, max=100_000),
+    ] = 0,
+    retry_failed: RetryFailed = False,
+    csv: Annotated[bool, Flag("Also write verdicts.csv.")] = False,
+    save: Annotated[
+        Format | None,
+        Flag("Also copy flagged memes: tar shards, or a folder that datasets reads."),
+    ] = None,
     stdin: IO[bytes] | None = None,
     progress: Callable[[ScaleProgress], None] | None = None,
 ) -> Screened:
@@ -181,19 +217,6 @@ def choose_size(first: Sequence[Ref]) -> int:
 def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:
     """Standard input where a source asks for it; tests and notebooks may have none."""
     return getattr(sys.stdin, "buffer", None) if STDIN in map(str, sources) else None
-
-
-def open_engine(
-    name: Literal["pool", "ray"], workers: int = 0, address: str | None = None
-) -> ShardEngine:
-    """The engine of that name."""
-    if name == "ray":
-        from memantics.scale.ray import RayEngine
-
-        return RayEngine(workers, address)
-    if address is not None:
-        raise InputError("an address is that of a Ray cluster", hint="add --engine ray")
-    return PoolEngine(workers)
 
 
 def write_csv(folder: Path) -> Path:

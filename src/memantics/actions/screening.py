@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from memantics.actions.detect import Detector
 from memantics.core.data import read_jsonl
@@ -17,6 +17,7 @@ from memantics.core.images import decode, probe
 from memantics.core.journal import replace_file
 from memantics.core.memes import MEMES
 from memantics.core.opinion import Judge
+from memantics.core.parameters import Flag
 from memantics.core.tables import need_parquet
 from memantics.detector.examples import Example
 from memantics.detector.operating_points import OperatingPoint
@@ -47,6 +48,16 @@ _READINGS = 3
 _LOOK = "[0-9a-f]{1,16}"
 
 
+def read_range(text: str) -> tuple[float, float] | None:
+    """``LOW..HIGH`` of ``--review``; nothing where it is empty."""
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
+    if found is None:
+        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
+    return float(found.group(1)), float(found.group(2))
+
+
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
     """How memes are judged.
@@ -59,14 +70,37 @@ class ScreenSettings:
     given. ``ocr`` is the profile of the reader, ``templates`` a collection of known pictures.
     """
 
-    detector: Path | None = None
-    threshold: float | None = None
-    decide: str = ""
-    review: tuple[float, float] | None = None
-    explain: bool = False
-    readings: Readings = "flagged"
-    ocr: Profile = "fast"
-    templates: Path | None = None
+    detector: Annotated[
+        Path | None,
+        Flag("A detector file. Default: a tiny one of the starter pack, to try things."),
+    ] = None
+    threshold: Annotated[float | None, Flag("Probability from which a meme is harmful.")] = None
+    decide: Annotated[
+        str,
+        Flag(
+            "Choose the threshold on the detector's held-out memes: precision=0.9, recall=0.8.",
+            metavar="RULE",
+        ),
+    ] = ""
+    review: Annotated[
+        tuple[float, float] | None,
+        Flag(
+            "Probabilities that people are to look at.",
+            metavar="LOW..HIGH",
+            kind=str,
+            read=read_range,
+            default="",
+        ),
+    ] = None
+    explain: Annotated[bool, Flag("Say what moved each flagged meme.")] = False
+    readings: Annotated[
+        Readings,
+        Flag("Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
+    ] = "flagged"
+    ocr: Annotated[Profile, Flag("How images are read where no text is given.")] = "fast"
+    templates: Annotated[
+        Path | None, Flag("A folder that 'collect' listed: its families are known.")
+    ] = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None and self.decide:
@@ -79,16 +113,6 @@ class ScreenSettings:
         if threshold is None:
             threshold = detector.find_threshold(self.decide) if self.decide else detector.threshold
         return OperatingPoint(threshold, self.review)
-
-
-def read_range(text: str) -> tuple[float, float] | None:
-    """``LOW..HIGH`` of ``--review``; nothing where it is empty."""
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
-    if found is None:
-        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
-    return float(found.group(1)), float(found.group(2))
 
 
 @dataclass(frozen=True)

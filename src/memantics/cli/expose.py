@@ -42,6 +42,7 @@ class _Field:
     default: Any
     mark: Flag
     fallback: Any
+    record: str = ""  # the parameter of the action that it becomes a part of
 
     @property
     def parameter(self) -> inspect.Parameter:
@@ -53,7 +54,8 @@ class _Field:
         if not names and self.kind is bool and self.default is False:
             names = (f"--{self.name.replace('_', '-')}",)  # what is off has no flag to turn it off
         make: Any = typer.Argument if isinstance(mark, Argument) else typer.Option
-        kind = Annotated[self.kind, make(*names, **shown)]
+        word = self.kind
+        kind = Annotated[word, make(*names, **shown)]
         default = inspect.Parameter.empty if self.default is UNSAID else self.default
         place = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(self.name, place, default=default, annotation=kind)
@@ -111,7 +113,7 @@ def expose(
 
     def decorate(show: Command) -> Command:
         # How models are asked is the same everywhere, and comes after what is special.
-        parts = sorted(_find_parts(action, defaults, hide), key=lambda part: part.key == "asking")
+        parts = tuple(_find_parts(action, defaults, hide))
         more = [_read_extra(hook) for hook in (instead, watch, save, show) if hook is not None]
         flags = [*_flatten(parts), *(flag for found in more for flag in found)]
         flags.sort(key=lambda flag: _rank(flag, first))
@@ -165,6 +167,8 @@ def _call(hook: Callable[..., Any], scope: Mapping[str, Any], *done: object) -> 
 def _rank(flag: _Field, first: Sequence[str]) -> int:
     if isinstance(flag.mark, Argument):
         return -1
+    if flag.record == "asking":
+        return len(first) + 1
     return first.index(flag.key) if flag.key in first else len(first)
 
 
@@ -176,7 +180,7 @@ def _flatten(parts: Iterable[_Field | _Record]) -> Iterator[_Field]:
             yield part
 
 
-def _read_extra(hook: Command) -> list[_Field]:
+def _read_extra(hook: Callable[..., Any]) -> list[_Field]:
     return list(_flatten(_find_parts(hook, {}, ())))
 
 
@@ -209,10 +213,14 @@ def _find_part(
     if isinstance(mark, Flag):
         yield _make_flag(key, hint, fallback, mark, defaults)
         return
-    kinds = [mark.by] if mark else [kind for kind in _members(hint) if is_dataclass(kind)]
+    kinds: list[Any] = [mark.by] if mark else [kind for kind in _members(hint) if is_dataclass(kind)]
     parts = tuple(part for kind in kinds for part in _find_parts(kind, defaults, hide))
     if parts:
-        yield _Record(key, kinds[0], parts)
+        yield _Record(key, kinds[0], tuple(_tell(part, key) for part in parts))
+
+
+def _tell(part: _Field | _Record, record: str) -> _Field | _Record:
+    return replace(part, record=record) if isinstance(part, _Field) else part
 
 
 def _make_flag(

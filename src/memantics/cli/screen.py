@@ -2,122 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import typer
 
 from memantics.actions import screen as action
+from memantics.actions.build_shards import ShardsBuilt
 from memantics.actions.progress import show_duration
-from memantics.cli import flags
+from memantics.cli.expose import expose
 from memantics.cli.progress import resumable
-from memantics.cli.terminal import console, plain, print_json, tell
-
-Sources = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCE…",
-        help="Images, folders, .jsonl/.csv/.parquet tables, .tar shards; - reads JSON lines.",
-    ),
-]
-DetectorFile = Annotated[
-    Path | None,
-    typer.Option(help="A detector file. Default: a tiny one of the starter pack, to try things."),
-]
-Out = Annotated[Path, typer.Option(help="Folder of the verdicts.")]
-Threshold = Annotated[float | None, typer.Option(help="Probability from which a meme is harmful.")]
-Decide = Annotated[
-    str,
-    typer.Option(
-        metavar="RULE",
-        help="Choose the threshold on the detector's held-out memes: precision=0.9, recall=0.8.",
-    ),
-]
-Review = Annotated[
-    str, typer.Option(metavar="LOW..HIGH", help="Probabilities that people are to look at.")
-]
-Explain = Annotated[bool, typer.Option("--explain", help="Say what moved each flagged meme.")]
-Readings = Annotated[
-    action.Readings,
-    typer.Option(help="Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
-]
-Ocr = Annotated[action.Profile, typer.Option(help="How images are read where no text is given.")]
-Templates = Annotated[
-    Path | None, typer.Option(help="A folder that 'collect' listed: its families are known.")
-]
-IdColumn = Annotated[str, typer.Option(help="Column of the ids in tables.")]
-ImageColumn = Annotated[str, typer.Option(help="Column of image paths or bytes.")]
-TextColumn = Annotated[str, typer.Option(help="Column of texts.")]
-Workers = Annotated[int, typer.Option(min=0, help="Processes. Default: one for each core.")]
-EngineName = Annotated[
-    Literal["pool", "ray"], typer.Option("--engine", help="Processes here, or a Ray cluster.")
-]
-Address = Annotated[str | None, typer.Option(help="Address of a Ray cluster.")]
-ShardSize = Annotated[
-    int,
-    typer.Option(
-        min=0, max=100_000, help="Memes in one part. 0: 1,000, or 100 where images are read."
-    ),
-]
-Retry = Annotated[bool, typer.Option("--retry-failed", help="Also try failed memes again.")]
-Save = Annotated[
-    action.Format | None,
-    typer.Option(help="Also copy flagged memes: tar shards, or a folder that datasets reads."),
-]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Also write verdicts.csv.")]
-
-
-def screen(
-    sources: Sources,
-    detector: DetectorFile = None,
-    out: Out = Path("screened"),
-    threshold: Threshold = None,
-    decide: Decide = "",
-    review: Review = "",
-    explain: Explain = False,
-    readings: Readings = "flagged",
-    ocr: Ocr = "fast",
-    templates: Templates = None,
-    id_column: IdColumn = "",
-    image_column: ImageColumn = "",
-    text_column: TextColumn = "",
-    workers: Workers = 0,
-    engine: EngineName = "pool",
-    address: Address = None,
-    shard_size: ShardSize = 0,
-    retry_failed: Retry = False,
-    csv: AsCsv = False,
-    save: Save = None,
-    as_json: flags.AsJson = False,
-) -> None:
-    """Judge memes by the million: one row each, with probability, type and reasons.
-
-    Running the same command again does only what is not finished. What cannot be judged says why.
-    """
-    settings = action.ScreenSettings(
-        detector, threshold, decide, action.read_range(review), explain, readings, ocr, templates
-    )
-    with resumable():
-        done = action.screen(
-            sources,
-            settings,
-            out=out,
-            columns=action.TableColumns(id_column, image_column, text_column),
-            engine=action.open_engine(engine, workers, address),
-            shard_size=shard_size,
-            retry_failed=retry_failed,
-            csv=csv,
-            save=save,
-            progress=watch_shards(),
-        )
-    if as_json:
-        print_json(done)
-    else:
-        _show(done, asked=bool(review))
-    if done.statuses["failed"]:
-        tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
-        raise typer.Exit(1)
+from memantics.cli.terminal import console, plain, tell
 
 
 def watch_shards() -> Callable[[action.ScaleProgress], None]:
@@ -141,7 +37,26 @@ def _show_progress(now: action.ScaleProgress) -> None:
     tell(f"{now.rows:,}{total} memes ({counts}), {now.rate:,.1f} a second{left}")
 
 
-def _show(done: action.Screened, *, asked: bool) -> None:
+@contextmanager
+def watch() -> Iterator[Mapping[str, Any]]:
+    """Say how far the shards are."""
+    with resumable():
+        yield {"progress": watch_shards()}
+
+
+def stop_at_failures(done: action.Screened | ShardsBuilt) -> None:
+    """Exit code 1 where memes failed, and how to try them again."""
+    if done.statuses.get("failed"):
+        tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
+        raise typer.Exit(1)
+
+
+@expose(action.screen, watch=watch, end=stop_at_failures, first=("detector", "out"))
+def screen(done: action.Screened, review: tuple[float, float] | None) -> None:
+    """Judge memes by the million: one row each, with probability, type and reasons.
+
+    Running the same command again does only what is not finished. What cannot be judged says why.
+    """
     out = console()
     counts = ", ".join(f"{count:,} {name}" for name, count in done.statuses.items())
     out.print(plain(f"{done.rows:,} memes: {counts}"))
@@ -153,7 +68,7 @@ def _show(done: action.Screened, *, asked: bool) -> None:
         out.print(plain(f"{done.saved:,} flagged memes: {done.folder / 'flagged'}"))
     if done.review_queue is not None:
         out.print(plain(f"for people: memantics annotate {done.review_queue}"))
-    elif asked:
+    elif review:
         out.print("for people: nothing")
     if done.note:
         out.print(plain(done.note, "yellow"))

@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import orjson
 
 from memantics.core.data import inside
 from memantics.core.errors import DataError, InputError, MemanticsError
+from memantics.core.parameters import Flag
 from memantics.core.text import escape_surrogates
 from memantics.scale.records import Ref
 
@@ -42,9 +43,9 @@ _BOM = b"\xef\xbb\xbf"
 class TableColumns:
     """The columns of tables, where they do not have one of the usual names."""
 
-    id: str = ""
-    image: str = ""
-    text: str = ""
+    id: Annotated[str, Flag("Column of the ids in tables.", "--id-column")] = ""
+    image: Annotated[str, Flag("Column of image paths or bytes.", "--image-column")] = ""
+    text: Annotated[str, Flag("Column of texts.", "--text-column")] = ""
 
 
 def find_format(path: Path) -> str:
