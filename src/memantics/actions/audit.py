@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
-from memantics.actions.asking import Asking, open_cache
+from memantics.actions.asking import Asking, make_asking, open_cache
+from memantics.actions.options import Data, Split, TaskOptions
 from memantics.actions.progress import ProgressWish, read_wish
 from memantics.core.card import TaskCard, resolve_options
-from memantics.core.data import DataKind, Source
+from memantics.core.data import Source
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.finding import Finding
 from memantics.core.model import Model
+from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.result import Table
 from memantics.core.task import Task
@@ -43,6 +46,9 @@ COINS = 5
 Watch = Callable[[str, int], Callable[[Progress], None]]
 
 
+AuditedName = Annotated[str, Argument("A benchmark or one of its tasks, NAME or NAME/TASK.")]
+
+
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
     """What is audited, and whom to ask; ``limit`` is the most items a model is asked about.
@@ -51,14 +57,21 @@ class AuditSettings:
     ``expected/published.json``.
     """
 
-    models: Sequence[str] = ()
-    data: DataKind | None = None
-    split: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    limit: int | None = 200
-    published: Path | None = None
-    runs: Path = Path("runs/audit")
-    asking: Asking = field(default_factory=Asking)
+    models: Annotated[
+        Sequence[str], Flag("Also ask this model; may be repeated.", "--model -m")
+    ] = ()
+    data: Data = None
+    split: Split = None
+    options: TaskOptions = field(default_factory=dict)
+    limit: Annotated[
+        int | None, Flag("Ask models about N items at most, spread over memes.", min=1)
+    ] = 200
+    published: Annotated[
+        Path | None,
+        Flag("Also check this published table (JSON, as in expected/published.json)."),
+    ] = None
+    runs: Annotated[Path, Flag("Where the answers of asked models go.")] = Path("runs/audit")
+    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
 
 
 async def audit_async(
@@ -84,7 +97,7 @@ async def audit_async(
 audit = make_sync(audit_async)
 
 
-async def conduct_audit(name: str, wanted: AuditSettings, watch: Watch) -> Audit:
+async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) -> Audit:
     """Audit a benchmark or one of its tasks; ``watch`` is told of each thing that is asked."""
     benchmark, cards = _find(name)
     _check(wanted.options, wanted.split, cards)

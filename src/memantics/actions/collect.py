@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from memantics.actions.desk import Watch
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
@@ -12,6 +13,7 @@ from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gat
 from memantics.build.collect.listing import OWN
 from memantics.build.collect.rules import DEFAULT_RULES, FilterRule, RuleSet, read_thresholds
 from memantics.core.memes import MEMES
+from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.result import Table, show_cell
 from memantics.models.embedded.ocr import open_reader
 from memantics.report.pages.collection import write_page
@@ -31,9 +33,34 @@ def tabulate_rules() -> Table:
     return Table(("rule", ">at least", "of"), tuple(rows))
 
 
-def make_rules(languages: Iterable[str] = (), thresholds: Sequence[str] = ()) -> RuleSet:
+def make_rules(
+    languages: Annotated[
+        Sequence[str],
+        Flag("Keep memes of this language (en, zh, …); may be repeated.", "--language"),
+    ] = (),
+    thresholds: Annotated[
+        Sequence[str], Flag("Another threshold; see --rules.", "--set", metavar="RULE=VALUE")
+    ] = (),
+) -> RuleSet:
     """The rules with other thresholds (``RULE=VALUE``), and the languages that are kept."""
     return RuleSet(languages=frozenset(languages), thresholds=read_thresholds(thresholds))
+
+
+def make_settings(
+    out: Annotated[
+        Path | None, Flag("Copy what is kept there. Default: list it beside the images.")
+    ] = None,
+    ruleset: Annotated[RuleSet | None, MadeBy(make_rules)] = None,
+    copies: Annotated[
+        int, Flag("Bits within which the same text is a copy.", min=0, max=16)
+    ] = DUPLICATE_BITS,
+    family: Annotated[
+        int, Flag("Bits within which images share a template.", min=0, max=24)
+    ] = FAMILY_BITS,
+    workers: Annotated[int, Flag("Processes that read images.", min=1, max=64)] = 1,
+) -> CollectSettings:
+    """How a folder is read, from what a user says."""
+    return CollectSettings(out, ruleset or RuleSet(), copies, family, workers)
 
 
 def find_page(done: Collected) -> Path:
@@ -63,10 +90,13 @@ def tabulate(done: Collected) -> Table:
 
 
 def collect(
-    folder: Path | str,
-    settings: CollectSettings | None = None,
+    folder: Annotated[
+        Path | str,
+        Argument("Folder of images, searched with its subfolders.", kind=Path, default=Path()),
+    ],
+    settings: Annotated[CollectSettings | None, MadeBy(make_settings)] = None,
     *,
-    page: bool = True,
+    page: Annotated[bool, Flag("Write the page of what was dropped, and why.")] = True,
     progress: Watch | None = None,
 ) -> Collected:
     """Read a folder of images: text, language, copies, templates, filters.

@@ -37,7 +37,7 @@ def find_asking(**options: Unpack[AskingOptions]) -> Asking:
     8
     """
     given = options.pop("asking", None)
-    return given or make_asking(**options)
+    return given or make_asking(**cast("Any", options))
 
 
 def asking_of(options: AskingOptions) -> Asking:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
-from memantics.actions.report import RunLike, find_folder
+from memantics.actions.options import Data, RunLike
+from memantics.actions.report import find_folder
 from memantics.core.card import Card
-from memantics.core.data import DataKind, Source, conform, read_json, read_jsonl
+from memantics.core.data import Source, conform, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.paper import PaperMaterial, PaperPart, ScoredDetector
+from memantics.core.parameters import Argument, Flag
 from memantics.core.published import read_published
 from memantics.core.queue import CARD, VERDICTS
 from memantics.core.records import Score
@@ -29,89 +30,78 @@ from memantics.report.pages.paper import RedonePaper
 from memantics.report.runs import Run, load_runs
 from memantics.tasks.factories import share
 
-__all__ = ["PaperForm", "PaperSettings", "RedonePaper", "paper"]
+__all__ = ["PaperForm", "RedonePaper", "paper"]
 PaperForm = Literal["html", "md", "latex", "csv", "json"]
 Paths = str | Path | Sequence[str | Path]
 _SCORES = TypeAdapter(dict[str, tuple[Score, ...]])
 
 
-@dataclass(frozen=True, slots=True)
-class PaperSettings:
-    """What a paper is redone from besides runs.
-
-    ``verdicts`` are reviewed queues (or their ``verdicts.jsonl``), ``detectors`` trained ones,
-    ``traits`` a table (CSV) of models and their traits, whose first column names the model;
-    ``figures`` files (JSON) of figures by key that other commands measured. ``parts`` are the
-    tables and figures to show, by label; all where none is named.
-    """
-
-    data: DataKind | None = None
-    verdicts: Sequence[Path] = ()
-    detectors: Sequence[Path] = ()
-    traits: Path | None = None
-    figures: Sequence[Path] = ()
-    parts: Sequence[str] = ()
-
-
 def paper(
-    name: str,
-    runs: RunLike | Sequence[RunLike] = (),
+    name: Annotated[
+        str, Argument("A benchmark, or one that you published in its family's format.")
+    ],
+    runs: Annotated[
+        RunLike | Sequence[RunLike], Argument("Run directories.", metavar="[RUN]...")
+    ] = (),
     *,
-    data: DataKind | None = None,
-    verdicts: Paths = (),
-    detectors: Paths = (),
-    traits: str | Path | None = None,
-    figures: Paths = (),
-    parts: Sequence[str] = (),
+    data: Data = None,
+    verdicts: Annotated[
+        Paths, Flag("A reviewed queue, or its verdicts.jsonl; may be repeated.")
+    ] = (),
+    detectors: Annotated[
+        Paths,
+        Flag("A trained detector, or the folder of a 'detector study'; may be repeated."),
+    ] = (),
+    traits: Annotated[
+        str | Path | None,
+        Flag("A CSV table of models and their traits; results are grouped by them."),
+    ] = None,
+    figures: Annotated[
+        Paths, Flag("Figures that another command measured (JSON); may be repeated.")
+    ] = (),
+    parts: Annotated[
+        Sequence[str], Flag("Only this table or figure ('Table 5'); may be repeated.", "--part")
+    ] = (),
 ) -> RedonePaper:
     """Redo a benchmark's paper: its tables and figures from your data, runs, verdicts, detectors.
 
     Each cell holds the paper's value, the one computed here with its interval, and whether they
     agree; an empty cell names the command that fills it. ``name`` may be a published benchmark: it
-    is shown in the tables of its family's paper. ``parts`` names the tables and figures to show
-    ("Table 5"), all by default. ``save`` writes the page.
+    is shown in the tables of its family's paper. ``save`` writes the page.
     """
-    given = [runs] if isinstance(runs, RunLike) else list(runs)
-    settings = PaperSettings(
-        data,
-        _list(verdicts),
-        _list(detectors),
-        Path(traits) if traits is not None else None,
-        _list(figures),
-        parts,
-    )
-    return redo(name, [find_folder(run) for run in given], settings)
-
-
-def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedonePaper:
-    """Fill the declared paper of a benchmark."""
     benchmark = find_benchmark(name)
-    declared = benchmark.paper
-    source = find_source(benchmark, settings.data)
-    runs = _load(folders, benchmark) if folders else ()
+    card, declared = benchmark.card, benchmark.paper
+    source = find_source(benchmark, data)
+    folders = [find_folder(run) for run in ([runs] if isinstance(runs, RunLike) else runs)]
     release = benchmark.open(source)
     material = PaperMaterial(
-        name=benchmark.card.name,
+        name=card.name,
         source=source,
         release=release,
         expected={row.key: row for row in benchmark.expect()},
-        values={**benchmark.recompute(release), **_read_figures(settings.figures)},
+        values={**benchmark.recompute(release), **_read_figures(_list(figures))},
         published=read_published(benchmark.home / "expected" / "published.json"),
         compared=source.official,
         complete=_is_whole(benchmark, source),
-        runs=runs,
-        reviews=[_read_verdicts(path) for path in settings.verdicts],
-        detectors=[detector for path in settings.detectors for detector in _read_detectors(path)],
-        traits=_read_traits(settings.traits) if settings.traits else {},
+        runs=_load(folders, benchmark) if folders else (),
+        reviews=[_read_verdicts(path) for path in _list(verdicts)],
+        detectors=[row for path in _list(detectors) for row in _read_detectors(path)],
+        traits=_read_traits(Path(traits)) if traits else {},
     )
-    card = benchmark.card
+    return _fill(benchmark, material, declared, parts)
+
+
+def _fill(
+    benchmark: Benchmark, material: PaperMaterial[Any], declared: Any, parts: Sequence[str]
+) -> RedonePaper:
+    card, source = benchmark.card, material.source
     return RedonePaper(
         name=card.name,
         title=_title(card, declared.title),
         citation=card.citation,
         warning=card.warning if source.kind == "release" else "",
         about=tuple(_describe(benchmark, material)),
-        parts=_choose(declared.fill(material), settings.parts),
+        parts=_choose(declared.fill(material), parts),
         sample=source.kind == "starter",
     )
 

@@ -14,12 +14,12 @@ from memantics.actions.compare import (
     compare_sides,
     contrast,
     count_changes,
-    find_folder,
     list_remarks,
     open_run,
     tabulate_changes,
     tabulate_pairs,
 )
+from memantics.actions.report import find_folder
 from memantics.cli.expose import AsJson, spread
 from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.parameters import Flag

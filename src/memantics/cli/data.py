@@ -11,7 +11,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from memantics.actions.datasets import (
     BenchmarkInfo,
     ModelKindInfo,
-    Registered,
     Survey,
     add_release,
     check_release,
@@ -26,6 +25,7 @@ from memantics.actions.datasets import (
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, show_table
 from memantics.core.data import Statistic
+from memantics.core.registry import Registered
 from memantics.core.result import Table
 
 app = typer.Typer(help="Register, check and describe official releases.", no_args_is_help=True)

@@ -54,8 +54,7 @@ class _Field:
         if not names and self.kind is bool and self.default is False:
             names = (f"--{self.name.replace('_', '-')}",)  # what is off has no flag to turn it off
         make: Any = typer.Argument if isinstance(mark, Argument) else typer.Option
-        word = self.kind
-        kind = Annotated[word, make(*names, **shown)]
+        kind = Annotated[self.kind, make(*names, **shown)]  # type: ignore[name-defined]
         default = inspect.Parameter.empty if self.default is UNSAID else self.default
         place = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(self.name, place, default=default, annotation=kind)
@@ -213,7 +212,9 @@ def _find_part(
     if isinstance(mark, Flag):
         yield _make_flag(key, hint, fallback, mark, defaults)
         return
-    kinds: list[Any] = [mark.by] if mark else [kind for kind in _members(hint) if is_dataclass(kind)]
+    kinds: list[Any] = (
+        [mark.by] if mark else [kind for kind in _members(hint) if is_dataclass(kind)]
+    )
     parts = tuple(part for kind in kinds for part in _find_parts(kind, defaults, hide))
     if parts:
         yield _Record(key, kinds[0], tuple(_tell(part, key) for part in parts))
