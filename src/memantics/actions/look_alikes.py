@@ -37,7 +37,7 @@ def group_look_alikes(
     ``publish`` then writes the groups of three.
     """
     folder = Path(queue)
-    review = read_review(folder, verdicts)
+    review = read_review(folder, Path(verdicts) if verdicts else None)
     tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)
     with open_tools(tools) as (embedders, _):
         groups = find_look_alikes(review, embedders)
