@@ -49,7 +49,6 @@ NAMES = [
     "ScreenSettings",
     "Screened",
     "Study",
-    "StudySettings",
     "Tour",
     "UnknownName",
     "__version__",

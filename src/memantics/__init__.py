@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
     from memantics.actions.screen import Screened, ScreenSettings, screen
-    from memantics.actions.study import Study, StudySettings, study
+    from memantics.actions.study import Study, study
     from memantics.core.errors import (
         DataError,
         ImageError,
@@ -129,7 +129,7 @@ _PLACES = {
     "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),
-    "actions.study": ("Study", "StudySettings", "study"),
+    "actions.study": ("Study", "study"),
     "core.errors": (
         "DataError",
         "ImageError",
@@ -180,7 +180,6 @@ __all__ = [
     "ScreenSettings",
     "Screened",
     "Study",
-    "StudySettings",
     "Tour",
     "UnknownName",
     "__version__",

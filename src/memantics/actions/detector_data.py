@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from memantics.benchmarks.punmemecn import load as punmemecn
 from memantics.benchmarks.toxicn_mm import load as toxicn
@@ -15,6 +15,7 @@ from memantics.core.data import checksum
 from memantics.core.errors import DataError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.memes import read_captions, read_memes
+from memantics.core.parameters import Flag
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
 from memantics.detector.fast import Prediction
@@ -40,8 +41,25 @@ _FILE = re.compile(rf"[^\n]{{1,1000}}\.(?:{_TABLES}|{_IMAGES})", re.IGNORECASE)
 _PLACE = re.compile(r"(?:~|\.{1,2})[/\\]\S*|[a-zA-Z]:\\\S*|[^\s/]+(?:/[^\s/]+)*/|file:\S+")
 
 
+LabelVersion = Literal["v1", "v2"]
+DATA_HELP = (
+    f"{STARTER}, {RELEASE} (the registered release), a benchmark that was published from"
+    " votes on harm, a .csv, a .jsonl, or a folder of images with metadata. Default: the"
+    " release if registered, else the starter pack."
+)
+CAPTIONS_HELP = (
+    "JSON lines with id, text_caption and image_caption, such as 'build captions' writes:"
+    " they take the place of the data's own."
+)
+DetectorData = Annotated[str | None, Flag(DATA_HELP)]
+Captions = Annotated[Path | None, Flag(CAPTIONS_HELP)]
+
+
 def load_examples(
-    data: str | None, split: str = "train", labels: str = "v1", captions: Path | None = None
+    data: DetectorData = None,
+    split: Annotated[str, Flag("Part of a release.")] = "train",
+    labels: Annotated[LabelVersion, Flag("Label version.")] = "v1",
+    captions: Captions = None,
 ) -> Loaded:
     """Examples by name: ``starter``, ``toxicn_mm`` (the registered release), or a path.
 

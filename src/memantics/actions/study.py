@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from memantics.actions.detector_data import load_examples
+from memantics.actions.detector_data import Captions, DetectorData, LabelVersion, load_examples
 from memantics.core.errors import DataError, InputError
+from memantics.core.parameters import Argument, Flag
 from memantics.detector.examples import Loaded
 from memantics.detector.neural.feeding import hold_out
-from memantics.detector.neural.settings import HoldOut, Pooling, Precision, Target, Training
+from memantics.detector.neural.settings import (
+    Device,
+    HowHeldOut,
+    HowPrecise,
+    Patience,
+    Pooling,
+    Seeds,
+    Share,
+    Target,
+    Training,
+)
 from memantics.detector.study.running import STUDY, Study, StudyPlan, read_study, run_study
 from memantics.detector.study.variants import CHECKS, PAPER, Encoding, choose_variants
 
@@ -24,7 +35,6 @@ __all__ = [
     "Study",
     "StudyData",
     "StudyPlan",
-    "StudySettings",
     "Target",
     "Training",
     "choose_variants",
@@ -44,7 +54,7 @@ class StudyData:
 
     data: str | None = None
     test: str | None = None
-    labels: str = "v1"
+    labels: LabelVersion = "v1"
     captions: Path | None = None
     share: float = 0.2
 
@@ -87,73 +97,37 @@ def study_detectors(
     return run_study(train_part, test_part, plan, out, say)
 
 
-@dataclass(frozen=True, slots=True)
-class StudySettings:
-    """How the detectors of a study are trained; ``epochs`` and ``rate`` are the paper's where None.
-
-    Backbones are folders of encoders as transformers saves them. ``test`` names the test data
-    where they are no part of the training data, ``captions`` a file that replaces theirs;
-    ``against`` the variant with which all others are compared.
-    """
-
-    test: str | None = None
-    labels: str = "v1"
-    captions: Path | None = None
-    text_backbone: str | None = None
-    image_backbone: Path | None = None
-    resnet_backbone: Path | None = None
-    clip_backbone: Path | None = None
-    from_scratch: bool = False
-    tasks: Literal["both", "harmful", "type"] = "both"
-    against: str = ""
-    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    epochs: int | None = None
-    rate: float | None = None
-    batch: int = 32
-    patience: int = 3
-    hold_out: HoldOut = "blocks"
-    share: float = 0.1
-    pooling: Pooling = "mean"
-    precision: Precision = "auto"
-    device: str = "auto"
-
-    def plan(self, variants: Sequence[str]) -> StudyPlan:
-        """What is trained, and how."""
-        encoding = Encoding(
-            self.text_backbone,
-            self.image_backbone,
-            self.resnet_backbone,
-            self.clip_backbone,
-            self.from_scratch,
-        )
-        training = Training(
-            seeds=self.seeds,
-            batch=self.batch,
-            patience=self.patience,
-            hold_out=self.hold_out,
-            share=self.share,
-            precision=self.precision,
-            device=self.device,
-        )
-        both: tuple[Target, ...] = ("harmful", "type")
-        return StudyPlan(
-            choose_variants(variants, encoding),
-            encoding,
-            training,
-            both if self.tasks == "both" else (self.tasks,),
-            epochs=self.epochs,
-            rate=self.rate,
-            pooling=self.pooling,
-            against=self.against,
-        )
-
-
 def study(
-    variants: Sequence[str] = (),
+    variants: Annotated[
+        Sequence[str],
+        Argument(
+            "FAMILY[+CAPTIONS][@WAY], such as fusion+both or clip+text@sum; paper, checks, or a"
+            " preset of the fast detectors. Default: the paper's that the encoders allow, and fast."
+        ),
+    ] = (),
     *,
-    data: str | None = None,
-    out: str | Path = "study",
-    settings: StudySettings | None = None,
+    data: DetectorData = None,
+    test: Annotated[str | None, Flag("Test data, where they are apart.")] = None,
+    out: Annotated[str | Path, Flag("The folder to write.")] = "study",
+    encoding: Encoding | None = None,
+    captions: Captions = None,
+    tasks: Annotated[
+        Literal["both", "harmful", "type"], Flag("Two classes, five types, or both.")
+    ] = "both",
+    against: Annotated[str, Flag("Compare all variants with this one.")] = "",
+    seeds: Seeds = (0, 1, 2, 3, 4),
+    epochs: Annotated[int | None, Flag("Default: the paper's.", min=1)] = None,
+    rate: Annotated[float | None, Flag("Default: the paper's.")] = None,
+    batch: Annotated[int, Flag("Memes in a step.", min=1)] = 32,
+    patience: Patience = 3,
+    hold_out: HowHeldOut = "blocks",
+    share: Share = 0.1,
+    pooling: Annotated[
+        Pooling, Flag("How tokens become a vector, in every network; auto mixes two ways.")
+    ] = "mean",
+    precision: HowPrecise = "auto",
+    device: Device = "auto",
+    labels: Annotated[LabelVersion, Flag("Label version.")] = "v1",
     say: Callable[[str], None] | None = None,
 ) -> Study:
     """Train many detectors alike, test each once, and compare them, as ToxiCN MM's Table 5 does.
@@ -161,8 +135,27 @@ def study(
     ``variants`` are named as ``FAMILY[+CAPTIONS][@WAY]``; without any, the paper's that the
     encoders allow. Called again, it goes on where it stopped.
     """
-    study_settings = settings or StudySettings()
-    chosen = StudyData(data, study_settings.test, study_settings.labels, study_settings.captions)
-    return study_detectors(
-        chosen, study_settings.plan(variants), Path(out), say or (lambda _: None)
+    training = Training(
+        seeds=seeds,
+        batch=batch,
+        patience=patience,
+        hold_out=hold_out,
+        share=share,
+        precision=precision,
+        device=device,
     )
+    targets: tuple[Target, ...] = ("harmful", "type") if tasks == "both" else (tasks,)
+    encoders = encoding or Encoding()
+    chosen = choose_variants(variants, encoders)
+    plan = StudyPlan(
+        chosen,
+        encoders,
+        training,
+        targets,
+        epochs=epochs,
+        rate=rate,
+        pooling=pooling,
+        against=against,
+    )
+    found = StudyData(data, test, labels, captions)
+    return study_detectors(found, plan, Path(out), say or (lambda _: None))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import JsonValue
 
 from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.actions.detector_data import (
     STARTER,
+    load_examples,
     load_external_cases,
     load_harm_cases,
     load_pun_cases,
@@ -21,6 +22,7 @@ from memantics.benchmarks.punmemecn.official import official_prompts, strip_line
 from memantics.core.data import Skip
 from memantics.core.errors import DataError, InputError
 from memantics.core.language import guess_language
+from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result, Table, to_plain
 from memantics.detector.examples import Loaded, keep_typed, list_languages
 from memantics.detector.lora.card import DataOrigin
@@ -39,7 +41,9 @@ from memantics.detector.neural.seeds import (
 from memantics.detector.neural.settings import (
     Backbones,
     HoldOut,
+    Integration,
     Precision,
+    Preset,
     Target,
     Training,
     Weighting,
@@ -71,25 +75,18 @@ Say = Callable[[str], None]
 INTENT = "intent"
 
 
-def read_seeds(text: str) -> tuple[int, ...]:
-    """Seeds, separated by commas.
-
-    >>> read_seeds("0,1,2")
-    (0, 1, 2)
-    """
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(f"--seeds {text} is not possible", hint="such as 0,1,2") from None
-
-
 def plan_network(
-    preset: str,
+    preset: Annotated[
+        Preset,
+        Flag("mke and clip-mke read captions, too; the others are their baselines.", default="mke"),
+    ],
     backbones: Backbones,
     training: Training,
-    integration: str | None = None,
-    target: Target = "harmful",
-    length: int = 80,
+    integration: Annotated[
+        Integration | None, Flag("How captions join the text. Default: the preset's own.")
+    ] = None,
+    target: Annotated[Target, Flag("Two classes, or five types.")] = "harmful",
+    length: Annotated[int, Flag("Most tokens of a text.", min=8)] = 80,
 ) -> SeedPlan:
     """What is trained; an encoder that the preset needs and nobody named is refused."""
     check_backbones(preset, backbones)
@@ -124,7 +121,12 @@ class TrainedNetwork(Result):
         return {"detector": str(self.trained.folder), "chosen": chosen, "figures": found}
 
 
-def train_network(data: Loaded, plan: SeedPlan, out: Path, say: Say = print) -> TrainedNetwork:
+def train_network(
+    data: Annotated[Loaded, MadeBy(load_examples)],
+    plan: Annotated[SeedPlan, MadeBy(plan_network)],
+    out: Annotated[Path, Flag("The folder to write.", default=Path("detector"))],
+    say: Say = print,
+) -> TrainedNetwork:
     """Train every seed of a plan and write the model card.
 
     Of several processes that train together only rank 0 writes the card.

@@ -3,124 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from memantics.actions.asking import read_pairs
-from memantics.actions.detector_data import RELEASE, STARTER, load_examples
+from memantics.actions.detector_data import CAPTIONS_HELP, DATA_HELP
+from memantics.actions.options import TaskOptions
 from memantics.actions.train_networks import (
-    Backbones,
-    HoldOut,
     Language,
-    Precision,
     Style,
-    Target,
     TrainedNetwork,
-    Training,
     TunedModel,
     TuneOptions,
     Tuning,
-    Weighting,
     WriterOptions,
-    plan_network,
-    read_seeds,
     train_network,
     tune_intents,
     tune_model,
 )
-from memantics.cli.flags import AsJson, Options
+from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.errors import InputError
+from memantics.core.parameters import Argument, Flag
 
-Data = Annotated[
-    str | None,
-    typer.Option(
-        help=f"{STARTER}, {RELEASE} (the registered release), a benchmark that was published from"
-        " votes on harm, a .csv, a .jsonl, or a folder of images with metadata. Default: the"
-        " release if registered, else the starter pack."
-    ),
-]
-Captions = Annotated[
-    Path | None,
-    typer.Option(
-        help="JSON lines with id, text_caption and image_caption, such as 'build captions' writes:"
-        " they take the place of the data's own."
-    ),
-]
-Preset = Annotated[
-    Literal["mke", "clip-mke", "fusion", "clip", "text", "image"],
-    typer.Option(help="mke and clip-mke read captions, too; the others are their baselines."),
-]
-Integration = Annotated[
-    Literal["attention", "pooled", "sum", "none"] | None,
-    typer.Option(help="How captions join the text. Default: the preset's own."),
-]
-TextBackbone = Annotated[
-    str | None,
-    typer.Option(help="Folder of a text encoder, or scratch: small, random, made here."),
-]
-ImageBackbone = Annotated[Path | None, typer.Option(help="Folder of an image encoder.")]
-ClipBackbone = Annotated[Path | None, typer.Option(help="Folder of a CLIP model.")]
-FromScratch = Annotated[
-    bool, typer.Option("--from-scratch", help="Take the folders' architectures, not their weights.")
-]
-Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas; one detector each.")]
+# For the commands of detectors that are not yet made of an action.
+Data = Annotated[str | None, typer.Option(help=DATA_HELP)]
+Captions = Annotated[Path | None, typer.Option(help=CAPTIONS_HELP)]
 
 
-def train(
-    data: Data = None,
-    preset: Preset = "mke",
-    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("detector"),
-    text_backbone: TextBackbone = None,
-    image_backbone: ImageBackbone = None,
-    clip_backbone: ClipBackbone = None,
-    from_scratch: FromScratch = False,
-    captions: Captions = None,
-    integration: Integration = None,
-    target: Annotated[Target, typer.Option(help="Two classes, or five types.")] = "harmful",
-    seeds: Seeds = "0,1,2,3,4",
-    epochs: Annotated[int, typer.Option(min=1)] = 10,
-    batch: Annotated[int, typer.Option(min=1, help="Memes in a step, over all GPUs.")] = 32,
-    accumulate: Annotated[int, typer.Option(min=1, help="Parts a step is computed in.")] = 1,
-    rate: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-5,
-    warmup: Annotated[float, typer.Option(help="Share of steps in which it rises.")] = 0.1,
-    patience: Annotated[int, typer.Option(min=1, help="Idle epochs that end a training.")] = 3,
-    weights: Annotated[Weighting, typer.Option(help="How rare classes are weighed.")] = "balanced",
-    hold_out: Annotated[HoldOut, typer.Option(help="How validation memes are chosen.")] = "blocks",
-    share: Annotated[float, typer.Option(help="Share of memes held out.")] = 0.1,
-    length: Annotated[int, typer.Option(min=8, help="Most tokens of a text.")] = 80,
-    precision: Annotated[Precision, typer.Option(help="auto: half on a GPU.")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")] = "auto",
-    save_every: Annotated[int, typer.Option(min=0, help="Steps between checkpoints.")] = 0,
-    split: Annotated[str, typer.Option(help="Part of a release.")] = "train",
-    labels: Annotated[Literal["v1", "v2"], typer.Option(help="Label version.")] = "v1",
-    as_json: AsJson = False,
-) -> None:
+def _listen(as_json: bool) -> Callable[[str], None]:
+    return (lambda _: None) if as_json else (lambda line: console().print(plain(line)))
+
+
+@expose(
+    train_network,
+    json=None,
+    watch=lambda as_json: nullcontext({"say": _listen(as_json)}),
+    first=("data", "preset", "out", "text", "image", "clip", "from_scratch", "captions"),
+)
+def train(made: TrainedNetwork, as_json: AsJson = False) -> None:
     """Train a network, every seed in one command; run again, it goes on where it stopped."""
-    backbones = Backbones(text_backbone, image_backbone, clip_backbone, from_scratch)
-    training = Training(
-        seeds=read_seeds(seeds),
-        epochs=epochs,
-        batch=batch,
-        accumulate=accumulate,
-        rate=rate,
-        warmup=warmup,
-        patience=patience,
-        weighting=weights,
-        precision=precision,
-        device=device,
-        hold_out=hold_out,
-        share=share,
-        save_every=save_every,
-    )
-    plan = plan_network(preset, backbones, training, integration, target, length)
-    read = load_examples(data, split, labels, captions)
-    _show_trained(train_network(read, plan, out, _listen(as_json)), as_json)
-
-
-def _show_trained(made: TrainedNetwork, as_json: bool) -> None:
     trained, left = made.trained, made.skips
     if not trained.first:
         return
@@ -135,92 +60,53 @@ def _show_trained(made: TrainedNetwork, as_json: bool) -> None:
     console().print(plain(f"detector: {folder}, card: {made.card.name}"))
 
 
-def _listen(as_json: bool) -> Callable[[str], None]:
-    return (lambda _: None) if as_json else (lambda line: console().print(plain(line)))
-
-
-Model = Annotated[Path, typer.Argument(help="Folder of a local model that sees.")]
-AskedFor = Annotated[
-    Literal["pun", "harm", "intent"],
-    typer.Option(help="Whether a meme puns, whether it harms, or what its author does with it."),
-]
-Given = Annotated[
-    Style | None,
-    typer.Option(
-        help="For pun and harm: the image alone, with its caption (default), or also reasons before"
-        " a verdict."
-    ),
-]
-Whose = Annotated[
-    Literal["ours", "official"],
-    typer.Option(
-        "--wording", help="Ask about puns in our words, or in those of a PunMemeCN clone."
-    ),
-]
-Cases = Annotated[
-    str | None,
-    typer.Option(
-        "--data",
-        help="For harm: as in train-neural. For pun and intent: starter or release; for intent also"
-        " a benchmark that was published from intents.",
-    ),
-]
-External = Annotated[Path | None, typer.Option(help="Folder of memes of which none puns or harms.")]
-Groups = Annotated[int | None, typer.Option(min=1, help="Groups to train on. Default: 500 of 653.")]
-Merge = Annotated[bool, typer.Option("--merge", help="Also write a whole model, for local/PATH.")]
-Asked = Annotated[
-    Language | None, typer.Option(help="Of the questions. Default: that of most captions.")
-]
-Part = Annotated[str | None, typer.Option(help="For intent: the part of the data to learn from.")]
-
-
+@spread
 def tune(
-    model: Model,
-    question: AskedFor = "pun",
-    style: Given = None,
-    language: Asked = None,
-    words: Whose = "ours",
-    data: Cases = None,
-    split: Part = None,
-    option: Options = None,
-    external: External = None,
-    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("tuned"),
-    epochs: Annotated[int, typer.Option(min=1)] = 3,
-    rate: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-6,
-    batch: Annotated[int, typer.Option(min=1, help="Memes in a step.")] = 8,
-    portion: Annotated[int, typer.Option(min=1, help="Memes that pass at once.")] = 1,
-    rank: Annotated[int, typer.Option(min=1, help="Rank of the added matrices.")] = 16,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split, the order and the start.")] = 0,
-    train_groups: Groups = None,
-    max_pixels: Annotated[int, typer.Option(min=0, help="Shrink larger images.")] = 0,
-    merge: Merge = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")] = "auto",
+    model: Annotated[Path, Argument("Folder of a local model that sees.")],
+    question: Annotated[
+        Literal["pun", "harm", "intent"],
+        Flag("Whether a meme puns, whether it harms, or what its author does with it."),
+    ] = "pun",
+    style: Annotated[
+        Style | None,
+        Flag(
+            "For pun and harm: the image alone, with its caption (default), or also reasons before"
+            " a verdict."
+        ),
+    ] = None,
+    language: Annotated[
+        Language | None, Flag("Of the questions. Default: that of most captions.")
+    ] = None,
+    words: Annotated[
+        Literal["ours", "official"],
+        Flag("Ask about puns in our words, or in those of a PunMemeCN clone.", "--wording"),
+    ] = "ours",
+    data: Annotated[
+        str | None,
+        Flag(
+            "For harm: as in train-neural. For pun and intent: starter or release; for intent also"
+            " a benchmark that was published from intents."
+        ),
+    ] = None,
+    split: Annotated[str | None, Flag("For intent: the part of the data to learn from.")] = None,
+    option: TaskOptions | None = None,
+    external: Annotated[Path | None, Flag("Folder of memes of which none puns or harms.")] = None,
+    out: Annotated[Path, Flag("The folder to write.")] = Path("tuned"),
+    *,
+    tuning: Tuning,
     as_json: AsJson = False,
 ) -> None:
     """Tune a local model by LoRA to tell puns or harm, or to write intents.
 
     Held-out memes judge it, before and after.
     """
-    tuning = Tuning(
-        seed=seed,
-        epochs=epochs,
-        batch=batch,
-        portion=portion,
-        rate=rate,
-        rank=rank,
-        alpha=2 * rank,
-        device=device,
-        max_pixels=max_pixels,
-        train_groups=train_groups,
-        merge=merge,
-    )
+    tuning = replace(tuning, alpha=2 * tuning.rank)
     listen = _listen(as_json)
     if question == "intent":
         words_given = "official" if words == "official" else None
         others = {"--style": style, "--language": language, "--external": external}
         _refuse("intent", {**others, "--wording": words_given})
-        given = read_pairs("--set", option)
-        done = tune_intents(WriterOptions(model, tuning, out, data, split, given), listen)
+        done = tune_intents(WriterOptions(model, tuning, out, data, split, option or {}), listen)
     else:
         _refuse(question, {"--split": split, "--set": option})
         chosen = TuneOptions(

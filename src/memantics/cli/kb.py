@@ -22,24 +22,26 @@ from memantics.actions.knowledge import (
     tabulate_rows,
 )
 from memantics.actions.retrieve import retrieve, tabulate_near
-from memantics.cli.flags import AsJson
+from memantics.cli.expose import AsJson, spread
 from memantics.cli.terminal import console, plain, print_data, print_json, read_input, show_table
+from memantics.core.parameters import Argument, Flag
 
 app = typer.Typer(
     help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
 )
 
-Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where the knowledge lies.")]
-Memes = Annotated[list[str] | None, typer.Argument(help="Ids of memes. Default: all.")]
+Store = Annotated[Path, Flag("Where the knowledge lies.", "--store", metavar="DIR")]
+Memes = Annotated[list[str] | None, Argument("Ids of memes. Default: all.")]
 STORE = Path("knowledge")
 
 
 @app.command("import")
+@spread
 def import_knowledge(
     sources: Annotated[
         list[str],
-        typer.Argument(
-            help="starter, a folder or file of M-QUEST knowledge bases, or files that "
+        Argument(
+            "starter, a folder or file of M-QUEST knowledge bases, or files that "
             "'kb export' writes (.nq, .trig, .ttl, .jsonld)."
         ),
     ],
@@ -60,11 +62,12 @@ def import_knowledge(
 
 
 @app.command("query")
+@spread
 def query_knowledge(
-    query: Annotated[str, typer.Argument(help="A SPARQL query; - reads it from standard input.")],
+    query: Annotated[str, Argument("A SPARQL query; - reads it from standard input.")],
     store: Store = STORE,
-    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Rows at most.")] = 100,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds at most.")] = 30.0,
+    limit: Annotated[int, Flag("Rows at most.", min=1, max=1_000_000)] = 100,
+    timeout: Annotated[float, Flag("Seconds at most.", min=0.1)] = 30.0,
     as_json: AsJson = False,
 ) -> None:
     """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
@@ -79,10 +82,11 @@ def query_knowledge(
 
 
 @app.command("stats")
+@spread
 def show_stats(
     store: Store = STORE,
     dangling: Annotated[
-        bool, typer.Option("--dangling", help="List every reference that leads nowhere.")
+        bool, Flag("List every reference that leads nowhere.", "--dangling")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -115,18 +119,17 @@ def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
 
 
 @app.command("validate")
+@spread
 def validate_knowledge(
     store: Store = STORE,
     shapes: Annotated[
-        Path | None, typer.Option(help="A SHACL file of your own instead of the ontology's.")
+        Path | None, Flag("A SHACL file of your own instead of the ontology's.")
     ] = None,
     engine: Annotated[
         Literal["store", "pyshacl"],
-        typer.Option(help="Who checks: the store (fast), or pyshacl (independent, slow)."),
+        Flag("Who checks: the store (fast), or pyshacl (independent, slow)."),
     ] = "store",
-    every: Annotated[
-        bool, typer.Option("--all", help="List every breach, not kinds of it.")
-    ] = False,
+    every: Annotated[bool, Flag("List every breach, not kinds of it.", "--all")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
@@ -146,15 +149,16 @@ def validate_knowledge(
 
 
 @app.command("show")
+@spread
 def show_meme(
-    meme: Annotated[str, typer.Argument(help="The id of a meme.")],
+    meme: Annotated[str, Argument("The id of a meme.")],
     store: Store = STORE,
     images: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder with the memes' images.")
+        Path | None, Flag("The folder with the memes' images.", metavar="DIR")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The page to write. Default: MEME.html.")] = None,
-    page: Annotated[bool, typer.Option(help="Write the page with the drawing.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON-LD instead.")] = False,
+    out: Annotated[Path | None, Flag("The page to write. Default: MEME.html.")] = None,
+    page: Annotated[bool, Flag("Write the page with the drawing.")] = True,
+    as_json: Annotated[bool, Flag("Print JSON-LD instead.", "--json")] = False,
 ) -> None:
     """Show what is known about a meme: a tree here, and a page with a drawing beside the meme."""
     opened = KnowledgeStore.open(store)
@@ -185,15 +189,14 @@ def draw_tree(known: Knowledge) -> Tree:
 
 
 @app.command("export")
+@spread
 def export_knowledge(
     memes: Memes = None,
     store: Store = STORE,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write. Default: standard output.")
-    ] = None,
+    out: Annotated[Path | None, Flag("File to write. Default: standard output.")] = None,
     form: Annotated[
         Format | None,
-        typer.Option("--format", help="Default: by the file's name, else nquads."),
+        Flag("Default: by the file's name, else nquads.", "--format"),
     ] = None,
 ) -> None:
     """Write knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads it again."""
@@ -208,15 +211,16 @@ def export_knowledge(
 
 
 @app.command("near")
+@spread
 def find_near(
-    text: Annotated[str, typer.Argument(help="What a meme says.")] = "",
-    image: Annotated[Path | None, typer.Option(help="Its picture, to find the same one.")] = None,
+    text: Annotated[str, Argument("What a meme says.")] = "",
+    image: Annotated[Path | None, Flag("Its picture, to find the same one.")] = None,
     known: Annotated[
         list[Path] | None,
-        typer.Option(help="More places: stores, builds, collections. Default: --store alone."),
+        Flag("More places: stores, builds, collections. Default: --store alone."),
     ] = None,
     store: Store = STORE,
-    count: Annotated[int, typer.Option(min=1, help="How many memes.")] = 5,
+    count: Annotated[int, Flag("How many memes.", min=1)] = 5,
     as_json: AsJson = False,
 ) -> None:
     """Find the known memes that are nearest in meaning or look, and what was said of them."""

@@ -6,7 +6,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.padding import Padding
 
 from memantics.actions.phonetics import (
@@ -19,42 +18,45 @@ from memantics.actions.phonetics import (
     read_captions,
     score_readings,
 )
+from memantics.cli.expose import spread
 from memantics.cli.terminal import console, plain, print_json, read_input
 from memantics.core.errors import InputError
+from memantics.core.parameters import Argument, Flag
 
 Captions = Annotated[
-    list[str] | None, typer.Argument(help="Captions; - reads them from standard input, one a line.")
+    list[str] | None, Argument("Captions; - reads them from standard input, one a line.")
 ]
 Description = Annotated[
-    str | None, typer.Option(help="What the picture shows: evidence for the literal reading.")
+    str | None, Flag("What the picture shows: evidence for the literal reading.")
 ]
 SoundModel = Annotated[
     ModelName,
-    typer.Option("--lm", help="Chinese language model; auto takes the best that is installed."),
+    Flag("Chinese language model; auto takes the best that is installed.", "--lm"),
 ]
 Threshold = Annotated[
-    float, typer.Option(min=0.0, max=1.0, help="From which confidence a reading counts as meant.")
+    float, Flag("From which confidence a reading counts as meant.", min=0.0, max=1.0)
 ]
 Measure = Annotated[
     Path | None,
-    typer.Option("--evaluate", help="Measure on a PunMemeCN release instead of reading captions."),
+    Flag("Measure on a PunMemeCN release instead of reading captions.", "--evaluate"),
 ]
 Groups = Annotated[
     str,
-    typer.Option(help="With --evaluate: measure on train, test or groups such as 1-100,205 only."),
+    Flag("With --evaluate: measure on train, test or groups such as 1-100,205 only."),
 ]
 
 
+@spread
 def read_puns(
     captions: Captions = None,
     description: Description = None,
-    language: Annotated[Spoken, typer.Option(help="Language of the captions.")] = "auto",
+    language: Annotated[Spoken, Flag("Language of the captions.")] = "auto",
     model: SoundModel = "auto",
-    limit: Annotated[int, typer.Option(min=1, max=50, help="How many readings to give.")] = 5,
+    limit: Annotated[int, Flag("How many readings to give.", min=1, max=50)] = 5,
     threshold: Threshold = 0.5,
     measure: Measure = None,
     groups: Groups = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
+    as_json: Annotated[bool, Flag("Print JSON instead of lines.", "--json")] = False,
 ) -> None:
     """Say what captions may mean when they are read aloud."""
     if measure is not None:

@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import orjson
 
 from memantics.core.errors import InputError, StoreError
+from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
 from memantics.detector.lora.card import UNKNOWN, DataOrigin
 from memantics.detector.lora.judging import (
@@ -58,20 +59,22 @@ Say = Callable[[str], None]
 class Tuning:
     """How the adapter is fitted: epochs and rate are the paper's; it names no rank."""
 
-    seed: int = 0
-    epochs: int = 3
-    batch: int = 8
-    portion: int = 1
-    rate: float = 1e-6
+    seed: Annotated[int, Flag("Of the split, the order and the start.", min=0)] = 0
+    epochs: Annotated[int, Flag("", min=1)] = 3
+    batch: Annotated[int, Flag("Memes in a step.", min=1)] = 8
+    portion: Annotated[int, Flag("Memes that pass at once.", min=1)] = 1
+    rate: Annotated[float, Flag("Highest learning rate.")] = 1e-6
     warmup: float = 0.03
-    rank: int = 16
+    rank: Annotated[int, Flag("Rank of the added matrices.", min=1)] = 16
     alpha: int = 32
     dropout: float = 0.05
     precision: str = "auto"
-    device: str = "auto"
-    max_pixels: int = 0
-    train_groups: int | None = None
-    merge: bool = False
+    device: Annotated[str, Flag("auto, cpu, cuda or cuda:1.")] = "auto"
+    max_pixels: Annotated[int, Flag("Shrink larger images.", min=0)] = 0
+    train_groups: Annotated[int | None, Flag("Groups to train on. Default: 500 of 653.", min=1)] = (
+        None
+    )
+    merge: Annotated[bool, Flag("Also write a whole model, for local/PATH.")] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 
 from memantics.core.errors import InputError, UnknownName
+from memantics.core.parameters import Flag
 
 Target = Literal["harmful", "type"]
 Integration = Literal["attention", "pooled", "sum", "none"]
@@ -27,6 +28,43 @@ SCRATCH = "scratch"
 Name = TypeVar("Name", bound=str)
 
 
+def read_seeds(text: str) -> tuple[int, ...]:
+    """Seeds, separated by commas.
+
+    >>> read_seeds("0,1,2")
+    (0, 1, 2)
+    """
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--seeds {text} is not possible", hint="such as 0,1,2") from None
+
+
+Seeds = Annotated[
+    tuple[int, ...],
+    Flag(
+        "Seeds, separated by commas; one detector each.",
+        kind=str,
+        read=read_seeds,
+        default="0,1,2,3,4",
+    ),
+]
+Patience = Annotated[int, Flag("Idle epochs that end a training.", min=1)]
+HowPrecise = Annotated[Precision, Flag("auto: half on a GPU.")]
+Device = Annotated[str, Flag("auto, cpu, cuda or cuda:1.")]
+HowHeldOut = Annotated[HoldOut, Flag("How validation memes are chosen.")]
+Share = Annotated[float, Flag("Share of memes held out.")]
+TextBackbone = Annotated[
+    str | None,
+    Flag("Folder of a text encoder, or scratch: small, random, made here.", "--text-backbone"),
+]
+ImageBackbone = Annotated[Path | None, Flag("Folder of an image encoder.", "--image-backbone")]
+ClipBackbone = Annotated[Path | None, Flag("Folder of a CLIP model.", "--clip-backbone")]
+FromScratch = Annotated[
+    bool, Flag("Take the folders' architectures, not their weights.", "--from-scratch")
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Backbones:
     """Where the encoders come from.
@@ -36,10 +74,10 @@ class Backbones:
     characters. ``from_scratch`` takes a folder's architecture and leaves its weights.
     """
 
-    text: str | None = None
-    image: Path | None = None
-    clip: Path | None = None
-    from_scratch: bool = False
+    text: TextBackbone = None
+    image: ImageBackbone = None
+    clip: ClipBackbone = None
+    from_scratch: FromScratch = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +137,21 @@ class Training:
     of each epoch only.
     """
 
-    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    epochs: int = 10
-    batch: int = 32
-    accumulate: int = 1
-    rate: float = 1e-5
+    seeds: Seeds = (0, 1, 2, 3, 4)
+    epochs: Annotated[int, Flag("", min=1)] = 10
+    batch: Annotated[int, Flag("Memes in a step, over all GPUs.", min=1)] = 32
+    accumulate: Annotated[int, Flag("Parts a step is computed in.", min=1)] = 1
+    rate: Annotated[float, Flag("Highest learning rate.")] = 1e-5
     decay: float = 0.01
-    warmup: float = 0.1
+    warmup: Annotated[float, Flag("Share of steps in which it rises.")] = 0.1
     clip: float = 1.0
-    patience: int = 3
-    weighting: Weighting = "balanced"
-    precision: Precision = "auto"
-    device: str = "auto"
-    hold_out: HoldOut = "blocks"
-    share: float = 0.1
-    save_every: int = 0
+    patience: Patience = 3
+    weighting: Annotated[Weighting, Flag("How rare classes are weighed.", "--weights")] = "balanced"
+    precision: HowPrecise = "auto"
+    device: Device = "auto"
+    hold_out: HowHeldOut = "blocks"
+    share: Share = 0.1
+    save_every: Annotated[int, Flag("Steps between checkpoints.", min=0)] = 0
     deterministic: bool = True
     workers: int = 4
 

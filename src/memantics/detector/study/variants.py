@@ -7,17 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
+from typing import Annotated, cast
 
 from memantics.core.errors import InputError, UnknownName
+from memantics.core.parameters import Flag
 from memantics.detector.fast import PRESETS as FAST
 from memantics.detector.neural.settings import (
     Backbones,
     CaptionUse,
+    ClipBackbone,
+    FromScratch,
+    ImageBackbone,
     NetworkShape,
     Pooling,
     Preset,
     Target,
+    TextBackbone,
     Training,
     choose_shape,
 )
@@ -48,11 +53,11 @@ CHECKS: tuple[str, ...] = tuple(
 class Encoding:
     """Folders of encoders as transformers saves them; ``text`` may be the word ``scratch``."""
 
-    text: str | None = None
-    image: Path | None = None
-    resnet: Path | None = None
-    clip: Path | None = None
-    from_scratch: bool = False
+    text: TextBackbone = None
+    image: ImageBackbone = None
+    resnet: Annotated[Path | None, Flag("Folder of a ResNet.", "--resnet-backbone")] = None
+    clip: ClipBackbone = None
+    from_scratch: FromScratch = False
 
     @property
     def named(self) -> frozenset[str]:
