@@ -97,14 +97,17 @@ def study_detectors(
     return run_study(train_part, test_part, plan, out, say)
 
 
+Variants = Annotated[
+    Sequence[str],
+    Argument(
+        "FAMILY[+CAPTIONS][@WAY], such as fusion+both or clip+text@sum; paper, checks, or a"
+        " preset of the fast detectors. Default: the paper's that the encoders allow, and fast."
+    ),
+]
+
+
 def study(
-    variants: Annotated[
-        Sequence[str],
-        Argument(
-            "FAMILY[+CAPTIONS][@WAY], such as fusion+both or clip+text@sum; paper, checks, or a"
-            " preset of the fast detectors. Default: the paper's that the encoders allow, and fast."
-        ),
-    ] = (),
+    variants: Variants = (),
     *,
     data: DetectorData = None,
     test: Annotated[str | None, Flag("Test data, where they are apart.")] = None,
