@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import resource
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, Any, Unpack
 
 import pytest
 import typer.main
 
 from memantics.actions.asking import Asking
+from memantics.actions.desk import AskingOptions
 from memantics.cli import main
-from memantics.cli.flags import asks_models
+from memantics.cli.expose import expose
 from memantics.cli.main import make_app
+from memantics.cli.terminal import say
 from memantics.core.errors import InputError
+from memantics.core.parameters import Argument, Flag
 from tests.commands import Shell
 
 
@@ -63,26 +72,72 @@ def test_a_command_shows_its_options_wherever_it_stands(shell: Shell) -> None:
     assert "Did you mean 'questions'?" in shell.refused("build", "question")
 
 
-def test_shared_options_reach_the_command_as_one_record() -> None:
-    seen: list[tuple[str, Asking]] = []
+@dataclass(frozen=True)
+class Draw:
+    count: Annotated[int, Flag("How many.", min=1, max=9)] = 3
+    seed: int = 0
 
-    @asks_models(concurrency=8)
-    def command(name: str, *, asking: Asking, as_json: bool = False) -> None:
-        """Remember what came."""
-        seen.append((name, asking))
+
+def test_flags_reach_the_action_as_its_parameters_and_records() -> None:
+    seen: list[object] = []
+
+    def draw(
+        name: Annotated[str | Path, Argument("Whose.", "file")],
+        *,
+        topics: Annotated[Sequence[str], Flag("About what.", "--topic -t")] = ("all",),
+        pairs: Annotated[Mapping[str, str], Flag("More.", "--set")] = MappingProxyType({}),
+        again: Annotated[bool, Flag("Once more.")] = False,
+        settings: Draw | None = None,
+        progress: object = None,
+        **options: Unpack[AskingOptions],
+    ) -> list[str]:
+        seen[:] = [name, topics, dict(pairs), again, settings, progress, options.get("asking")]
+        return ["drawn"]
+
+    @expose(
+        draw,
+        watch=lambda prices: nullcontext({"progress": prices}),
+        defaults={"concurrency": 8},
+        hide=("again",),
+        first=("count",),
+    )
+    def command(
+        done: list[str], topics: Sequence[str], times: Annotated[int, Flag("Shown.")] = 1
+    ) -> None:
+        """Draw."""
+        say(f"{done * times} {topics}")
+
+    parameters = list(inspect.signature(command).parameters)
+    assert parameters[:4] == ["file", "count", "topics", "pairs"]
+    assert parameters[-2:] == ["use_cache", "as_json"]
+    assert "again" not in parameters
 
     app = typer.Typer()
     app.command()(command)
+    call = partial(typer.main.get_command(app), standalone_mode=False)
     line = ["x", "--base-url", "http://h/v1", "--param", "a=b", "--price", "1,2", "--no-cache"]
-    typer.main.get_command(app)(line, standalone_mode=False)
-    ((name, asking),) = seen
-    assert name == "x"
+    call([*line, "-t", "a", "-t", "b", "--set", "c=d=e", "--count", "9"])
+    *others, asking = seen
+    assert others == [Path("x"), ["a", "b"], {"c": "d=e"}, False, Draw(9), (1.0, 2.0)]
+    assert isinstance(asking, Asking)
     assert (asking.prices, asking.use_cache, asking.concurrency) == ((1.0, 2.0), False, 8)
     assert (asking.settings.base_url, asking.settings.params) == ("http://h/v1", {"a": "b"})
     assert asking.settings.timeout == 300.0
-    assert "asking" not in inspect.signature(command).parameters
+    call(["x"])
+    assert seen[1:5] == [("all",), {}, False, Draw()]
+    for wrong in (["x", "--count", "10"], ["x", "--count", "0"]):
+        with pytest.raises(typer.BadParameter):
+            call(wrong)
     with pytest.raises(InputError, match="--price"):
-        typer.main.get_command(app)(["x", "--price", "-1,2"], standalone_mode=False)
+        call(["x", "--price", "-1,2"])
+    with pytest.raises(InputError, match="--set"):
+        call(["x", "--set", "c"])
+
+
+def test_a_command_shows_its_result_or_prints_it_once(shell: Shell) -> None:
+    listed = shell.run("models", "list")
+    assert "what answers" in listed.out
+    assert {"name", "what"} == set(json.loads(shell.run("models", "list", "--json").out)[0])
 
 
 def test_one_module_speaks_to_the_terminal() -> None:

@@ -99,7 +99,7 @@ def replace_captions(
     return made, f"captions of {path.name}: {len(known):,} of {len(made):,} memes have new ones"
 
 
-def _load(data: str | None, split: str, labels: str) -> Loaded:
+def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
     chosen = data or (RELEASE if RELEASE in read_registry() else STARTER)
     if chosen == STARTER:
         return read_starter_examples()
@@ -150,7 +150,7 @@ def describe_skips(loaded: Loaded) -> Iterator[str]:
         yield f"left out: {len(loaded.skips):,} in all"
 
 
-def find_example(name: str, data: str | None, split: str, labels: str) -> Example:
+def find_example(name: str, data: str | None, split: str, labels: LabelVersion) -> Example:
     """The meme of that id in data by name."""
     for example in load_examples(data, split, labels).examples:
         if example.id == name:
@@ -158,7 +158,7 @@ def find_example(name: str, data: str | None, split: str, labels: str) -> Exampl
     raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
 
 
-def find_examples(data: Data, split: str = "train", labels: str = "v1") -> Loaded:
+def find_examples(data: Data, split: str = "train", labels: LabelVersion = "v1") -> Loaded:
     """Examples from Python: a name, a path or the examples themselves.
 
     Without a registered release its name stands for the starter pack, which says that it is one.
@@ -201,7 +201,7 @@ def _name_modality(text: bool, image: bool) -> Modality:
     return "image" if image else "fusion"
 
 
-def read_release(benchmark: Benchmark, split: str, labels: str) -> Loaded:
+def read_release(benchmark: Benchmark, split: str, labels: LabelVersion) -> Loaded:
     """The registered release of ToxiCN MM, or a benchmark that was published in its format."""
     published = bool(benchmark.card.like)
     release = toxicn.open_release(find_source(benchmark, None if published else "release"))

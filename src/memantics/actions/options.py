@@ -30,6 +30,15 @@ Models = Annotated[
     str | Sequence[str],
     Flag("KIND/NAME, may be repeated. See 'memantics models list'.", "--model -m", kind=list[str]),
 ]
+AskedModels = Annotated[
+    Sequence[str],
+    Flag("KIND/NAME, may be repeated. See 'memantics models list'.", "--model -m"),
+]
+Sample = Annotated[int | None, Flag("Ask a random sample of N items; memes are kept whole.", min=1)]
+Seed = Annotated[int | None, Flag("The seed of the sample. Default: 0.")]
+Rewordings = Annotated[
+    Path | None, Flag("Captions in other words: a table with the columns image and text.")
+]
 RunsFolder = Annotated[str | Path, Flag("Where the run directories go.")]
 QueueVerdicts = Annotated[
     Path | str | None, Flag("Verdicts. Default: verdicts.jsonl in the queue.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from memantics.core.errors import InputError, UnknownName
+from memantics.core.parameters import Flag
 from memantics.registry import ModelSettings
 from memantics.run.evaluate import Job
 
@@ -25,12 +26,23 @@ class Variation:
     make likeliest. ``max_tokens`` bounds the answer, ``thinking_tokens`` the thinking before it.
     """
 
-    prompts: Path | None = None
-    shots: Path | None = None
-    repeat: int = 1
-    score: ScoreBy = "reply"
-    max_tokens: int | None = None
-    thinking_tokens: int | None = None
+    prompts: Annotated[
+        Path | None, Flag("Prompts in the place of ours: files of the same names.", metavar="DIR")
+    ] = None
+    shots: Annotated[
+        Path | None,
+        Flag("Demonstrations with images: JSON lines, shown before.", metavar="FILE"),
+    ] = None
+    repeat: Annotated[int, Flag("Ask everything N times, by seed.", min=1, max=100)] = 1
+    score: Annotated[ScoreBy, Flag("Read the reply, or take the option that is likeliest.")] = (
+        "reply"
+    )
+    max_tokens: Annotated[
+        int | None, Flag("Tokens of an answer, without the thinking before it.", min=1)
+    ] = None
+    thinking_tokens: Annotated[
+        int | None, Flag("Tokens for thinking, on top of the answer's.", min=1)
+    ] = None
 
     @classmethod
     def read(

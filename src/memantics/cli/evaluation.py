@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from memantics.actions.asking import Asking
 from memantics.actions.evaluate import (
     Estimate,
     Evaluation,
     RunEnd,
     SuitePlan,
-    Variation,
     conduct,
     count_unanswered,
     dump_end,
@@ -22,14 +20,15 @@ from memantics.actions.evaluate import (
     list_failures,
     note_estimates,
     plan_evaluation,
-    read_settings,
     tabulate_estimates,
 )
+from memantics.actions.options import Folders, Invalid
 from memantics.actions.score import score as score_run
-from memantics.cli import flags
+from memantics.cli.expose import AsJson, spread
 from memantics.cli.progress import Prices, SuiteView, wait_for
 from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError, Unavailable
+from memantics.core.parameters import Flag
 from memantics.report import load_runs
 from memantics.report import table as tabulate
 
@@ -37,41 +36,19 @@ from memantics.report import table as tabulate
 _FEW = 8
 
 
-@flags.asks_models()
+@spread(first=("models", "captioner"))
 def run(
-    names: flags.Tasks,
-    model: flags.Models,
-    captioner: flags.Captioner = None,
-    data: flags.Data = None,
-    split: flags.Split = None,
-    limit: flags.Limit = None,
-    sample: flags.Sample = None,
-    seed: flags.Seed = None,
-    option: flags.Grid = None,
-    invalid: flags.Invalid = None,
-    probe: flags.Probe = "",
-    rewordings: flags.Rewordings = None,
-    prompts: flags.Prompts = None,
-    shots: flags.Shots = None,
-    repeat: flags.Repeat = 1,
-    score_by: flags.ScoreBy = "reply",
-    max_tokens: flags.MaxTokens = None,
-    thinking_tokens: flags.ThinkingTokens = None,
-    out: flags.Out = Path("runs"),
-    *,
-    asking: Asking,
-    dry_run: flags.DryRun = False,
-    as_json: flags.AsJson = False,
+    wanted: Evaluation,
+    dry_run: Annotated[
+        bool, Flag("Say how many calls and tokens it would take; send nothing.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask models the questions of benchmarks, and score the answers.
 
     Running the same command again goes on where it stopped.
     """
-    scope = (data, split, limit, sample, seed)
-    variation = Variation(prompts, shots, repeat, score_by, max_tokens, thinking_tokens)
-    settings = read_settings("--set", option)
-    changed = (probe, rewordings, variation)
-    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, *changed)
+    asking = wanted.asking
     plan = plan_evaluation(wanted)
     for skipped in plan.skipped:
         tell(f"skipped {skipped.task}: {skipped.error}")
@@ -86,9 +63,8 @@ def run(
     _finish(ends)
 
 
-def score(
-    folders: flags.Folders, invalid: flags.Invalid = None, as_json: flags.AsJson = False
-) -> None:
+@spread
+def score(folders: Folders, invalid: Invalid = None, as_json: AsJson = False) -> None:
     """Score finished answers again; no model is asked."""
     runs = [score_run(folder, invalid=invalid) for folder in folders]
     if as_json:

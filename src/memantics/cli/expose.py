@@ -147,14 +147,18 @@ def expose(
     return decorate
 
 
-def spread(function: Command) -> Command:
+def spread(
+    function: Command | None = None, *, hide: Collection[str] = (), first: Sequence[str] = ()
+) -> Any:
     """Make a command of a function that shows its result itself."""
+    if function is None:
+        return functools.partial(spread, hide=hide, first=first)
 
     def show(_: None) -> None:
         pass
 
     show.__name__, show.__doc__ = function.__name__, function.__doc__
-    return expose(function, json=None)(show)
+    return expose(function, json=None, hide=hide, first=first)(show)
 
 
 def _call(hook: Callable[..., Any], scope: Mapping[str, Any], *done: object) -> Any:

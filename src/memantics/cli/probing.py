@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from memantics.actions.asking import Asking
+from memantics.actions import options
+from memantics.actions.asking import Asking, make_asking
 from memantics.actions.evaluate import Evaluation, read_settings
 from memantics.actions.probe import DEFAULT_PROBES, probe_evaluation
-from memantics.cli import flags
+from memantics.cli.expose import AsJson, spread
 from memantics.cli.progress import wait_for
 from memantics.cli.terminal import print_json, show_table
-
-Probes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--probe",
-        metavar="WHAT=HOW",
-        help="What to change, may be repeated: picture=swapped|blank, caption=removed|reworded, "
-        "options=permuted, memory=caption|id|template. Default: the first of each, and blank.",
-    ),
-]
+from memantics.core.parameters import Argument, Flag, MadeBy
 
 
-@flags.asks_models()
+@spread
 def probe(
-    name: Annotated[str, typer.Argument(help="NAME/TASK.")],
-    model: flags.Models,
-    probes: Probes = None,
-    rewordings: flags.Rewordings = None,
-    data: flags.Data = None,
-    split: flags.Split = None,
-    limit: flags.Limit = None,
-    sample: flags.Sample = None,
-    seed: flags.Seed = None,
-    option: flags.Options = None,
-    out: flags.Out = Path("runs"),
+    name: Annotated[str, Argument("NAME/TASK.")],
+    model: options.AskedModels,
+    probes: Annotated[
+        Sequence[str],
+        Flag(
+            "What to change, may be repeated: picture=swapped|blank, caption=removed|reworded, "
+            "options=permuted, memory=caption|id|template. Default: the first of each, and blank.",
+            "--probe",
+            metavar="WHAT=HOW",
+        ),
+    ] = (),
+    rewordings: options.Rewordings = None,
+    data: options.Data = None,
+    split: options.Split = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
+    seed: options.Seed = None,
+    option: Annotated[
+        list[str] | None,
+        Flag("Choose an option of a task.", "--set", metavar="OPTION=VALUE"),
+    ] = None,
+    out: Annotated[Path, Flag("Where the run directories go.")] = Path("runs"),
     *,
-    asking: Asking,
-    as_json: flags.AsJson = False,
+    asking: Annotated[Asking, MadeBy(make_asking)],
+    as_json: AsJson = False,
 ) -> None:
     """Say what answers rest on: change picture, caption or options, and compare with the plain run.
 

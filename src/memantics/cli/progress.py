@@ -47,13 +47,6 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
 
 
-@contextmanager
-def watching(title: str, prices: Prices) -> Iterator[Callable[[Progress], None]]:
-    """Show the progress of an action that asks a model."""
-    with resumable(), Watcher(title, None, prices) as view:
-        yield view.show
-
-
 def watch(title: str) -> Callable[[Prices], AbstractContextManager[Mapping[str, Any]]]:
     """Show the progress of a command's action, under this title."""
 

@@ -6,53 +6,46 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from memantics.actions.asking import Asking
-from memantics.cli.flags import asks_models
+from memantics.actions.asking import Asking, make_asking
+from memantics.cli.expose import spread
 from memantics.cli.terminal import say
+from memantics.core.parameters import Argument, Flag, MadeBy
 
 if TYPE_CHECKING:
     from memantics.serve.settings import ServeSettings
 
 ModelNames = Annotated[
     list[str] | None,
-    typer.Option("--model", "-m", help="KIND/NAME for what needs a model; may be repeated."),
+    Flag("KIND/NAME for what needs a model; may be repeated.", "--model -m"),
 ]
-DetectorFile = Annotated[
-    Path | None, typer.Option(help="Detector file. Default: the starter pack's sample.")
-]
+DetectorFile = Annotated[Path | None, Flag("Detector file. Default: the starter pack's sample.")]
 StoreFolder = Annotated[
-    Path | None, typer.Option(help="Knowledge store. Default: the starter pack's knowledge.")
+    Path | None, Flag("Knowledge store. Default: the starter pack's knowledge.")
 ]
-Workers = Annotated[int, typer.Option(min=1, max=64, help="Processes; each loads the models.")]
-StateFolder = Annotated[
-    Path | None, typer.Option(help="Folder of jobs. Default: serve in the home folder.")
-]
-Proxies = Annotated[list[str] | None, typer.Option(help="Proxy whose X-Forwarded-For is believed.")]
-Origins = Annotated[list[str] | None, typer.Option(help="Site whose scripts may call (CORS).")]
-ImageHosts = Annotated[
-    list[str] | None, typer.Option(help="Host from which images may be fetched.")
-]
+Workers = Annotated[int, Flag("Processes; each loads the models.", min=1, max=64)]
+StateFolder = Annotated[Path | None, Flag("Folder of jobs. Default: serve in the home folder.")]
+Proxies = Annotated[list[str] | None, Flag("Proxy whose X-Forwarded-For is believed.")]
+Origins = Annotated[list[str] | None, Flag("Site whose scripts may call (CORS).")]
+ImageHosts = Annotated[list[str] | None, Flag("Host from which images may be fetched.")]
 
 
-@asks_models(price=False)
+@spread(hide=("prices",))
 def serve(
-    asking: Asking,
+    asking: Annotated[Asking, MadeBy(make_asking)],
     model: ModelNames = None,
     detector: DetectorFile = None,
     store: StoreFolder = None,
-    runs: Annotated[Path | None, typer.Option(help="Folder of runs to browse.")] = None,
-    images: Annotated[Path | None, typer.Option(help="Folder of the store's memes.")] = None,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8080,
+    runs: Annotated[Path | None, Flag("Folder of runs to browse.")] = None,
+    images: Annotated[Path | None, Flag("Folder of the store's memes.")] = None,
+    host: Annotated[str, Flag("Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, Flag("0 takes any free port.", min=0, max=65535)] = 8080,
     workers: Workers = 1,
-    tokens: Annotated[Path | None, typer.Option(help="File of 'memantics serve-token'.")] = None,
+    tokens: Annotated[Path | None, Flag("File of 'memantics serve-token'.")] = None,
     state: StateFolder = None,
-    queue: Annotated[int, typer.Option(min=1, help="Items that may wait; then 429.")] = 256,
-    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 30.0,
-    keep: Annotated[float, typer.Option(min=0.0, help="Hours a job's result is kept.")] = 24.0,
-    public_url: Annotated[str, typer.Option(help="The address people use, behind a proxy.")] = "",
+    queue: Annotated[int, Flag("Items that may wait; then 429.", min=1)] = 256,
+    deadline: Annotated[float, Flag("Seconds for a request.", min=0.1)] = 30.0,
+    keep: Annotated[float, Flag("Hours a job's result is kept.", min=0.0)] = 24.0,
+    public_url: Annotated[str, Flag("The address people use, behind a proxy.")] = "",
     trusted_proxy: Proxies = None,
     origin: Origins = None,
     image_host: ImageHosts = None,
@@ -91,13 +84,14 @@ def _show_start(settings: ServeSettings) -> None:
     sys.stdout.flush()  # whoever reads a pipe or a log waits for the address
 
 
+@spread
 def make_token(
-    name: Annotated[str, typer.Argument(help="Whose token it is.")],
-    file: Annotated[Path, typer.Option("--tokens", help="File that it is added to.")],
+    name: Annotated[str, Argument("Whose token it is.")],
+    file: Annotated[Path, Flag("File that it is added to.", "--tokens")],
     scope: Annotated[
-        list[str] | None, typer.Option(help="What it may do; all by default. May be repeated.")
+        list[str] | None, Flag("What it may do; all by default. May be repeated.")
     ] = None,
-    rate: Annotated[float, typer.Option(help="Requests a minute.")] = 600.0,
+    rate: Annotated[float, Flag("Requests a minute.")] = 600.0,
 ) -> None:
     """Make a token for a client of the service; only its digest is kept."""
     from memantics.serve.tokens import make_token as make
