@@ -15,6 +15,7 @@ from typing import Annotated, Generic, TypeVar, Unpack
 
 from pydantic import JsonValue
 
+from memantics.actions import options as shared
 from memantics.actions.asking import Asking
 from memantics.actions.build_settings import make_chat_settings, read_extract_settings
 from memantics.actions.desk import (
@@ -27,7 +28,6 @@ from memantics.actions.desk import (
 )
 from memantics.actions.draw import Drawn, KnownBuild, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
-from memantics.actions.options import FewMemes
 from memantics.actions.reading import read_once
 from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
 from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
@@ -55,7 +55,7 @@ from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
-from memantics.core.parameters import Argument, Flag, MadeBy
+from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result, to_plain
 from memantics.core.step import Asker
 from memantics.core.waiting import make_sync
@@ -88,20 +88,6 @@ DIMENSION_FILES = "dimensions"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
 _NEIGHBOURS = 20  # memes that may be wrong answers in the trial before chats are written
 Report = TypeVar("Report")
-MemeFolder = Annotated[
-    Path | str | None,
-    Argument("A folder of memes, or 'starter' for the starter pack.", kind=Path, default=None),
-]
-BuildModel = Annotated[
-    str | None, Flag("KIND/NAME of the model that is asked.", "--model -m", default=None)
-]
-BuildFolder = Annotated[
-    Path | str | None, Flag("Folder of the build. Default: builds/NAME-OF-FOLDER.")
-]
-CaptionFile = Annotated[
-    Path | str | None,
-    Flag("What words mean and pictures show. Default: captions.jsonl of --out."),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +159,12 @@ def _adopt(memes: tuple[Meme, ...], place: Path, captions: Path | str | None) ->
 
 
 async def knowledge_async(
-    folder: MemeFolder,
+    folder: shared.MemeFolder,
     *,
-    model: BuildModel,
+    model: shared.BuildModel,
     settings: Annotated[ExtractSettings | None, MadeBy(read_extract_settings)] = None,
-    out: BuildFolder = None,
-    limit: FewMemes = None,
+    out: shared.BuildFolder = None,
+    limit: shared.FewMemes = None,
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[KnowledgeReport]:
@@ -225,13 +211,13 @@ async def _open_steps(
 
 
 async def captions_async(
-    folder: MemeFolder,
+    folder: shared.MemeFolder,
     *,
-    model: BuildModel,
+    model: shared.BuildModel,
     language: Annotated[str, Flag("Write in this language.")] = "",
     again: Annotated[bool, Flag("Ask also for captions that the memes carry already.")] = False,
-    out: BuildFolder = None,
-    limit: FewMemes = None,
+    out: shared.BuildFolder = None,
+    limit: shared.FewMemes = None,
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[CaptionReport]:
@@ -255,13 +241,13 @@ async def captions_async(
 
 
 async def intents_async(
-    folder: MemeFolder,
+    folder: shared.MemeFolder,
     *,
-    model: BuildModel,
+    model: shared.BuildModel,
     settings: IntentSettings | None = None,
-    captions: CaptionFile = None,
-    out: BuildFolder = None,
-    limit: FewMemes = None,
+    captions: shared.CaptionFile = None,
+    out: shared.BuildFolder = None,
+    limit: shared.FewMemes = None,
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[IntentReport]:
@@ -283,16 +269,14 @@ async def intents_async(
 
 
 async def chats_async(
-    folder: MemeFolder,
+    folder: shared.MemeFolder,
     *,
-    model: BuildModel,
+    model: shared.BuildModel,
     settings: Annotated[BuildSettings | None, MadeBy(make_chat_settings)] = None,
     tools: ChatTools | None = None,
-    captions: CaptionFile = None,
-    out: BuildFolder = None,
-    limit: Annotated[
-        int | None, Flag("Write for the first N memes; all may be wrong answers.", min=1)
-    ] = None,
+    captions: shared.CaptionFile = None,
+    out: shared.BuildFolder = None,
+    limit: shared.WriteLimit = None,
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[ChatReport]:
@@ -327,12 +311,10 @@ async def chats_async(
 async def questions_async(
     folder: KnownBuild,
     *,
-    model: BuildModel,
+    model: shared.BuildModel,
     settings: QuestionSettings | None = None,
-    critic_model: Annotated[
-        str | None, Flag("The model that tries them. Default: the writer.", metavar="MODEL")
-    ] = None,
-    limit: FewMemes = None,
+    critic_model: shared.CriticModel = None,
+    limit: shared.FewMemes = None,
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[QuestionReport]:

@@ -13,7 +13,8 @@ from typing import Annotated, Literal, Unpack
 
 from memantics.actions.desk import asking_of
 from memantics.actions.options import Data, FewMemes
-from memantics.actions.reappraise import EditingOptions, line_reader, open_painter
+from memantics.actions.reappraise import line_reader, open_painter
+from memantics.actions.reappraise_options import EditingOptions
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError, ModelError, Unavailable

@@ -6,31 +6,19 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Annotated, overload
+from typing import overload
 
 import orjson
 from pydantic import JsonValue
 
-from memantics.actions.asking import Asking, make_asking, open_cache
-from memantics.actions.options import (
-    AskedModels,
-    Data,
-    Invalid,
-    Limit,
-    Rewordings,
-    Sample,
-    Seed,
-    Split,
-)
+from memantics.actions.asking import Asking, open_cache
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.actions.scoring import ScoringDesk
-from memantics.actions.variation import ScoreBy, Variation, note_greedy
+from memantics.actions.variation import Evaluation, ScoreBy, Variation, note_greedy
 from memantics.core.data import DataKind
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 from memantics.core.home import home
-from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.result import Result, Table, to_plain
 from memantics.core.rundir import last_answers
 from memantics.core.waiting import make_sync
@@ -76,46 +64,6 @@ Prices = tuple[float, float] | None
 # Weights of several such models may not fit into one machine at a time.
 _ALONE = "local/"
 _REASONS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What is evaluated: tasks, models, data, options, and how models are asked."""
-
-    tasks: Annotated[Sequence[str], Argument("NAME, NAME/TASK, or suite for all.", "names")]
-    models: AskedModels
-    data: Data = None
-    split: Split = None
-    limit: Limit = None
-    sample: Sample = None
-    seed: Seed = None
-    options: Annotated[
-        tuple[Setting, ...],
-        Flag(
-            "Choose an option of a task; several values make a run of each combination.",
-            "--set",
-            metavar="[TASK:]OPTION=VALUE[,VALUE…]",
-            kind=list[str],
-            read=partial(read_settings, "--set"),
-        ),
-    ] = ()
-    invalid: Invalid = None
-    out: Annotated[Path, Flag("Where the run directories go.")] = Path("runs")
-    captioner: Annotated[
-        str | None,
-        Flag("Who describes images for tasks that need it. Default: the model.", metavar="MODEL"),
-    ] = None
-    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
-    probe: Annotated[
-        str,
-        Flag(
-            "Change one thing: picture=swapped|blank, caption=removed|reworded, options=permuted, "
-            "memory=caption|id|template.",
-            metavar="WHAT=HOW",
-        ),
-    ] = ""
-    rewordings: Rewordings = None
-    variation: Variation = field(default_factory=Variation)
 
 
 @dataclass(frozen=True, slots=True)

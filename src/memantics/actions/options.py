@@ -43,3 +43,24 @@ RunsFolder = Annotated[str | Path, Flag("Where the run directories go.")]
 QueueVerdicts = Annotated[
     Path | str | None, Flag("Verdicts. Default: verdicts.jsonl in the queue.")
 ]
+MemeFolder = Annotated[
+    Path | str | None,
+    Argument("A folder of memes, or 'starter' for the starter pack.", kind=Path, default=None),
+]
+BuildModel = Annotated[
+    str | None, Flag("KIND/NAME of the model that is asked.", "--model -m", default=None)
+]
+BuildFolder = Annotated[
+    Path | str | None, Flag("Folder of the build. Default: builds/NAME-OF-FOLDER.")
+]
+CaptionFile = Annotated[
+    Path | str | None,
+    Flag("What words mean and pictures show. Default: captions.jsonl of --out."),
+]
+CriticModel = Annotated[
+    str | None, Flag("The model that tries them. Default: the writer.", metavar="MODEL")
+]
+WriteLimit = Annotated[
+    int | None,
+    Flag("Write for the first N memes; all may be wrong answers.", "--limit", min=1),
+]

@@ -12,11 +12,11 @@ from statistics import mean
 from typing import Annotated, TypeAlias, Unpack, overload
 
 from memantics.actions.analyze import ImagePath, ImagePaths
-from memantics.actions.build import BuildFolder, MemeFolder
 from memantics.actions.build import find_memes as find_folder
-from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
-from memantics.actions.options import FewMemes
+from memantics.actions.desk import asking_of, open_desk
+from memantics.actions.options import BuildFolder, FewMemes, MemeFolder
 from memantics.actions.reading import read_once
+from memantics.actions.reappraise_options import EditingOptions, ReappraiseOptions
 from memantics.build.captions.mine import sees_nothing
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
@@ -47,7 +47,7 @@ from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Checks, MemeFeeling, ReappraisalPlan, Target
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
-from memantics.reappraise.workshop import ENDINGS, Reappraisal, Stage, StageReview, Workshop
+from memantics.reappraise.workshop import ENDINGS, Reappraisal, Stage, Workshop
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
@@ -68,79 +68,6 @@ __all__ = [
 ]
 Results: TypeAlias = tuple[Reappraisal, ...]
 EMOTION = "emotion"  # the topic of experts that tell what a meme feels like
-
-
-class EditingOptions(AskingOptions, total=False):
-    """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached.
-
-    ``best_of`` is how many plans a model makes, of which the best is taken. ``mood`` False: a model
-    that sees is not asked whether faces go with the new captions. ``face`` lets a generative editor
-    repaint faces alone: places (``X,Y,W,H`` in pixels), ``model``, or the file of a YuNet detector.
-    """
-
-    model: Annotated[
-        str,
-        Flag("Who plans: KIND/NAME, or our lexicon, a baseline.", "--model -m", default=EMBEDDED),
-    ]
-    best_of: Annotated[
-        int,
-        Flag(
-            "Plans that the model makes; the best by judge and layout is taken.",
-            min=1,
-            max=16,
-            default=1,
-        ),
-    ]
-    mood: Annotated[
-        bool,
-        Flag("Ask the model whether faces go with the new captions: a call.", default=True),
-    ]
-    face: Annotated[
-        Sequence[str],
-        Flag(
-            "Let --editor repaint faces alone: X,Y,W,H in pixels (may be repeated), 'model' to ask"
-            " --model, or the file of a YuNet detector (.onnx).",
-            metavar="WHERE",
-        ),
-    ]
-    editor_url: Annotated[
-        str | None, Flag("Address of an image-edit server. Default: OPENAI_BASE_URL.")
-    ]
-    editor_params: Annotated[
-        Mapping[str, str], Flag("A setting of the editor.", "--editor-param", metavar="NAME=VALUE")
-    ]
-    progress: Watch | None
-
-
-class ReappraiseOptions(EditingOptions, total=False):
-    """Options of :func:`reappraise`.
-
-    ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
-    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` False keeps the
-    embedded one from adding a drawing; ``out`` is where the folders of the memes go; ``review``
-    sees each stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
-    """
-
-    target: Annotated[
-        Target | None,
-        Flag("The new emotion. Default: the counterpart of the meme's own."),
-    ]
-    editor: Annotated[
-        str,
-        Flag(
-            "Who repaints: embedded (light, colours, sticker), none (captions only), "
-            "openai-images/NAME or diffusers/PATH.",
-            "--editor -e",
-            default="embedded",
-        ),
-    ]
-    out: Annotated[ImagePath, Flag("Where the folders of the memes go.", default="reappraised")]
-    sticker: Annotated[
-        bool | None,
-        Flag("Embedded editor: add a sticker. Default: yes.", "--sticker/--no-sticker"),
-    ]
-    review: StageReview | None
-    ocr: RememberingOcr | None
 
 
 @overload

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Unpack
 
-from memantics.actions.reappraise import EditingOptions, line_reader, open_painter
+from memantics.actions.reappraise import line_reader, open_painter
+from memantics.actions.reappraise_options import EditingOptions
 from memantics.core.data import inside
 from memantics.core.errors import InputError
 from memantics.core.memes import Meme

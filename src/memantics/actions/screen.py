@@ -119,6 +119,13 @@ Sources = Annotated[
     ),
 ]
 EngineChoice = Annotated[ShardEngine | None, MadeBy(open_engine)]
+ShardSize = Annotated[
+    int, Flag("Memes in one part. 0: 1,000, or 100 where images are read.", min=0, max=100_000)
+]
+SavedForm = Annotated[
+    Format | None,
+    Flag("Also copy flagged memes: tar shards, or a folder that datasets reads."),
+]
 RetryFailed = Annotated[bool, Flag("Also try failed memes again.")]
 
 
@@ -129,16 +136,10 @@ def screen(
     out: Annotated[str | Path, Flag("Folder of the verdicts.")] = "screened",
     columns: TableColumns | None = None,
     engine: EngineChoice = None,
-    shard_size: Annotated[
-        int,
-        Flag("Memes in one part. 0: 1,000, or 100 where images are read.", min=0, max=100_000),
-    ] = 0,
+    shard_size: ShardSize = 0,
     retry_failed: RetryFailed = False,
     csv: Annotated[bool, Flag("Also write verdicts.csv.")] = False,
-    save: Annotated[
-        Format | None,
-        Flag("Also copy flagged memes: tar shards, or a folder that datasets reads."),
-    ] = None,
+    save: SavedForm = None,
     stdin: IO[bytes] | None = None,
     progress: Callable[[ScaleProgress], None] | None = None,
 ) -> Screened:

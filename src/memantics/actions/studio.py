@@ -21,7 +21,8 @@ from memantics.actions.asking import Asking
 from memantics.actions.desk import Watch, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.knowledge import read_starter_knowledge
-from memantics.actions.reappraise import EMBEDDED, EditingOptions, line_reader, open_planner
+from memantics.actions.reappraise import EMBEDDED, line_reader, open_planner
+from memantics.actions.reappraise_options import EditingOptions
 from memantics.build.analysis.gather import VERDICTS, ask_all
 from memantics.build.analysis.records import Feeling, Findings, Harm, Missing
 from memantics.build.extract.chain import ExtractSettings

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+from memantics.actions.asking import Asking, make_asking
+from memantics.actions.options import (
+    AskedModels,
+    Data,
+    Invalid,
+    Limit,
+    Rewordings,
+    Sample,
+    Seed,
+    Split,
+)
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.parameters import Flag
+from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.registry import ModelSettings
 from memantics.run.evaluate import Job
+from memantics.run.grid import Setting, read_settings
 
 ScoreBy = Literal["reply", "logprobs"]
 # The most that hosted servers give at a token.
@@ -84,6 +97,46 @@ class Variation:
                     hint="serve the model, or leave the option out",
                 )
         return replace(settings, params={**settings.params, **more})
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What is evaluated: tasks, models, data, options, and how models are asked."""
+
+    tasks: Annotated[Sequence[str], Argument("NAME, NAME/TASK, or suite for all.", "names")]
+    models: AskedModels
+    data: Data = None
+    split: Split = None
+    limit: Limit = None
+    sample: Sample = None
+    seed: Seed = None
+    options: Annotated[
+        tuple[Setting, ...],
+        Flag(
+            "Choose an option of a task; several values make a run of each combination.",
+            "--set",
+            metavar="[TASK:]OPTION=VALUE[,VALUE…]",
+            kind=list[str],
+            read=partial(read_settings, "--set"),
+        ),
+    ] = ()
+    invalid: Invalid = None
+    out: Annotated[Path, Flag("Where the run directories go.")] = Path("runs")
+    captioner: Annotated[
+        str | None,
+        Flag("Who describes images for tasks that need it. Default: the model.", metavar="MODEL"),
+    ] = None
+    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
+    probe: Annotated[
+        str,
+        Flag(
+            "Change one thing: picture=swapped|blank, caption=removed|reworded, options=permuted, "
+            "memory=caption|id|template.",
+            metavar="WHAT=HOW",
+        ),
+    ] = ""
+    rewordings: Rewordings = None
+    variation: Variation = field(default_factory=Variation)
 
 
 def note_greedy(jobs: Iterable[Job]) -> Iterator[str]:

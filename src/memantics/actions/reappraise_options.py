@@ -1,0 +1,87 @@
+"""Options of reappraising and of every action that edits images, with their flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from memantics.actions.analyze import ImagePath
+from memantics.actions.desk import AskingOptions, Watch
+from memantics.core.parameters import Flag
+from memantics.models.embedded.ocr import RememberingOcr
+from memantics.reappraise.planner import NAME as EMBEDDED
+from memantics.reappraise.records import Target
+from memantics.reappraise.workshop import StageReview
+
+
+class EditingOptions(AskingOptions, total=False):
+    """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached.
+
+    ``best_of`` is how many plans a model makes, of which the best is taken. ``mood`` False: a model
+    that sees is not asked whether faces go with the new captions. ``face`` lets a generative editor
+    repaint faces alone: places (``X,Y,W,H`` in pixels), ``model``, or the file of a YuNet detector.
+    """
+
+    model: Annotated[
+        str,
+        Flag("Who plans: KIND/NAME, or our lexicon, a baseline.", "--model -m", default=EMBEDDED),
+    ]
+    best_of: Annotated[
+        int,
+        Flag(
+            "Plans that the model makes; the best by judge and layout is taken.",
+            min=1,
+            max=16,
+            default=1,
+        ),
+    ]
+    mood: Annotated[
+        bool,
+        Flag("Ask the model whether faces go with the new captions: a call.", default=True),
+    ]
+    face: Annotated[
+        Sequence[str],
+        Flag(
+            "Let --editor repaint faces alone: X,Y,W,H in pixels (may be repeated), 'model' to ask"
+            " --model, or the file of a YuNet detector (.onnx).",
+            metavar="WHERE",
+        ),
+    ]
+    editor_url: Annotated[
+        str | None, Flag("Address of an image-edit server. Default: OPENAI_BASE_URL.")
+    ]
+    editor_params: Annotated[
+        Mapping[str, str], Flag("A setting of the editor.", "--editor-param", metavar="NAME=VALUE")
+    ]
+    progress: Watch | None
+
+
+class ReappraiseOptions(EditingOptions, total=False):
+    """Options of :func:`reappraise`.
+
+    ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
+    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` False keeps the
+    embedded one from adding a drawing; ``out`` is where the folders of the memes go; ``review``
+    sees each stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
+    """
+
+    target: Annotated[
+        Target | None,
+        Flag("The new emotion. Default: the counterpart of the meme's own."),
+    ]
+    editor: Annotated[
+        str,
+        Flag(
+            "Who repaints: embedded (light, colours, sticker), none (captions only), "
+            "openai-images/NAME or diffusers/PATH.",
+            "--editor -e",
+            default="embedded",
+        ),
+    ]
+    out: Annotated[ImagePath, Flag("Where the folders of the memes go.", default="reappraised")]
+    sticker: Annotated[
+        bool | None,
+        Flag("Embedded editor: add a sticker. Default: yes.", "--sticker/--no-sticker"),
+    ]
+    review: StageReview | None
+    ocr: RememberingOcr | None
