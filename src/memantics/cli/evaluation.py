@@ -24,7 +24,7 @@ from memantics.actions.evaluate import (
 )
 from memantics.actions.options import Folders, Invalid
 from memantics.actions.score import score as score_run
-from memantics.cli.expose import AsJson, spread
+from memantics.cli.expose import AsJson, spread, spread_with
 from memantics.cli.progress import Prices, SuiteView, wait_for
 from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError, Unavailable
@@ -36,7 +36,7 @@ from memantics.report import table as tabulate
 _FEW = 8
 
 
-@spread(first=("models", "captioner"))
+@spread_with(first=("models", "captioner"))
 def run(
     wanted: Evaluation,
     dry_run: Annotated[

@@ -147,18 +147,22 @@ def expose(
     return decorate
 
 
-def spread(
-    function: Command | None = None, *, hide: Collection[str] = (), first: Sequence[str] = ()
-) -> Any:
-    """Make a command of a function that shows its result itself."""
-    if function is None:
-        return functools.partial(spread, hide=hide, first=first)
+def spread_with(
+    *, hide: Collection[str] = (), first: Sequence[str] = ()
+) -> Callable[[Command], Command]:
+    """Make a command of a function that shows its result itself; see :func:`expose`."""
 
-    def show(_: None) -> None:
-        pass
+    def decorate(function: Command) -> Command:
+        def show(_: None) -> None:
+            pass
 
-    show.__name__, show.__doc__ = function.__name__, function.__doc__
-    return expose(function, json=None, hide=hide, first=first)(show)
+        show.__name__, show.__doc__ = function.__name__, function.__doc__
+        return expose(function, json=None, hide=hide, first=first)(show)
+
+    return decorate
+
+
+spread = spread_with()
 
 
 def _call(hook: Callable[..., Any], scope: Mapping[str, Any], *done: object) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from memantics.actions.asking import Asking, make_asking
-from memantics.cli.expose import spread
+from memantics.cli.expose import spread, spread_with
 from memantics.cli.terminal import say
 from memantics.core.parameters import Argument, Flag, MadeBy
 
@@ -29,7 +29,7 @@ Origins = Annotated[list[str] | None, Flag("Site whose scripts may call (CORS)."
 ImageHosts = Annotated[list[str] | None, Flag("Host from which images may be fetched.")]
 
 
-@spread(hide=("prices",))
+@spread_with(hide=("prices",))
 def serve(
     asking: Annotated[Asking, MadeBy(make_asking)],
     model: ModelNames = None,
