@@ -19,7 +19,9 @@ def report(
         Path | None,
         Flag("File to write. Default: report.html; other formats go to the terminal."),
     ] = None,
-    form: Annotated[reports.ReportForm, Flag("What to write.", "--format")] = "html",
+    form: Annotated[
+        str, Flag("What to write: html, md, csv, json, or an installed form.", "--format")
+    ] = "html",
     images: Annotated[bool, Flag("Put small copies of the images into the page.")] = True,
 ) -> None:
     """Compare runs on one self-contained page, or as a table."""
