@@ -17,6 +17,7 @@ from memantics.core.language import UNKNOWN, count_scripts, guess_language
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose
 from memantics.core.records import STATUSES, Form, Image, Message, Request, Sampling, Status
+from memantics.core.reply import describe_object
 from memantics.core.step import Taken
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
@@ -96,19 +97,12 @@ def choice(*options: str) -> JsonValue:
     return {"type": "string", "enum": list(options)}
 
 
+record = describe_object  # closed, with all of its fields, as strict decoding demands
+
+
 def array(items: JsonValue, least: int, most: int) -> JsonValue:
     """The schema of a list."""
     return {"type": "array", "items": items, "minItems": least, "maxItems": most}
-
-
-def record(**fields: JsonValue) -> dict[str, JsonValue]:
-    """The schema of a closed object that has all of its fields, as strict decoding demands."""
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
+from memantics.core.records import Field, Option
 from memantics.core.task import Unparsed
 
 MAX_REPLY = 2_000_000
@@ -146,3 +147,62 @@ def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 def _no_constant(name: str) -> JsonValue:
     raise ValueError(f"{name} is no JSON value")
+
+
+def describe_reply(
+    shape: type[BaseModel], **narrower: JsonValue
+) -> tuple[tuple[Field, ...], dict[str, JsonValue]]:
+    """What a reply must hold, as fields and as a JSON schema, from the record that reads it.
+
+    Fields that have a default are not asked for, unless they are named: ``narrower`` says what a
+    field may hold in this request, where that is less than the record reads.
+
+    >>> class Look(BaseModel):
+    ...     mood: Literal["glad", "sad"]
+    ...     sure: bool
+    ...     why: str = ""
+    >>> fields, schema = describe_reply(Look)
+    >>> [field.name for field in fields], schema["properties"]["mood"]
+    (['mood', 'sure'], {'type': 'string', 'enum': ['glad', 'sad']})
+    """
+    asked = {
+        name: narrower.get(name) or _describe_kind(part.annotation)
+        for name, part in shape.model_fields.items()
+        if part.is_required() or name in narrower
+    }
+    fields = [
+        field
+        for name, schema in asked.items()
+        for field in _list_fields(name, schema, required=shape.model_fields[name].is_required())
+    ]
+    return tuple(fields), describe_object(**asked)
+
+
+def describe_object(**properties: JsonValue) -> dict[str, JsonValue]:
+    """The schema of a closed object that has all of its fields, as strict decoding demands."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _describe_kind(kind: Any) -> JsonValue:
+    if get_origin(kind) is Literal:
+        return {"type": "string", "enum": list(get_args(kind))}
+    if get_origin(kind) is list:
+        return {"type": "array", "items": _describe_kind(get_args(kind)[0])}
+    return {"type": {str: "string", bool: "boolean", int: "integer"}[kind]}
+
+
+def _list_fields(name: str, schema: Any, *, required: bool) -> list[Field]:
+    """The fields of a property; a list that may be left out has none."""
+    if schema["type"] == "object":
+        return [Field(f"{name}.{part}", "text") for part in schema["properties"]]
+    if schema["type"] == "array" and not required:
+        return []
+    words = ["true", "false"] if schema["type"] == "boolean" else schema.get("enum")
+    if words is None:
+        return [Field(name, "text")]
+    return [Field(name, "choice", tuple(Option(word, word) for word in words))]

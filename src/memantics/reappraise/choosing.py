@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from memantics.core.prompt import enclose
-from memantics.core.records import Field, Form, Image, Message, Request, Sampling
-from memantics.core.reply import read_object
+from memantics.core.records import Form, Image, Message, Request, Sampling
+from memantics.core.reply import describe_reply, read_object
 from memantics.core.step import Asker, Step, Taken
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
@@ -130,17 +130,9 @@ def ask_choice(
         captions=list_captions(subject.page, budgets=False),
         plans=enclose("plans", shown),
     )
-    numbers: Mapping[str, JsonValue] = {"type": "integer", "minimum": 1, "maximum": len(plans)}
-    schema: dict[str, JsonValue] = {
-        "type": "object",
-        "properties": {
-            "order": {"type": "array", "items": dict(numbers)},
-            "reason": {"type": "string"},
-        },
-        "required": ["order", "reason"],
-        "additionalProperties": False,
-    }
-    fields = (Field("order", "text"), Field("reason", "text"))
+    number: dict[str, JsonValue] = {"type": "integer", "minimum": 1, "maximum": len(plans)}
+    order: dict[str, JsonValue] = {"type": "array", "items": number}
+    fields, schema = describe_reply(Order, order=order, reason={"type": "string"})
     form = Form("", fields, subject.page.language, "json")
     sampling = Sampling(temperature=0.0, max_tokens=400)
     return Request((Message("user", (Image(subject.image), text)),), form, sampling, schema)

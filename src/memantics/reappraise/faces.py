@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from memantics.core.editor import Editor, EditRequest
 from memantics.core.errors import InputError
 from memantics.core.images import decode, encode_png
-from memantics.core.records import Field, Form, Message, Request, Sampling
+from memantics.core.records import Form, Message, Request, Sampling
 from memantics.core.records import Image as Picture
-from memantics.core.reply import read_object
+from memantics.core.reply import describe_reply, read_object
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
 from memantics.reappraise.grading import EmbeddedEditor
@@ -155,13 +155,8 @@ def ask_faces(image: Path) -> Request:
     """The request for the places of faces."""
     number: dict[str, JsonValue] = {"type": "integer", "minimum": 0, "maximum": _GRID}
     box: dict[str, JsonValue] = {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
-    schema: dict[str, JsonValue] = {
-        "type": "object",
-        "properties": {"faces": {"type": "array", "items": box, "maxItems": _MOST}},
-        "required": ["faces"],
-        "additionalProperties": False,
-    }
-    form = Form("", (Field("faces", "text"),), "en", "json")
+    fields, schema = describe_reply(Faces, faces={"type": "array", "items": box, "maxItems": _MOST})
+    form = Form("", fields, "en", "json")
     sampling = Sampling(temperature=0.0, max_tokens=400)
     text = find_prompts()["faces"].fill()
     return Request((Message("user", (Picture(image), text)),), form, sampling, schema)

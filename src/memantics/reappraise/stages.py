@@ -13,17 +13,14 @@ from pydantic import JsonValue
 from memantics.build.drafts import show_material
 from memantics.core.memes import HEARD, TEMPLATE
 from memantics.core.prompt import Prompt, enclose, read_prompts
-from memantics.core.records import Field, Form, Image, Message, Option, Request, Sampling
-from memantics.core.reply import read_object
+from memantics.core.records import Field, Form, Image, Message, Request, Sampling
+from memantics.core.reply import describe_object, describe_reply, read_object
 from memantics.core.step import Asker, Step, Taken
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
 from memantics.reappraise.records import (
-    EMOTIONS,
     LOOKS,
     PAIRS,
-    POLARITIES,
-    VISUAL_TYPES,
     Emotion,
     MemeFeeling,
     Mood,
@@ -132,18 +129,7 @@ def ask_feeling(subject: ReappraisalSubject) -> Request:
     text = find_prompts()["feeling"].fill(
         panels=str(len(page.panels)), captions=list_captions(page, budgets=False)
     )
-    fields = (
-        Field("emotion", "choice", _options(EMOTIONS)),
-        Field("description", "text"),
-        Field("visual_type", "choice", _options(VISUAL_TYPES)),
-        Field("polarity", "choice", _options(POLARITIES)),
-    )
-    schema = _object(
-        emotion={"type": "string", "enum": list(EMOTIONS)},
-        description={"type": "string"},
-        visual_type={"type": "string", "enum": list(VISUAL_TYPES)},
-        polarity={"type": "string", "enum": list(POLARITIES)},
-    )
+    fields, schema = describe_reply(MemeFeeling)
     return _request(subject, text, fields, schema)
 
 
@@ -164,17 +150,10 @@ def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling) -> Request:
     )
     regions = [str(number) for number in range(1, len(subject.page.captions) + 1)]
     string: dict[str, JsonValue] = {"type": "string"}
-    fields = (
-        Field("target", "choice", _options((target,))),
-        *(Field(f"captions.{region}", "text") for region in regions),
-        Field("visual", "text"),
-        Field("keep", "text"),
-    )
-    schema = _object(
+    fields, schema = describe_reply(
+        ReappraisalPlan,
         target={"type": "string", "enum": [target]},
-        captions=_object(**dict.fromkeys(regions, string)),
-        visual=string,
-        keep=string,
+        captions=describe_object(**dict.fromkeys(regions, string)),
         scenario={"type": "array", "items": string},
     )
     return _request(subject, text, fields, schema)
@@ -211,14 +190,7 @@ def ask_mood(image: Path) -> Request:
     """The request for the mood of a result."""
     *some, last = (f'"{name}"' for name in LOOKS if name != "none")
     text = find_prompts()["mood"].fill(moods=f"{', '.join(some)} or {last}")
-    look: dict[str, JsonValue] = {"type": "string", "enum": list(LOOKS)}
-    schema = _object(faces=look, captions=look, fit={"type": "boolean"}, reason={"type": "string"})
-    fields = (
-        Field("faces", "choice", _options(LOOKS)),
-        Field("captions", "choice", _options(LOOKS)),
-        Field("fit", "choice", _options(("true", "false"))),
-        Field("reason", "text"),
-    )
+    fields, schema = describe_reply(Mood)
     form = Form("", fields, "en", "json")
     return Request((Message("user", (Image(image), text)),), form, _SAMPLING, schema)
 
@@ -239,19 +211,6 @@ def list_captions(page: Page, *, budgets: bool) -> str:
         place = f"panel {caption.block.panel + 1}, {caption.lettering.kind}{room}"
         lines.append(f"{number} ({place}): {clean_line(caption.text, 500)}")
     return enclose("captions", "\n".join(lines))
-
-
-def _options(names: tuple[str, ...]) -> tuple[Option, ...]:
-    return tuple(Option(name, name) for name in names)
-
-
-def _object(**properties: JsonValue) -> dict[str, JsonValue]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _request(
