@@ -158,7 +158,7 @@ def find_example(name: str, data: str | None, split: str, labels: LabelVersion) 
     raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
 
 
-def find_examples(data: Data, split: str = "train", labels: LabelVersion = "v1") -> Loaded:
+def find_examples(data: Data, split: str = "train", labels: str = "v1") -> Loaded:
     """Examples from Python: a name, a path or the examples themselves.
 
     Without a registered release its name stands for the starter pack, which says that it is one.
@@ -167,7 +167,8 @@ def find_examples(data: Data, split: str = "train", labels: LabelVersion = "v1")
         return data
     if data is None or isinstance(data, str | Path):
         missing = data == RELEASE and RELEASE not in read_registry()
-        return load_examples(None if data is None or missing else str(data), split, labels)
+        version = cast("LabelVersion", labels)
+        return load_examples(None if data is None or missing else str(data), split, version)
     return Loaded("examples", tuple(data))
 
 
