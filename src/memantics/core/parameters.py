@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from memantics.core.errors import InputError
 
@@ -44,13 +44,13 @@ class Flag:
 Attempts = Annotated[int, Flag("Tries at a reply that can be read.", min=1, max=10)]
 
 
-@dataclass(frozen=True, slots=True)
 class Argument(Flag):
     """A word of the command line that stands without a flag; ``flags`` is its name there."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
-class MadeBy:
+
+class MadeBy(NamedTuple):
     """A parameter that is made by a function, whose parameters are the flags."""
 
     by: Callable[..., Any]
