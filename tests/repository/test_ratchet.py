@@ -15,9 +15,9 @@ from tests.places import ROOT
 SOURCE = ROOT / "src" / "memantics"
 # At most; lower a number when the tree falls below it by one in a hundred.
 LIMITS = {
-    "code lines": 78_000,
+    "code lines": 77_700,
     "dataclasses": 745,
-    "class names defined twice": 14,
+    "class names defined twice": 12,
     "the word own": 378,
 }
 
