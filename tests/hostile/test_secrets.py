@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.core.cache import Cache
 from memantics.core.journal import Journal, replace_file
@@ -23,7 +24,11 @@ def model(monkeypatch: pytest.MonkeyPatch) -> OpenAIModel:
     monkeypatch.setenv("OTHER_API_KEY", "environment-7890")
     from urllib.parse import quote
 
-    extra = {"api_key": SENT, "extra_headers": {"Authorization": NESTED}, "stop": "an honest word"}
+    extra: dict[str, JsonValue] = {
+        "api_key": SENT,
+        "extra_headers": {"Authorization": NESTED},
+        "stop": "an honest word",
+    }
     address = f"http://localhost:8000/v1?api_key={quote(ASKED, safe='')}&version=2026-01-01-x"
     return OpenAIModel("m", address, KEY, OpenAISettings(WireSettings(extra=extra)))
 

@@ -130,7 +130,8 @@ async def show_query(
 ) -> Response:
     """A question in SPARQL and its rows; one that another site asks is shown, not asked."""
     service = find_service(request)
-    rows, error, status = None, None, 200
+    rows, status = None, 200
+    error: MemanticsError | None = None
     if q.strip():
         try:
             service.gate.check_site(request, reads=True)
