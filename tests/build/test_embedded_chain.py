@@ -53,10 +53,10 @@ def test_three_memes_offline(tmp_path: Path) -> None:
 
     assert asyncio.run(run()) >= 7
     for line in (tmp_path / "calls.jsonl").read_text().splitlines():
-        call = json.loads(line)
-        assert call["finish"] == "stop", call
-        assert set(json.loads(call["text"])) & {"caption", "background", "intents"}
-        assert call["tokens_out"] > 0
+        reply = json.loads(line)["reply"]
+        assert reply["finish"] == "stop", line
+        assert set(json.loads(reply["text"])) & {"caption", "background", "intents"}
+        assert reply["tokens_out"] > 0
     assert len(read_queue(tmp_path / "queue")[1]) == 3
     assert len(read_examples(tmp_path / "captions.jsonl").examples) == 3
     assert asyncio.run(run()) == 0

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import IO
 
@@ -18,13 +19,16 @@ import pytest
 from memantics.core import journal
 from memantics.core.errors import DataError, StoreError, Transient, Unavailable
 from memantics.core.records import Form, Image, Message, Reply, Request
+from memantics.core.rundir import RunWriter
 from memantics.core.step import Step, Taken
 from memantics.core.task import Unparsed
 from memantics.models.fake import FakeModel, Script, play
 from memantics.models.recorded import RecordedModel
+from memantics.run.ask import ask
 from memantics.run.calling import RetrySettings
 from memantics.run.desk import CALLS, Desk
 from memantics.run.engine import AskSettings
+from tests.engine.toy import FACTS, toy_task
 
 QUICK = AskSettings(retries=RetrySettings(per_call=1, first=0.0))
 
@@ -165,6 +169,55 @@ def test_the_journal_can_be_replayed(tmp_path: Path) -> None:
     assert asyncio.run(work()).value == 4
 
 
+FULL = Reply(
+    "4", "it has legs", "", "stop", 90, 6, "toy-2", "asked otherwise", 5, {"A": 0.25, "B": 0.75}
+)
+DECLINED = replace(FULL, text="", refusal="not that")
+
+
+def replay(recording: Path, request: Request) -> Reply:
+    model = RecordedModel(recording)
+
+    async def work() -> Reply:
+        try:
+            return await model.answer(request)
+        finally:
+            await model.close()
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize("reply", [FULL, DECLINED])
+def test_every_field_of_a_reply_survives_the_journal_and_its_replay(
+    tmp_path: Path, reply: Reply
+) -> None:
+    plain = Reply("")
+    other = {
+        part.name for part in fields(Reply) if getattr(FULL, part.name) != getattr(plain, part.name)
+    }
+    assert other | {"refusal"} == {part.name for part in fields(Reply)}  # no field is left out
+    take(tmp_path, lambda _: reply, ["cat"])
+    assert replay(tmp_path / CALLS, ask_about("cat").request) == reply
+    # As journals were written before: the fields of the reply beside the others.
+    line = orjson.loads((tmp_path / CALLS).read_bytes().splitlines()[0])
+    flat = tmp_path / "old" / CALLS
+    flat.parent.mkdir()
+    flat.write_bytes(orjson.dumps(line | line.pop("reply")) + b"\n")
+    assert "reply" not in orjson.loads(flat.read_bytes())
+    assert replay(flat, ask_about("cat").request) == reply
+    again, idle = take(flat.parent, lambda _: "5", ["cat"])
+    # The reply is known: only a refusal leads to a second attempt, which is asked.
+    assert (again[0].attempts, idle.asked) == ((1, 0) if reply is FULL else (2, 1))
+
+
+@pytest.mark.parametrize("reply", [replace(FULL, text="The answer is B."), DECLINED])
+def test_every_field_of_a_reply_survives_a_run_and_its_replay(tmp_path: Path, reply: Reply) -> None:
+    task = toy_task(1)
+    with RunWriter(tmp_path, FACTS) as writer:
+        asyncio.run(ask(task, FakeModel(lambda _: reply), writer))
+    assert replay(tmp_path, task.ask(next(task.items()), None)) == reply
+
+
 def test_two_desks_never_share_a_folder(tmp_path: Path) -> None:
     with Desk(FakeModel(play(["4"])), tmp_path), pytest.raises(StoreError, match="another process"):
         Desk(FakeModel(play(["4"])), tmp_path)
@@ -190,6 +243,7 @@ from pathlib import Path
 from memantics.models.fake import FakeModel
 from memantics.run.desk import Desk
 from memantics.run.engine import AskSettings
+from tests.engine.toy import FACTS, toy_task
 from tests.engine.test_desk import ask_about
 
 async def work():

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from memantics.core.cache import request_digest
 from memantics.core.errors import DataError, Rejected, first_fault
-from memantics.core.records import Reply, Request
+from memantics.core.records import Reply, Request, nest_reply
 from memantics.core.rundir import ANSWERS
 from memantics.models.kinds import ModelKind
 
@@ -29,14 +29,8 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     prompt: str
-    text: str = ""
+    reply: Reply
     status: str = "answered"
-    reason: str = ""
-    refusal: str = ""
-    reasoning: str = ""
-    finish: str = ""
-    tokens_in: int = 0
-    tokens_out: int = 0
 
 
 class RecordedModel:
@@ -84,7 +78,7 @@ class RecordedModel:
 
     def _read(self, raw: bytes, number: int) -> _Line:
         try:
-            return _Line.model_validate(orjson.loads(raw))
+            return _Line.model_validate(nest_reply(orjson.loads(raw)))
         except orjson.JSONDecodeError as error:
             raise DataError(self._path, f"not valid JSON: {error}", row=number) from error
         except ValidationError as error:
@@ -107,16 +101,7 @@ class RecordedModel:
         turn = self._turns.get(digest, 0)
         self._turns[digest] = turn + 1
         self._file.seek(places[min(turn, len(places) - 1)])
-        line = self._read(self._file.readline(), 0)
-        refused = line.status == "refused"
-        return Reply(
-            line.text,
-            reasoning=line.reasoning,
-            refusal=line.refusal or ((line.reason or "refused") if refused else ""),
-            finish=line.finish,
-            tokens_in=line.tokens_in,
-            tokens_out=line.tokens_out,
-        )
+        return self._read(self._file.readline(), 0).reply
 
     async def close(self) -> None:
         """Close the file."""

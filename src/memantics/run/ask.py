@@ -196,6 +196,7 @@ class _Asking:
             adapted=reply.adapted,
             tokens_thought=reply.tokens_thought,
             masses=reply.masses,
+            served_by=reply.served_by,
         )
 
     def _note_item(self, item: Item, number: int, request: Request | None) -> None:

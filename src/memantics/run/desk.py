@@ -12,17 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from memantics.core.cache import Cache, request_digest
 from memantics.core.errors import ImageError, StoreError, first_fault
 from memantics.core.images import load_images
 from memantics.core.journal import Journal, opening, read_whole_lines
 from memantics.core.model import Model
-from memantics.core.records import Reply, Request, Status
+from memantics.core.records import Reply, Request, Status, nest_reply
 from memantics.core.step import Step, Taken, Value, ask_again
 from memantics.run.calling import Called
 from memantics.run.engine import AskSettings, Engine, bump_seed, read_reply
@@ -33,10 +33,7 @@ CALLS = "calls.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A line of the journal. ``prompt`` and ``text`` are what ``recorded/…`` models replay.
-
-    ``adapted`` says how the request was changed so that the server would take it.
-    """
+    """A line of the journal. ``prompt`` and ``reply`` are what ``recorded/…`` models replay."""
 
     key: str
     step: str
@@ -45,30 +42,12 @@ class Call:
     when: str
     status: Status
     prompt: str
-    text: str = ""
+    reply: Reply
     reason: str = ""
-    refusal: str = ""
-    reasoning: str = ""
-    finish: str = ""
-    tokens_in: int = 0
-    tokens_out: int = 0
-    adapted: str = ""
-
-    @property
-    def reply(self) -> Reply:
-        """The reply that it holds."""
-        return Reply(
-            self.text,
-            self.reasoning,
-            self.refusal,
-            self.finish,
-            tokens_in=self.tokens_in,
-            tokens_out=self.tokens_out,
-            adapted=self.adapted,
-        )
 
 
-_CALL = TypeAdapter(Call)
+# Journals written before replies were embedded have their fields beside the others.
+_CALL: TypeAdapter[Call] = TypeAdapter(Annotated[Call, BeforeValidator(nest_reply)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,14 +196,8 @@ class Desk:
             when,
             status,
             place.digest,
-            reply.text,
+            reply,
             reason,
-            reply.refusal,
-            reply.reasoning,
-            reply.finish,
-            reply.tokens_in,
-            reply.tokens_out,
-            reply.adapted,
         )
         start = self._journal.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         if called.reply is not None:
