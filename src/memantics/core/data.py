@@ -183,9 +183,10 @@ def read_record_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def check_record(shape: type[Shape], line: bytes, path: Path, number: int) -> Shape:
     """The record of a line."""
     try:
-        return shape.__pydantic_validator__.validate_json(line, strict=True)  # type: ignore[return-value]  # it is of the shape
+        record: Shape = shape.__pydantic_validator__.validate_json(line, strict=True)
     except ValidationError:
         return conform(shape, _parse_line(line, path, number), path.name, number)
+    return record
 
 
 def find_file(root: Path, names: Sequence[str], release: str) -> Path:
