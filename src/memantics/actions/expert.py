@@ -114,7 +114,7 @@ class Expert(OpenExpert):
         settings, embedder = _choose(options, loaded)
         trained = fit_expert(loaded.data, settings, embedder)
         found = evaluate_expert(loaded.data, trained.held_out)
-        card = make_expert_card(trained.expert, loaded.facts, found, _HELD_OUT)
+        card = make_expert_card(trained.expert, loaded.loaded, loaded.counts, found, _HELD_OUT)
         stored = {
             **card.dump(),
             **describe_texts([example.text for example in loaded.data.examples]),

@@ -15,7 +15,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.labelled import LabelledMeme
 from memantics.core.result import Result, Table
 from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
-from memantics.detector.card import Facts
+from memantics.detector.examples import Loaded
 from memantics.detector.expert import LabelledExamples, gather_examples
 from memantics.detector.sources import METADATA
 from memantics.registry import (
@@ -45,18 +45,27 @@ class LabelledData:
     sample: bool = False
 
     @property
-    def facts(self) -> Facts:
-        """What a model card says of them."""
-        counts = Counter(text for gold in self.data.gold for text in gold)
-        labels = {name: counts[name] for name in self.data.labels.classes}
-        return Facts(
-            self.name, self.licence, self.checksum, len(self.skips), labels, self.notes, self.sample
+    def counts(self) -> dict[str, int]:
+        """How many memes have each label."""
+        counts = Counter(label for gold in self.data.gold for label in gold)
+        return {name: counts[name] for name in self.data.labels.classes}
+
+    @property
+    def loaded(self) -> Loaded:
+        """The same memes without their labels, as a model card describes them."""
+        return Loaded(
+            self.name,
+            self.data.examples,
+            self.skips,
+            self.notes,
+            self.licence,
+            self.checksum,
+            self.sample,
         )
 
     def describe(self) -> Iterator[str]:
         """How many memes have each label, and what was left out."""
-        facts = self.facts
-        counts = ", ".join(f"{name} {count:,}" for name, count in facts.labels.items())
+        counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         yield f"{self.name}: {len(self.data.examples):,} memes ({counts})"
         if self.sample:
             yield "note: the starter sample, not the release"

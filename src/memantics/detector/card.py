@@ -38,19 +38,6 @@ SAMPLE_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What a card says of the data: where they come from, and how many memes have each label."""
-
-    data: str
-    licence: str
-    checksum: str
-    skipped: int
-    labels: Mapping[str, int]
-    notes: tuple[str, ...] = ()
-    sample: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ModelCard:
     """What a reader should know before using a detector."""
 
@@ -105,18 +92,22 @@ def make_card(
 
 
 def make_expert_card(
-    expert: FastExpert, facts: Facts, evaluation: ExpertEvaluation, note: str
+    expert: FastExpert,
+    loaded: Loaded,
+    labels: Mapping[str, int],
+    evaluation: ExpertEvaluation,
+    note: str,
 ) -> ModelCard:
-    """The card of an expert that was trained just now."""
+    """The card of an expert that was trained just now; ``labels`` counts memes by label."""
     settings = expert.settings
     return ModelCard(
         name=f"expert for {expert.labels.name}, preset {settings.preset}",
-        data=facts.data,
-        licence=facts.licence,
-        checksum=facts.checksum,
+        data=loaded.name,
+        licence=loaded.licence,
+        checksum=loaded.checksum,
         examples=expert.examples,
         harmful=None,
-        skipped=facts.skipped,
+        skipped=len(loaded.skips),
         settings=asdict(settings),
         selection=(
             f"ridge {expert.ridge} of {list(settings.ridges)}, calibration and thresholds: all on"
@@ -125,9 +116,9 @@ def make_expert_card(
         ),
         figures={"all": evaluation.figures, "classes": evaluation.classes},
         figures_note=note,
-        limits=(SAMPLE_LIMIT, *LIMITS) if facts.sample else LIMITS,
-        notes=facts.notes,
-        labels=facts.labels,
+        limits=(SAMPLE_LIMIT, *LIMITS) if loaded.sample else LIMITS,
+        notes=loaded.notes,
+        labels=labels,
     )
 
 
