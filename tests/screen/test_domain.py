@@ -194,7 +194,7 @@ def test_it_is_said_wherever_a_detector_judges(detector: Path) -> None:
     verdicts = [row[1] for row in tabulate(examples, said).rows]
     assert ["unlike the training texts" in own for own in verdicts] == [False, True]
     analyst = _open_screen(judge)
-    reasons = [analyst(Meme(own.id, Path("a.png"), own.text, "zh")) for own in examples]
+    reasons = [analyst(Meme(own.id, Path("a.png"), own.text, "zh"), 0) for own in examples]
     assert [own.reason for own in reasons if isinstance(own, Harm)] == ["", note]
 
 

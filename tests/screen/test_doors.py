@@ -136,9 +136,9 @@ def moderate(doors: Doors, given: object) -> Said:
 
 
 def ask_studio(doors: Doors, text: str, language: str = "", unread: int = 0) -> Said:
-    said = {"text": text, "language": language, "unread": unread}
+    asked = {"text": text, "language": language, "unread": unread}
     with doors.site.client(**{"x-memantics": "studio"}) as client:
-        answer = client.post("/studio/harm", json=said)
+        answer = client.post("/studio/harm", json=asked)
     if answer.status_code in (400, 422):
         return Said("refused")
     found = HarmFound(**answer.json())

@@ -134,7 +134,9 @@ def test_a_step_of_construction(served: Served, tmp_path: Path) -> None:
         assert built.counts["failed"] == 1
         refused = ["image input is not supported" in call.reason for call in calls]
         assert refused.count(True) == 1
-        assert all(re.match(r'\{\s*"caption"\s*:', call.text) for call in calls if call.text)
+        assert all(
+            re.match(r'\{\s*"caption"\s*:', call.reply.text) for call in calls if call.reply.text
+        )
         (own,) = built.report.memes
         # On other processors it may ramble on until the limit.
         assert bool(own.captions["text_caption"]) == (built.counts["answered"] == 1)
@@ -142,7 +144,7 @@ def test_a_step_of_construction(served: Served, tmp_path: Path) -> None:
         # Random weights write no JSON: each step is asked again with the fault, then given up.
         assert built.counts["unparsed"] == 2
         assert len(calls) > 2
-        assert all(call.tokens_out for call in calls)
+        assert all(call.reply.tokens_out for call in calls)
 
 
 def test_a_gateway_that_refuses_the_schema_is_asked_without_it(
@@ -153,7 +155,7 @@ def test_a_gateway_that_refuses_the_schema_is_asked_without_it(
     strict = Served(litellm.name, litellm.url, "without-schema", litellm.key)
     built, calls = mine(strict, tmp_path)
     assert built.adapted == (NO_FORMAT,)
-    assert {call.adapted for call in calls} == {NO_FORMAT}
+    assert {call.reply.adapted for call in calls} == {NO_FORMAT}
     assert built.counts["unparsed"] == 2
     run = evaluate(strict, tmp_path, "mer_bench/judge", layout="off")
     assert run.facts.adapted == (NO_FORMAT,)
