@@ -186,9 +186,10 @@ def test_a_failure_is_logged_with_its_place_and_shown_without_it(
     office: Office, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     visitor = office.visitor("lead")
+    message = "a secret path /etc/passwd"
 
     def fail(*_: object) -> None:
-        raise RuntimeError("a secret path /etc/passwd")
+        raise RuntimeError(message)
 
     monkeypatch.setattr(office.service.projects, "mine", fail)
     with caplog.at_level(logging.INFO, "memantics.web"):
@@ -197,7 +198,10 @@ def test_a_failure_is_logged_with_its_place_and_shown_without_it(
     assert "secret" not in answer.text
     failed = next(record for record in caplog.records if record.message == "failed")
     line = json.loads(JsonLines().format(failed))
-    assert "secret path" in line["error"]
+    # An error's message may hold a caption or a path: its kind and its place are enough.
+    assert "RuntimeError" in line["error"]
+    assert "test_pages.py" in json.dumps(line)
+    assert "secret" not in json.dumps(line)
     assert line["request"] == answer.headers["x-request-id"]
     note_failure("done", ValueError("x"))
 
