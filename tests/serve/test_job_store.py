@@ -155,20 +155,20 @@ def test_a_commit_that_fails_leaves_no_transaction_open(store: JobStore) -> None
 def test_readiness_follows_the_slots(site: Site) -> None:
     import time
 
-    def wait_for(status: int) -> None:
+    def wait_for(status: int) -> int:
         for _ in range(200):
-            answer = client.get("/readyz")
-            if answer.status_code == status:
-                return
+            found = client.get("/readyz").status_code
+            if found == status:
+                break
             time.sleep(0.1)
-        raise AssertionError(answer.text)
+        return found
 
     jobs = site.service.jobs
     with site.client() as client:
-        wait_for(200)
+        assert wait_for(200) == 200
         change(jobs, "ALTER TABLE jobs RENAME TO gone")
         try:
-            wait_for(503)
+            assert wait_for(503) == 503
         finally:
             change(jobs, "ALTER TABLE gone RENAME TO jobs")
-        wait_for(200)
+        assert wait_for(200) == 200
