@@ -9,7 +9,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-import orjson
 from PIL import Image
 
 from memantics.actions.detector_data import read_starter_examples
@@ -40,7 +39,7 @@ def draw_meme(meme: Meme) -> tuple[StarterMeme, bool]:
 
 def dump_records(records: Sequence[StarterMeme]) -> bytes:
     """The records as JSON lines."""
-    return b"".join(orjson.dumps(r, option=orjson.OPT_APPEND_NEWLINE) for r in records)
+    return b"".join(r.model_dump_json().encode() + b"\n" for r in records)
 
 
 def make_sheet(memes: Sequence[Meme], columns: int = 4) -> Image.Image:

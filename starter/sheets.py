@@ -45,7 +45,7 @@ CONTENT = Path(__file__).resolve().parent / "content"
 LETTERS: dict[str, Dimension] = dict(zip("TVSBEAPIXC", DIMENSIONS, strict=True))
 TARGETS = {"sad": "happy", "angry": "calm", "tense": "relaxed", "bored": "excited"}
 EDGES: tuple[Literal["top", "bottom"], ...] = ("top", "bottom")
-HARMLESS = HarmLabel(False, "none", False, False, False, 0)
+HARMLESS = HarmLabel(harmful=False, type="none", text=False, image=False, fusion=False, target=0)
 NONE = "None of the others"
 # Of many seeds, one that spreads the keys evenly over the four places in both languages.
 SEED = 35
@@ -143,7 +143,10 @@ class Meme:
             language="en" if self.id.startswith("en-") else "zh",
             panels=canvas.panels,  # type: ignore[arg-type]
             text=" ".join(own.text for own in captions),
-            captions=tuple(Caption(p.text, p.panel, p.style) for p in captions),  # type: ignore[arg-type]
+            captions=tuple(
+                Caption(text=p.text, panel=p.panel, style=p.style)  # type: ignore[arg-type]
+                for p in captions
+            ),
             description=table.description,
             meaning=table.meaning,
             knowledge=read_knowledge(table.knowledge),
@@ -192,13 +195,17 @@ class Meme:
         if mood not in kin:
             raise ValueError(f"{self.id}: {mood} does not share its sentiment type")
         seed = "\n".join(["", *chat.turns, ""])
-        pools = Candidates(self._make_pool(text, seed), self._make_pool(image, seed[::-1]), kin)
+        pools = Candidates(
+            text=self._make_pool(text, seed),
+            image=self._make_pool(image, seed[::-1]),
+            sentiment=kin,
+        )
         return StarterChat(
             topic=chat.topic,  # type: ignore[arg-type]
             turns=chat.turns,
             speaker=chat.speaker,  # type: ignore[arg-type]
             easy=(a, b, c),
-            hard=HardOptions(text, image, mood, pools),
+            hard=HardOptions(text=text, image=image, sentiment=mood, candidates=pools),
         )
 
     def _make_pool(self, chosen: str, seed: str) -> tuple[str, ...]:
@@ -235,7 +242,7 @@ def feel(votes: str) -> Sentiment:
     given = votes.split()
     first, second, third = given if len(given) == 3 else given * 3
     target, kind = (second if second == third else first).split("-")
-    return Sentiment(target, kind, (first, second, third))  # type: ignore[arg-type]
+    return Sentiment(target=target, type=kind, votes=(first, second, third))  # type: ignore[arg-type]
 
 
 def read_ask(meme: str, dimension: str, lines: tuple[str, ...]) -> StarterQuestion:
@@ -248,7 +255,14 @@ def read_ask(meme: str, dimension: str, lines: tuple[str, ...]) -> StarterQuesti
     a, b, c, d = options
     (why,) = marked["!"]
     related = tuple(spell(word) for line in marked["@"] for word in line.split())
-    return StarterQuestion(dimension, question, (a, b, c, d), options.index(key), why, related)
+    return StarterQuestion(
+        dimension=dimension,
+        question=question,
+        options=(a, b, c, d),
+        answer=options.index(key),
+        explanation=why,
+        related=related,
+    )
 
 
 def spell(short: str) -> str:
@@ -272,8 +286,16 @@ def read_knowledge(text: str) -> tuple[StarterIndividual, ...]:
             links = [(r, spell(t)) for r, t in (link.split() for link in row[3].split(","))]
         else:
             links = usual_links(letter, names)
-        relations = tuple(Relation(r, t) for r, t in links)  # type: ignore[arg-type]
-        found.append(StarterIndividual(LETTERS[letter], name, row[1], row[2], relations))
+        relations = tuple(Relation(relation=r, target=t) for r, t in links)  # type: ignore[arg-type]
+        found.append(
+            StarterIndividual(
+                dimension=LETTERS[letter],
+                name=name,
+                label=row[1],
+                description=row[2],
+                relations=relations,
+            )
+        )
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="the extra annotate is not installed")
 
 from memantics.annotate.service import open_service
-from memantics.build.chats.build import BuildSettings, build_chats
+from memantics.build.chats.build import build_chats
 from memantics.build.chats.distractors import Embedders, LayoutEncoder
 from memantics.build.chats.generate import ChatSettings
 from memantics.build.chats.release import write_chat_queue
@@ -30,7 +30,7 @@ def test_both_queues_open_as_projects(tmp_path: Path) -> None:
     )
     write_intent_queue(tmp_path / "intents", intents, "test")
     embedders = Embedders(LetterEncoder(), LayoutEncoder())
-    settings = BuildSettings(ChatSettings(per_meme=1))
+    settings = ChatSettings(per_meme=1)
     chats, _ = with_desk(
         tmp_path / "run",
         model,

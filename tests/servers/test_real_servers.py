@@ -18,7 +18,8 @@ import memantics as mm
 from memantics.actions import build
 from memantics.actions.evaluate import Run
 from memantics.actions.servers import Abilities, measure_server, tabulate
-from memantics.build.captions.mine import CaptionReport
+from memantics.build.captions.mine import Captioned
+from memantics.build.drafts import Drafted
 from memantics.core.errors import ModelError
 from memantics.core.rundir import last_answers
 from memantics.models.openai import NO_FORMAT
@@ -106,7 +107,7 @@ def test_a_name_that_is_not_served(served: Served, tmp_path: Path) -> None:
         evaluate(wrong, tmp_path, "toxicn_mm/detection", input="text")
 
 
-def mine(served: Served, tmp_path: Path) -> tuple[build.Built[CaptionReport], list[Call]]:
+def mine(served: Served, tmp_path: Path) -> tuple[build.Built[Drafted[Captioned]], list[Call]]:
     """One step of construction with words alone, one with the picture; and the journal of both."""
     memes = tmp_path / "memes"
     memes.mkdir()
@@ -137,7 +138,7 @@ def test_a_step_of_construction(served: Served, tmp_path: Path) -> None:
         assert all(
             re.match(r'\{\s*"caption"\s*:', call.reply.text) for call in calls if call.reply.text
         )
-        (own,) = built.report.memes
+        (own,) = built.report.drafts
         # On other processors it may ramble on until the limit.
         assert bool(own.captions["text_caption"]) == (built.counts["answered"] == 1)
     else:

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from memantics.actions import options as shared
 from memantics.actions.asking import Asking
-from memantics.actions.build_settings import make_chat_settings, read_extract_settings
+from memantics.actions.build_settings import read_extract_settings
 from memantics.actions.desk import (
     AskingOptions,
     Watch,
@@ -29,17 +29,18 @@ from memantics.actions.desk import (
 from memantics.actions.draw import Drawn, KnownBuild, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import read_once
-from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
-from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
-from memantics.build.chats.release import write_chat_queue, write_lines, write_punmemecn
+from memantics.build.captions.mine import Captioned, mine_captions, write_captions
+from memantics.build.chats.build import ChatReport, build_chats
+from memantics.build.chats.generate import ChatSettings
+from memantics.build.chats.release import write_chat_lines, write_chat_queue, write_punmemecn
 from memantics.build.chats.tools import ChatTools, open_tools
-from memantics.build.drafts import Miss, count_statuses
+from memantics.build.drafts import Drafted, Miss, count_statuses
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.build.extract.folder import Adopted, adopt_memes, write_report
 from memantics.build.extract.report import KnowledgeReport, ReportTally
 from memantics.build.intents.draft import (
     INTENTS,
-    IntentReport,
+    DraftedIntents,
     IntentSettings,
     draft_intents,
     write_intent_queue,
@@ -220,7 +221,7 @@ async def captions_async(
     limit: shared.FewMemes = None,
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
-) -> Built[CaptionReport]:
+) -> Built[Drafted[Captioned]]:
     """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit)
@@ -250,7 +251,7 @@ async def intents_async(
     limit: shared.FewMemes = None,
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
-) -> Built[IntentReport]:
+) -> Built[Drafted[DraftedIntents]]:
     """Draft background knowledge and ranked intents, and the queue in which people edit them."""
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit)
@@ -272,7 +273,7 @@ async def chats_async(
     folder: shared.MemeFolder,
     *,
     model: shared.BuildModel,
-    settings: Annotated[BuildSettings | None, MadeBy(make_chat_settings)] = None,
+    settings: ChatSettings | None = None,
     tools: ChatTools | None = None,
     captions: shared.CaptionFile = None,
     out: shared.BuildFolder = None,
@@ -286,7 +287,7 @@ async def chats_async(
     """
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit)
-    settings, asking = settings or BuildSettings(), find_asking(**options)
+    settings, asking = settings or ChatSettings(), find_asking(**options)
     with open_tools(tools or ChatTools()) as (embedders, gauges):
         async with open_desk(model, asking, place, progress) as desk:
             adopted = _adopt(memes, place, captions)
@@ -300,7 +301,7 @@ async def chats_async(
             )
             chats, report = await build_chats(desk, parts, embedders, gauges, settings)
             tokens = _count_tokens(desk)
-    write_lines(place, chats)
+    write_chat_lines(place, chats)
     write_report(place, report, CHAT_REPORT)
     if chats:
         write_punmemecn(place / CHAT_RELEASE, chats, adopted.memes)
@@ -364,26 +365,26 @@ def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject
     return subjects
 
 
-def count_origins(report: CaptionReport) -> dict[str, Counter[str]]:
+def count_origins(report: Drafted[Captioned]) -> dict[str, Counter[str]]:
     """Where captions come from, by kind of caption."""
     names = ("text_caption", "image_caption")
     return {
-        name: Counter(captioned_meme.origins[name] for captioned_meme in report.memes)
+        name: Counter(captioned_meme.origins[name] for captioned_meme in report.drafts)
         for name in names
     }
 
 
-def summarise_captions(built: Built[CaptionReport]) -> dict[str, JsonValue]:
+def summarise_captions(built: Built[Drafted[Captioned]]) -> dict[str, JsonValue]:
     """What mining amounts to, in counts."""
     tally = {"repaired": built.report.tally.repaired, "misses": built.report.tally.misses}
-    found = {"memes": len(built.report.memes), "origins": count_origins(built.report)}
+    found = {"memes": len(built.report.drafts), "origins": count_origins(built.report)}
     files = {"captions": built.folder / CAPTIONS}
     return {
         k: to_plain(v) for k, v in {**found, "statuses": built.counts, **tally, **files}.items()
     }
 
 
-def summarise_intents(built: Built[IntentReport]) -> dict[str, JsonValue]:
+def summarise_intents(built: Built[Drafted[DraftedIntents]]) -> dict[str, JsonValue]:
     """What the drafts amount to, in counts."""
     drafts, tally = built.report.drafts, built.report.tally
     found = {"memes": len(drafts), "without_intent": sum(not draft.intents for draft in drafts)}

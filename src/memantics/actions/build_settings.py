@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 from memantics.actions.retrieve import open_known
-from memantics.build.chats.build import BuildSettings
-from memantics.build.chats.distractors import DistractorSettings
-from memantics.build.chats.generate import ChatSettings
-from memantics.build.chats.rules import ChatLimits
+from memantics.build.chats.generate import ChatSettings, find_topics
 from memantics.build.chats.tools import ChatTools
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.folder import read_background
@@ -19,26 +16,21 @@ from memantics.build.extract.plan import Refine, adapt_plan, find_plan
 from memantics.build.intents.draft import IntentSettings
 from memantics.build.intents.form import MOST_INTENTS
 from memantics.build.questions.records import Critic, QuestionSettings
-from memantics.core.errors import UnknownName
 from memantics.core.parameters import Attempts, Flag
 from memantics.knowledge.ontology.specs import read_specs
-from memantics.tasks.chats import TOPICS, Topic
+from memantics.tasks.chats import TOPICS
 
 __all__ = [
     "MOST_INTENTS",
     "TOPICS",
-    "BuildSettings",
-    "ChatLimits",
     "ChatSettings",
     "ChatTools",
     "Critic",
-    "DistractorSettings",
     "ExtractSettings",
     "IntentSettings",
     "QuestionSettings",
     "Refine",
     "find_topics",
-    "make_chat_settings",
     "make_extract_settings",
     "read_extract_settings",
     "with_dimensions",
@@ -76,14 +68,6 @@ def with_dimensions(settings: ExtractSettings, folder: Path | None) -> ExtractSe
     return replace(settings, plan=adapt_plan(settings.plan, given), files=files)
 
 
-def find_topics(names: Sequence[str]) -> tuple[Topic, ...]:
-    """Topics of chats by name, each once; all where none is named."""
-    for name in names:
-        if name not in TOPICS:
-            raise UnknownName("topic", name, TOPICS)
-    return tuple(cast("Topic", name) for name in dict.fromkeys(names or TOPICS))
-
-
 def read_extract_settings(
     *,
     order: Annotated[str, Flag("Order of the dimensions: default, paper or official.")] = "default",
@@ -111,35 +95,3 @@ def read_extract_settings(
     """How knowledge is extracted, from all that a user can say."""
     settings = make_extract_settings(order, refine, language, background, attempts)
     return with_dimensions(with_retrieval(settings, retrieve, retrieved), dimensions)
-
-
-def make_chat_settings(
-    *,
-    language: Annotated[str, Flag("Write in this language.")] = "",
-    topics: Annotated[
-        tuple[Topic, ...],
-        Flag(
-            f"{', '.join(TOPICS)}; may be repeated. Default: all.",
-            "--topic",
-            kind=list[str],
-            read=find_topics,
-            default=None,
-        ),
-    ] = TOPICS,
-    per_meme: Annotated[int, Flag("Topics for each meme.", min=1, max=6)] = 3,
-    candidates: Annotated[int, Flag("Chats written for each topic.", min=1, max=20)] = 2,
-    keep: Annotated[int, Flag("Chats of a meme that stay at most.", min=1, max=6)] = 3,
-    turns: Annotated[int, Flag("Messages at most, the meme included.", min=3, max=20)] = 6,
-    nearest: Annotated[int, Flag("Length of the lists of near memes.", min=1, max=100)] = 10,
-    check: Annotated[
-        bool, Flag("Ask whether a wrong answer means the same as the right one.")
-    ] = True,
-    seed: Annotated[int, Flag("Seed of topics and draws.", min=0)] = 0,
-    attempts: Attempts = 3,
-) -> BuildSettings:
-    """How chats are written, from what a user says."""
-    limits = ChatLimits(most=turns - 1)
-    chats = ChatSettings(
-        topics, per_meme, candidates, language, attempts=attempts, seed=seed, limits=limits
-    )
-    return BuildSettings(chats, DistractorSettings(nearest, seed, check), keep)

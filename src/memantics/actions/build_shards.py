@@ -175,10 +175,10 @@ class _Builder:
         ended: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for miss in report.tally.misses:
             ended[miss.step.rpartition("/captions/")[0]][miss.status] += 1
-        for one in report.memes:
+        for one in report.drafts:
             ended[one.meme.id]["answered"] += len(one.sources)
         rows: dict[str, Row] = {}
-        for one in report.memes:
+        for one in report.drafts:
             line: dict[str, JsonValue] = {**make_line(one, self._work.folder)}
             if not one.meme.image.is_relative_to(self._work.folder):
                 del line["image"]  # it stayed where it was

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
 from memantics.actions.build import Built, count_origins
-from memantics.build.captions.mine import CaptionReport, Origin
+from memantics.build.captions.mine import Captioned, Origin
 from memantics.build.chats.build import ChatReport
-from memantics.build.drafts import Miss
+from memantics.build.drafts import Drafted, Miss
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.report import KnowledgeReport
-from memantics.build.intents.draft import IntentReport
+from memantics.build.intents.draft import DraftedIntents
 from memantics.build.questions.report import QuestionReport
 from memantics.core.data import Skip
 from memantics.core.result import Table, show_cell
@@ -142,7 +142,7 @@ def tabulate_plan(settings: ExtractSettings) -> Table:
     return Table((">wave", "step", "is told", "relations"), tuple(rows), title)
 
 
-def tabulate_captions(built: Built[CaptionReport]) -> Table:
+def tabulate_captions(built: Built[Drafted[Captioned]]) -> Table:
     """Where captions come from."""
     kinds = get_args(Origin)
     counts = count_origins(built.report)
@@ -150,7 +150,7 @@ def tabulate_captions(built: Built[CaptionReport]) -> Table:
     return Table(("caption", *(f">{kind}" for kind in kinds)), tuple(rows))
 
 
-def describe_intents(built: Built[IntentReport]) -> str:
+def describe_intents(built: Built[Drafted[DraftedIntents]]) -> str:
     """How many intents and sentences of background were drafted."""
     drafts = built.report.drafts
     count, known = (

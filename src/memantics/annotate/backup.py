@@ -31,6 +31,7 @@ from memantics.annotate.labelstudio import DAMAGE
 from memantics.annotate.records import Preferences, SeatState, TrainingState
 from memantics.annotate.service import AnnotationService
 from memantics.annotate.workflow import ProjectSettings, parse_workflow
+from memantics.core.closed import Closed
 from memantics.core.data import conform
 from memantics.core.errors import DataError, StoreError, first_fault
 from memantics.core.queue import Shown
@@ -45,10 +46,8 @@ _LARGEST_LINE = 64 * 1024 * 1024
 _LARGEST_IMAGE = 64 * 1024 * 1024
 
 
-class BackupManifest(BaseModel):
+class BackupManifest(Closed):
     """What a backup holds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["memantics annotation backup"]
     schema_version: str

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Annotated, Any, Self
 from xml.sax.saxutils import quoteattr
 
-from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import BaseModel, JsonValue, model_validator
 from pydantic import Field as Limit
 
 from memantics.annotate.consensus import SeatedItem
@@ -33,10 +33,8 @@ _LATEST = 253_402_300_799  # the end of the year 9999: later than any calendar h
 _BACK = {side: letter for letter, side in _SIDES.items()}
 
 
-class Past(BaseModel):
+class Past(BaseModel, extra="ignore"):
     """An earlier version of an answer."""
-
-    model_config = ConfigDict(extra="ignore")
 
     version: Annotated[int, Limit(ge=1, le=2**31 - 1)]
     action: str
@@ -46,10 +44,8 @@ class Past(BaseModel):
     person: str = ""
 
 
-class KeptFields(BaseModel):
+class KeptFields(BaseModel, extra="ignore"):
     """Fields that Label Studio keeps with an annotation and does not interpret."""
-
-    model_config = ConfigDict(extra="ignore")
 
     stage: str
     seat: int = 0
@@ -63,19 +59,15 @@ class KeptFields(BaseModel):
         return self
 
 
-class ImageName(BaseModel):
+class ImageName(BaseModel, extra="ignore"):
     """An image of a task: the name it came with, and the one it goes out with."""
-
-    model_config = ConfigDict(extra="ignore")
 
     name: str
     file: str = ""
 
 
-class Origin(BaseModel):
+class Origin(BaseModel, extra="ignore"):
     """The item as it was imported here."""
-
-    model_config = ConfigDict(extra="ignore")
 
     id: str
     group: str
@@ -86,10 +78,8 @@ class Origin(BaseModel):
     images: list[ImageName] = []
 
 
-class Annotation(BaseModel):
+class Annotation(BaseModel, extra="ignore"):
     """One person's results, or a model's."""
-
-    model_config = ConfigDict(extra="ignore")
 
     id: int | str | None = None
     completed_by: int | str | dict[str, JsonValue] | None = None
@@ -99,10 +89,8 @@ class Annotation(BaseModel):
     memantics: KeptFields | None = None
 
 
-class LabelStudioTask(BaseModel):
+class LabelStudioTask(BaseModel, extra="ignore"):
     """One task of a project's export."""
-
-    model_config = ConfigDict(extra="ignore")
 
     id: int | str | None = None
     data: dict[str, JsonValue]

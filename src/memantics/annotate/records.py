@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic import Field as Limit
+from pydantic import JsonValue
 
 from memantics.annotate.errors import Values
 from memantics.annotate.workflow import ProjectSettings, Role, StageKind, Words, Workflow
+from memantics.core.closed import Closed
 from memantics.core.queue import Shown
 
 SeatState = Literal["waiting", "open", "leased", "done", "closed"]
@@ -45,10 +46,8 @@ class Session:
     expires: float
 
 
-class Preferences(BaseModel):
+class Preferences(Closed):
     """What a person chose for themselves. 0: no limit of their own."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: Literal["en", "zh"] = "en"
     blur: bool = True

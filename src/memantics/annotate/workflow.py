@@ -9,9 +9,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic import Field as Limit
+from pydantic import ValidationError, model_validator
 
+from memantics.core.closed import Closed
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName
 
@@ -26,13 +27,10 @@ Scalar = str | bool | int
 Name = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 FOLDER = Path(__file__).parent / "workflows"
 PAIR = ("a", "b", "tie")
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
-class Words(BaseModel):
+class Words(Closed):
     """A text in the languages of the interface."""
-
-    model_config = _CLOSED
 
     en: str
     zh: str = ""
@@ -46,17 +44,15 @@ class Words(BaseModel):
         return self.zh if language.startswith("zh") and self.zh else self.en
 
 
-class WorkflowChoice(BaseModel):
+class WorkflowChoice(Closed):
     """One answer of a choice, and the key that gives it."""
-
-    model_config = _CLOSED
 
     value: str
     label: Words
     key: Annotated[str, Limit(max_length=1)] = ""
 
 
-class WorkflowField(BaseModel):
+class WorkflowField(Closed):
     """One thing to fill in.
 
     ``show_if`` names earlier fields and the values of theirs at which this one is asked;
@@ -64,8 +60,6 @@ class WorkflowField(BaseModel):
     every element of an earlier list. ``of`` says what a pairwise field compares: the label of a
     shown text of kind ``pair``, or ``images`` for the last two images.
     """
-
-    model_config = _CLOSED
 
     id: Name
     kind: FieldKind
@@ -117,25 +111,21 @@ class WorkflowField(BaseModel):
         return self
 
 
-class End(BaseModel):
+class End(Closed):
     """An answer at which an item is out, whatever stages would follow."""
-
-    model_config = _CLOSED
 
     field: str
     values: tuple[Scalar, ...]
     reason: str
 
 
-class Stage(BaseModel):
+class Stage(Closed):
     """Who answers what, how many of them, and who may not.
 
     ``apart_from`` names stages whose people may not take this one for the same meme; ``start``
     is what a sequential stage begins with: nothing, pre-labels where the project shows them, or
     always the drafts of the queue.
     """
-
-    model_config = _CLOSED
 
     id: Name
     kind: StageKind
@@ -149,14 +139,12 @@ class Stage(BaseModel):
     ends: tuple[End, ...] = ()
 
 
-class Rule(BaseModel):
+class Rule(Closed):
     """How votes on fields become one value; ``joint`` votes on several fields as on one label.
 
     ``reviewed`` filters a list by its reviews: an element stays when every rating in ``by`` is
     at least ``at_least``; where none stays, those with the best mean come back.
     """
-
-    model_config = _CLOSED
 
     fields: Annotated[tuple[str, ...], Limit(min_length=1)]
     rule: RuleName
@@ -168,19 +156,15 @@ class Rule(BaseModel):
     restore: bool = True
 
 
-class Keep(BaseModel):
+class Keep(Closed):
     """Which resolved values keep an item; all of them must hold."""
-
-    model_config = _CLOSED
 
     when: Mapping[str, tuple[Scalar, ...]] = {}
     reason: str = "not confirmed"
 
 
-class TrainingRounds(BaseModel):
+class TrainingRounds(Closed):
     """Rounds on items with known answers, passed before real work begins."""
-
-    model_config = _CLOSED
 
     fields: Annotated[tuple[str, ...], Limit(min_length=1)]
     rounds: Annotated[int, Limit(ge=1, le=20)] = 3
@@ -189,10 +173,8 @@ class TrainingRounds(BaseModel):
     feedback: bool = True
 
 
-class ProjectSettings(BaseModel):
+class ProjectSettings(Closed):
     """What a project may set for itself; a workflow gives the defaults. 0: no limit."""
-
-    model_config = _CLOSED
 
     prelabels: Literal["shown", "hidden"] = "hidden"
     training: bool = True
@@ -204,15 +186,13 @@ class ProjectSettings(BaseModel):
     warning: Annotated[str, Limit(max_length=2000)] = ""
 
 
-class Workflow(BaseModel):
+class Workflow(Closed):
     """All that a file says; read it with :func:`read_workflow`.
 
     ``examples`` are worked answers that stand beside the form, below the instructions.
     ``personal``: people answer about themselves. Such projects share no database with others, and
     exports say neither who answered nor when.
     """
-
-    model_config = _CLOSED
 
     name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
     title: Words

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import JsonValue
 
@@ -16,6 +16,7 @@ from memantics.core.images import probe, read_bytes
 from memantics.core.language import UNKNOWN, count_scripts, guess_language
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose
+from memantics.core.queue import QueueCard, QueueItem, write_queue
 from memantics.core.records import STATUSES, Form, Image, Message, Request, Sampling, Status
 from memantics.core.reply import describe_object
 from memantics.core.step import Taken
@@ -131,6 +132,14 @@ class Tally:
             self.misses.append(Miss(taken.id, taken.status, taken.reason))
 
 
+@dataclass(frozen=True, slots=True)
+class Drafted(Generic[T]):
+    """What was drafted, in the order of the memes, and how the steps ended."""
+
+    drafts: tuple[T, ...]
+    tally: Tally
+
+
 def count_statuses(tallies: Iterable[Tally]) -> dict[str, int]:
     """The four counts of several tallies together."""
     total: Counter[Status] = Counter()
@@ -183,6 +192,26 @@ def repeats_itself(text: str) -> bool:
 
 
 IMAGES = "images"
+
+
+def write_draft_queue(
+    folder: Path,
+    title: str,
+    workflow: str,
+    items: Sequence[QueueItem],
+    origin: str,
+    warning: str = "Memes may be offensive.",
+) -> int:
+    """Write a queue in which people edit drafts; return how many items it has."""
+    languages = {str(item.hidden["language"]) for item in items}
+    card = QueueCard(
+        title=title,
+        workflow=workflow,
+        language=languages.pop() if len(languages) == 1 else "en",
+        warning=warning,
+        origin=origin,
+    )
+    return write_queue(folder, card, items)
 
 
 def queue_images(memes: Iterable[Meme], folder: Path) -> dict[str, str]:

@@ -7,16 +7,15 @@ so that they are labelled; none serves two puns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import orjson
 
 from memantics.build.chats.distractors import Embedders
 from memantics.core.data import inside
 from memantics.core.errors import InputError
-from memantics.core.journal import whole_file
+from memantics.core.journal import write_lines
 from memantics.core.memes import Meme
 from memantics.core.review import Review, Reviewed
 from memantics.core.writing import LOOK_ALIKES, take_text
@@ -93,8 +92,4 @@ def _say(reviewed: Reviewed) -> str:
 
 def write_look_alikes(folder: Path, groups: Sequence[LookAlikes]) -> Path:
     """Write the groups beside the queue, where publishing finds them."""
-    path = folder / LOOK_ALIKES
-    with whole_file(path) as file:
-        for near_memes in groups:
-            file.write(orjson.dumps(asdict(near_memes), option=orjson.OPT_APPEND_NEWLINE))
-    return path
+    return write_lines(folder / LOOK_ALIKES, groups)

@@ -92,7 +92,7 @@ def draw_questions(drawn: build.Drawn) -> None:
 def build_captions(built: build.Built[Any]) -> None:
     """Mine what words mean and pictures show, in each meme's language, for detectors and chats."""
     show_table(tables.tabulate_captions(built))
-    _show_end(built, built.report.tally.misses, len(built.report.memes))
+    _show_end(built, built.report.tally.misses, len(built.report.drafts))
     say(str(built.folder / CAPTIONS))
 
 

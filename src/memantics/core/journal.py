@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+import orjson
 
 from memantics.core.errors import StoreError
 from memantics.core.masking import hide_bytes
@@ -128,6 +130,14 @@ def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out
         raise StoreError(
             f"{what} {path} cannot be written: {error.strerror}", hint=f"choose another {flag}"
         ) from error
+
+
+def write_lines(path: Path, records: Iterable[object]) -> Path:
+    """Write records as JSON lines; the file takes its name only when it is complete."""
+    with whole_file(path) as file:
+        for record in records:
+            file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+    return path
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from string import Template
 
@@ -102,6 +103,11 @@ def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Map
             holes = ", ".join(f"${hole}" for hole in sorted(known[name].holes)) or "none"
             raise PromptError(f"{folder / name}.md {'; '.join(words)}", hint=f"its holes: {holes}")
     return {**known, **prompts}
+
+
+def prompts_beside(file: str) -> Callable[[], Mapping[str, Prompt]]:
+    """A function that gives the prompts of the folder beside a module, and reads them once."""
+    return cache(partial(read_prompts, Path(file).parent / "prompts"))
 
 
 def read_prompts(folder: Path) -> Mapping[str, Prompt]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.records import Form
 
 _AROUND = " \t\r\n\"'`*()[]{}.,:;。，、：；（）【】「」“”"
 
 
-class _Token(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _Token(BaseModel, extra="ignore", frozen=True):
     token: str
     logprob: float
 
@@ -23,9 +21,7 @@ class _Step(_Token):
     top_logprobs: tuple[_Token, ...] = ()
 
 
-class _Logprobs(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _Logprobs(BaseModel, extra="ignore", frozen=True):
     content: tuple[_Step, ...] | None = None
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import orjson
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from memantics.core.cache import request_digest
 from memantics.core.errors import DataError, Rejected, first_fault
@@ -23,10 +23,8 @@ from memantics.core.rundir import ANSWERS
 from memantics.models.kinds import ModelKind
 
 
-class _Line(BaseModel):
+class _Line(BaseModel, extra="ignore", frozen=True):
     """A line of a recording; a line of ``answers.jsonl`` is one, with more in it."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     prompt: str
     reply: Reply

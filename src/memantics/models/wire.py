@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, Transient, first_fault
 from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_image, turn_upright
@@ -180,8 +180,8 @@ def _unbind(schema: JsonValue) -> JsonValue:
     }
 
 
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+class _Lenient(BaseModel, extra="ignore", frozen=True):
+    """What a server may add to is read for what we know of it."""
 
 
 class _TextPart(_Lenient):

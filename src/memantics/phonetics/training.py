@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memantics.core.data import read_json
 from memantics.core.errors import DataError, InputError
@@ -32,9 +32,7 @@ FOLDS = 5
 _RIDGE = 3.0
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _Row(BaseModel, extra="ignore", frozen=True):
     meme_type: str
     caption_1: str
     caption_2: str | None = None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, JsonValue
 
 from memantics.core.prompt import enclose
 from memantics.core.records import Form, Image, Message, Request, Sampling
@@ -32,10 +32,8 @@ _APART = 100  # seeds: a plan that is asked for again takes the next one
 _LAYOUT = 0.5  # of the judge's word
 
 
-class Order(BaseModel):
+class Order(BaseModel, extra="ignore", frozen=True):
     """A judge's order of plans, by their numbers from 1."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     order: list[int]
     reason: str = ""

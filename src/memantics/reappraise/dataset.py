@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 from pydantic import JsonValue
 
-from memantics.build.drafts import queue_images
+from memantics.build.drafts import queue_images, write_draft_queue
 from memantics.core.data import inside
 from memantics.core.images import read_bytes
-from memantics.core.journal import whole_file
+from memantics.core.journal import write_lines
 from memantics.core.memes import Meme
-from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+from memantics.core.queue import QueueItem, Shown
 from memantics.reappraise.folder import MEME
 from memantics.reappraise.records import Layout, MemeFeeling, ReappraisalPlan
 from memantics.reappraise.workshop import Reappraisal
@@ -43,7 +42,7 @@ class ReappraisalDraft:
             "source_emotion": self.feeling.emotion,
             "target_emotion": self.plan.target,
             "description": self.feeling.description,
-            "rewritten": write_lines(self.plan.captions),
+            "rewritten": join_captions(self.plan.captions),
             "plan": self.plan.visual,
             "visual_type": self.feeling.visual_type,
             "polarity": self.feeling.polarity,
@@ -52,10 +51,10 @@ class ReappraisalDraft:
         }
 
 
-def write_lines(captions: Mapping[str, str]) -> str:
+def join_captions(captions: Mapping[str, str]) -> str:
     r"""Captions as people correct them: one line for each region, in their order.
 
-    >>> write_lines({"2": "and\nyou", "10": "last", "1": "me"})
+    >>> join_captions({"2": "and\nyou", "10": "last", "1": "me"})
     'me\nand you\nlast'
     """
     order = sorted(captions, key=lambda name: (len(name), name))
@@ -85,11 +84,7 @@ def join_results(
 
 def write_drafts(folder: Path, drafts: Iterable[ReappraisalDraft]) -> Path:
     """Write ``reappraisal.jsonl``."""
-    path = folder / DRAFTS
-    with whole_file(path) as file:
-        for draft in drafts:
-            file.write(orjson.dumps(draft.dump(), option=orjson.OPT_APPEND_NEWLINE))
-    return path
+    return write_lines(folder / DRAFTS, (draft.dump() for draft in drafts))
 
 
 def write_reappraisal_queue(
@@ -98,15 +93,9 @@ def write_reappraisal_queue(
     """Write the queue in which people check every stage; return how many items it has."""
     queue = folder / name
     names = queue_images([draft.meme for draft in drafts], queue)
-    languages = {draft.meme.language for draft in drafts}
-    card = QueueCard(
-        title="Reappraised memes",
-        workflow=WORKFLOW,
-        language=languages.pop() if len(languages) == 1 else "en",
-        warning="The memes were made to express negative feelings; some may be offensive.",
-        origin=origin,
-    )
-    return write_queue(queue, card, [_item(draft, names, queue) for draft in drafts])
+    items = [_item(draft, names, queue) for draft in drafts]
+    warning = "The memes were made to express negative feelings; some may be offensive."
+    return write_draft_queue(queue, "Reappraised memes", WORKFLOW, items, origin, warning)
 
 
 def _item(draft: ReappraisalDraft, names: Mapping[str, str], queue: Path) -> QueueItem:
@@ -128,7 +117,7 @@ def _item(draft: ReappraisalDraft, names: Mapping[str, str], queue: Path) -> Que
             Shown(label="Polarity of the caption", value=draft.feeling.polarity),
             Shown(label="Layout", value=draft.layout),
             Shown(label="Target emotion", value=draft.plan.target),
-            Shown(label="Rewritten caption", value=write_lines(draft.plan.captions)),
+            Shown(label="Rewritten caption", value=join_captions(draft.plan.captions)),
             Shown(label="Visual edits", value=draft.plan.visual),
         ],
         values={name: record[name] for name in values},

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from PIL import Image, ImageDraw, ImageFilter
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, JsonValue
 
 from memantics.core.editor import Editor, EditRequest
 from memantics.core.errors import InputError
@@ -126,10 +126,8 @@ def _area(box: PixelBox) -> int:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
-class Faces(BaseModel):
+class Faces(BaseModel, extra="ignore", frozen=True):
     """Where a model sees faces, in thousandths of the picture."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     faces: list[list[int]]
 

@@ -10,8 +10,9 @@ import hashlib
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, JsonValue
 
+from memantics.core.closed import Closed
 from memantics.core.data import conform, dump_json, read_json
 from memantics.core.errors import DataError
 from memantics.core.journal import replace_file
@@ -22,10 +23,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 StageStatus = Literal["done", "failed", "declined"]
 
 
-class StageFile(BaseModel):
+class StageFile(Closed):
     """A stage as it stands on disk; ``made_from`` is the hash of all that it depends on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     status: StageStatus
     made_by: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from memantics.core.closed import Closed
 from memantics.core.errors import UnknownName
 
 Emotion = Literal["sad", "angry", "tense", "bored"]
@@ -26,7 +27,6 @@ PAIRS: dict[Emotion, Target] = {
     "tense": "relaxed",
     "bored": "excited",
 }
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
 def find_source(target: str) -> Emotion:
@@ -41,13 +41,11 @@ def find_source(target: str) -> Emotion:
     raise UnknownName("target emotion", target, TARGETS)
 
 
-class MemeFeeling(BaseModel):
+class MemeFeeling(Closed):
     """Stage one: what a meme feels like and what it shows.
 
     ``source`` says who tells the emotion and how well, where that is not the planner's model.
     """
-
-    model_config = _CLOSED
 
     emotion: Emotion
     description: str = Field(min_length=1, max_length=4000)
@@ -56,7 +54,7 @@ class MemeFeeling(BaseModel):
     source: str = Field(default="", max_length=500)
 
 
-class ReappraisalPlan(BaseModel):
+class ReappraisalPlan(Closed):
     """Stage two: what becomes of each caption and of the picture, and what must stay.
 
     ``captions`` has one text for every region of the source, by its number from "1"; a text that
@@ -64,8 +62,6 @@ class ReappraisalPlan(BaseModel):
     that the new ones keep. ``visual`` is the instruction for an editor of pictures. ``why`` says
     how the feeling is turned.
     """
-
-    model_config = _CLOSED
 
     target: Target
     captions: dict[str, str]
@@ -81,7 +77,7 @@ class ReappraisalPlan(BaseModel):
         return " ".join(" ".join(self.captions[name].split()) for name in order)
 
 
-class CaptionCheck(BaseModel):
+class CaptionCheck(Closed):
     """How one caption that was set anew came out.
 
     ``overlap`` is the intersection over union of the old and the new box as the OCR sees them,
@@ -90,8 +86,6 @@ class CaptionCheck(BaseModel):
     of borders in its place that stayed, ``leftover`` counts old marks that stand beside it still.
     ``plate`` says that letters alone did not read, so that it stands on a plain plate.
     """
-
-    model_config = _CLOSED
 
     region: str
     planned: str
@@ -107,10 +101,8 @@ Look = Literal[Target, Emotion, "neutral", "none"]
 LOOKS: tuple[Look, ...] = (*TARGETS, *EMOTIONS, "neutral", "none")
 
 
-class Mood(BaseModel):
+class Mood(Closed):
     """Whether the faces of a result go with its captions, as a model that sees it says."""
-
-    model_config = _CLOSED
 
     faces: Look
     captions: Look
@@ -118,13 +110,11 @@ class Mood(BaseModel):
     reason: str = Field(max_length=2000)
 
 
-class Checks(BaseModel):
+class Checks(Closed):
     """What can be told about a result; ``notes`` say what it does not show.
 
     All but ``mood`` is told without a model.
     """
-
-    model_config = _CLOSED
 
     panels_before: int
     panels_after: int
@@ -133,7 +123,7 @@ class Checks(BaseModel):
     changed_inside: float
     distance: int
     mood: Mood | None = None
-    notes: list[str] = []
+    notes: list[str] = Field(default_factory=list)
 
     @property
     def panels_kept(self) -> bool:

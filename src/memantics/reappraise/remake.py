@@ -12,7 +12,7 @@ from pydantic import BaseModel, JsonValue
 from memantics.core.data import conform, read_json
 from memantics.core.review import Review, Reviewed
 from memantics.core.step import Taken
-from memantics.reappraise.dataset import write_lines
+from memantics.reappraise.dataset import join_captions
 from memantics.reappraise.folder import CHECKS, FEELING, PLAN, Shape, StageFile
 from memantics.reappraise.records import MemeFeeling, ReappraisalPlan
 from memantics.reappraise.stages import ReappraisalSubject
@@ -111,7 +111,7 @@ class Corrections:
     def _revise(self, meme: str, plan: ReappraisalPlan) -> ReappraisalPlan | None:
         given = self._given
         update: dict[str, JsonValue] = {"target": given.get("target_emotion", plan.target)}
-        lines = str(given.get("rewritten", write_lines(plan.captions))).splitlines()
+        lines = str(given.get("rewritten", join_captions(plan.captions))).splitlines()
         lines = [line.strip() for line in lines if line.strip()]
         names = sorted(plan.captions, key=lambda name: (len(name), name))
         if len(names) == 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +11,7 @@ from pydantic import JsonValue
 
 from memantics.build.drafts import show_material
 from memantics.core.memes import HEARD, TEMPLATE
-from memantics.core.prompt import Prompt, enclose, read_prompts
+from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.records import Field, Form, Image, Message, Request, Sampling
 from memantics.core.reply import describe_object, describe_reply, read_object
 from memantics.core.step import Asker, Step, Taken
@@ -117,10 +116,7 @@ class ModelPlanner:
         return await self.asker.take(Step(f"{meme}/mood", ask_mood(image), read_mood))
 
 
-@cache
-def find_prompts() -> Mapping[str, Prompt]:
-    """The prompts by name."""
-    return read_prompts(Path(__file__).parent / "prompts")
+find_prompts = prompts_beside(__file__)
 
 
 def ask_feeling(subject: ReappraisalSubject) -> Request:

@@ -12,9 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass
+from pydantic import ValidationError
 
+from memantics.core.closed import Closed
 from memantics.core.data import inside
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.meaning import DIMENSIONS, Dimension, RelationName
@@ -30,7 +30,7 @@ __all__ = [
     "Dimension",
     "Emotion",
     "HardOptions",
-    "Harm",
+    "HarmLabel",
     "Pun",
     "Relation",
     "Sentiment",
@@ -47,11 +47,9 @@ HERE = Path(__file__).resolve().parent
 IMAGES = HERE / "images"
 MEMES_FILE = HERE / "memes.jsonl"
 DETECTOR_FILE = HERE / "detector.zip"
-_CLOSED = ConfigDict(extra="forbid")
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class Caption:
+class Caption(Closed):
     """A piece of printed text; capitals as in a sentence, though overlays print all capitals."""
 
     text: str
@@ -59,16 +57,14 @@ class Caption:
     style: Literal["overlay", "bar", "bubble", "label"]
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class Relation:
+class Relation(Closed):
     """A link to another individual of the same meme, ``Dimension/name``."""
 
     relation: RelationName
     target: str
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class StarterIndividual:
+class StarterIndividual(Closed):
     """One entry of a meme's small knowledge base; ``name`` is unique in its dimension."""
 
     dimension: Dimension
@@ -78,8 +74,7 @@ class StarterIndividual:
     relations: tuple[Relation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class StarterQuestion:
+class StarterQuestion(Closed):
     """A question with four options, one of them "None of the others"; ``answer`` is an index."""
 
     dimension: Dimension
@@ -90,8 +85,7 @@ class StarterQuestion:
     related: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class HarmLabel:
+class HarmLabel(Closed):
     """Harm label: type, which modalities carry it, and the target's code (0: none)."""
 
     harmful: bool
@@ -102,8 +96,7 @@ class HarmLabel:
     target: int
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class Emotion:
+class Emotion(Closed):
     """The emotion a meme shows, the one it should show, and how to get there."""
 
     source: Literal["sad", "angry", "tense", "bored"]
@@ -117,8 +110,7 @@ class Emotion:
     layout: Literal["SinglePanel", "MultiPanel"]
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class Pun:
+class Pun(Closed):
     """Whether the caption puns, and how it is meant to be read. Chinese ones come in groups."""
 
     is_pun: bool
@@ -130,8 +122,7 @@ class Pun:
     note: str
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class Sentiment:
+class Sentiment(Closed):
     """Whom the meme is about and how; ``votes`` are three labels "target-type"."""
 
     target: Literal["self", "both", "other"]
@@ -139,8 +130,7 @@ class Sentiment:
     votes: tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class Candidates:
+class Candidates(Closed):
     """Ids from which each hard distractor was drawn."""
 
     text: tuple[str, ...]
@@ -148,8 +138,7 @@ class Candidates:
     sentiment: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class HardOptions:
+class HardOptions(Closed):
     """Distractors near in text, in image and in sentiment."""
 
     text: str
@@ -158,8 +147,7 @@ class HardOptions:
     candidates: Candidates
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class StarterChat:
+class StarterChat(Closed):
     """A chat that the meme answers; ``speaker`` is who sends it."""
 
     topic: Literal["sports", "entertainment", "technology", "games", "work", "daily"]
@@ -169,8 +157,7 @@ class StarterChat:
     hard: HardOptions
 
 
-@dataclass(frozen=True, slots=True, config=_CLOSED)
-class StarterMeme:
+class StarterMeme(Closed):
     """One meme with all of its annotations; ``docs/starter-pack.md`` explains each field."""
 
     id: str
@@ -193,15 +180,12 @@ class StarterMeme:
     chats: tuple[StarterChat, ...]
 
 
-_MEME = TypeAdapter(StarterMeme)
-
-
 def parse_memes(data: bytes, name: str) -> tuple[StarterMeme, ...]:
     """Read JSON lines of starter memes; an error names the line and the field."""
     memes = []
     for number, line in enumerate(data.splitlines(), 1):
         try:
-            memes.append(_MEME.validate_json(line))
+            memes.append(StarterMeme.model_validate_json(line))
         except ValidationError as error:
             raise DataError(
                 name, first_fault(error), row=number, hint="run python -m starter"

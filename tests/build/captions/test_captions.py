@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from memantics.build.captions.mine import (
-    CaptionReport,
+    Captioned,
     find_prompts,
     mine_captions,
     read_caption,
     write_captions,
 )
+from memantics.build.drafts import Drafted
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme, read_captions, with_captions
 from memantics.core.records import Image, Request
@@ -27,7 +28,7 @@ from tests.commands import Shell
 ENGLISH = '{"caption": "Somebody is surprised by a simple question."}'
 
 
-def mine(folder: Path, model: FakeModel, memes: tuple[Meme, ...]) -> CaptionReport:
+def mine(folder: Path, model: FakeModel, memes: tuple[Meme, ...]) -> Drafted[Captioned]:
     return with_desk(folder, model, lambda desk: mine_captions(desk, memes))
 
 
@@ -35,7 +36,7 @@ def test_given_captions_are_used_as_they_are(tmp_path: Path) -> None:
     model = FakeModel(lambda _: ENGLISH)
     report = mine(tmp_path, model, starter_memes("en-001"))
     assert model.asked == 0
-    (own,) = report.memes
+    (own,) = report.drafts
     assert own.captions["text_caption"] == starter_memes("en-001")[0].notes["meaning"]
     assert set(own.origins.values()) == {"given"}
     assert own.sources == {}
@@ -49,7 +50,7 @@ def test_each_caption_sees_its_own_part_only(tmp_path: Path) -> None:
         return ENGLISH
 
     report = mine(tmp_path, FakeModel(script), starter_memes("en-001", notes=False))
-    (own,) = report.memes
+    (own,) = report.drafts
     assert set(own.origins.values()) == {"mined"}
     with_image = [any(isinstance(p, Image) for p in r.messages[0].parts) for r in seen]
     with_text = [own.meme.text.split("\n")[0] in text_of(request) for request in seen]
@@ -58,7 +59,7 @@ def test_each_caption_sees_its_own_part_only(tmp_path: Path) -> None:
 
 def test_a_caption_carries_model_prompt_and_time(tmp_path: Path) -> None:
     report = mine(tmp_path, FakeModel(lambda _: ENGLISH), starter_memes("en-001", notes=False))
-    source = report.memes[0].sources["text_caption"]
+    source = report.drafts[0].sources["text_caption"]
     assert source.model == "fake/scripted"
     assert len(source.prompt) == 64
     assert source.when.startswith("20")
@@ -78,7 +79,7 @@ def test_a_second_run_asks_nothing_and_writes_the_same(tmp_path: Path) -> None:
 def test_a_meme_without_text_has_no_meaning_to_ask_for(tmp_path: Path) -> None:
     meme = replace(starter_memes("en-001", notes=False)[0], text="")
     report = mine(tmp_path, FakeModel(lambda _: ENGLISH), (meme,))
-    assert report.memes[0].origins == {"text_caption": "no text", "image_caption": "mined"}
+    assert report.drafts[0].origins == {"text_caption": "no text", "image_caption": "mined"}
 
 
 def test_a_model_that_sees_nothing_describes_no_picture(tmp_path: Path) -> None:
@@ -86,8 +87,8 @@ def test_a_model_that_sees_nothing_describes_no_picture(tmp_path: Path) -> None:
     model.name = "llm/some"
     report = mine(tmp_path, model, starter_memes("en-001", notes=False))
     assert model.asked == 1
-    assert report.memes[0].origins == {"text_caption": "mined", "image_caption": "unseen"}
-    assert report.memes[0].captions["image_caption"] == ""
+    assert report.drafts[0].origins == {"text_caption": "mined", "image_caption": "unseen"}
+    assert report.drafts[0].captions["image_caption"] == ""
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_a_bad_reply_is_asked_again_with_the_reason(tmp_path: Path) -> None:
 def test_what_stays_unreadable_is_a_counted_miss(tmp_path: Path) -> None:
     report = mine(tmp_path, FakeModel(lambda _: "…"), starter_memes("en-001", notes=False))
     assert report.tally.statuses["unparsed"] == 2
-    assert report.memes[0].origins["text_caption"] == "missing"
+    assert report.drafts[0].origins["text_caption"] == "missing"
 
 
 def test_words_of_the_meme_cannot_close_their_marks(tmp_path: Path) -> None:

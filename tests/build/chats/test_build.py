@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memantics.benchmarks.punmemecn.rows import ReadingFindings, read_chats
-from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
-from memantics.build.chats.distractors import DistractorSettings, Embedders, LayoutEncoder
+from memantics.build.chats.build import ChatReport, build_chats
+from memantics.build.chats.distractors import Embedders, LayoutEncoder
 from memantics.build.chats.generate import (
     ChatSettings,
     find_prompts,
@@ -23,8 +23,8 @@ from memantics.build.chats.release import (
     ReleasedChat,
     make_square,
     name_files,
+    write_chat_lines,
     write_chat_queue,
-    write_lines,
     write_punmemecn,
 )
 from memantics.build.chats.selection import (
@@ -65,10 +65,10 @@ def build(
     folder: Path,
     model: FakeModel,
     memes: tuple[Meme, ...],
-    settings: BuildSettings | None = None,
+    settings: ChatSettings | None = None,
     others: tuple[Meme, ...] = (),
 ) -> tuple[list[ReleasedChat], ChatReport]:
-    own = settings or BuildSettings(ChatSettings(per_meme=2))
+    own = settings or ChatSettings(per_meme=2)
     return with_desk(
         folder, model, lambda desk: build_chats(desk, (memes, others), EMBEDDERS, GAUGES, own)
     )
@@ -143,9 +143,9 @@ def test_no_pair_is_asked_twice(tmp_path: Path) -> None:
 def test_a_second_run_asks_nothing_and_writes_the_same(tmp_path: Path) -> None:
     memes = starter_memes(*IDS)
     first, second = FakeModel(draft_reply), FakeModel(draft_reply)
-    write_lines(tmp_path, build(tmp_path, first, memes)[0])
+    write_chat_lines(tmp_path, build(tmp_path, first, memes)[0])
     before = (tmp_path / "chats.jsonl").read_bytes()
-    write_lines(tmp_path, build(tmp_path, second, memes)[0])
+    write_chat_lines(tmp_path, build(tmp_path, second, memes)[0])
     assert first.asked > 0
     assert second.asked == 0
     assert (tmp_path / "chats.jsonl").read_bytes() == before
@@ -341,9 +341,7 @@ def test_prompts_have_the_holes_that_are_filled() -> None:
 
 def test_settings_of_draws_are_seeded(tmp_path: Path) -> None:
     memes = starter_memes(*IDS)
-    settings = [
-        BuildSettings(ChatSettings(per_meme=1), DistractorSettings(seed=seed)) for seed in (1, 1, 2)
-    ]
+    settings = [ChatSettings(per_meme=1, seed=seed) for seed in (1, 1, 2)]
     easy = [
         [chat.options.easy for chat in build(tmp_path / str(i), FakeModel(never_same), memes, s)[0]]
         for i, s in enumerate(settings)

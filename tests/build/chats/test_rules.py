@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memantics.build.chats.records import ChatSubject
-from memantics.build.chats.rules import RULES, ChatLimits, find_broken, find_leak
+from memantics.build.chats.rules import RULES, find_broken, find_leak
 from memantics.core.memes import Meme
 from memantics.starter import read_starter
 from memantics.tasks.chats import Speaker, Turn, WrittenChat
@@ -73,7 +73,7 @@ def test_what_the_meme_means_may_be_spoken_of() -> None:
 
 
 def test_limits_are_settings() -> None:
-    assert [own.rule for own in find_broken(chat(*FINE), CAT, ChatLimits(most=2))] == ["length"]
+    assert [own.rule for own in find_broken(chat(*FINE), CAT, most=2)] == ["length"]
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from memantics.build.drafts import count_statuses
+from memantics.build.drafts import Drafted, count_statuses
 from memantics.build.intents.draft import (
-    IntentReport,
+    DraftedIntents,
     IntentSettings,
     draft_intents,
     find_prompts,
@@ -40,7 +40,7 @@ def script(request: Request) -> Said:
     return KNOWN if fields_of(request) == {"background"} else MEANT
 
 
-def draft(folder: Path, model: FakeModel, memes: tuple[Meme, ...]) -> IntentReport:
+def draft(folder: Path, model: FakeModel, memes: tuple[Meme, ...]) -> Drafted[DraftedIntents]:
     return with_desk(folder, model, lambda desk: draft_intents(desk, memes, IntentSettings()))
 
 

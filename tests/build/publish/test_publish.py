@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -169,7 +169,11 @@ def test_drafted_intents_are_published_as_they_are(shell: Shell, tmp_path: Path)
 
 def test_what_the_format_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> None:
     memes = [meme for meme in pick_memes("en", 36) if meme.intents][:4]
-    blank = [replace(memes[0], text=" "), replace(memes[1], description=""), *memes[2:]]
+    blank = [
+        memes[0].model_copy(update={"text": " "}),
+        memes[1].model_copy(update={"description": ""}),
+        *memes[2:],
+    ]
     queue = make_queue(tmp_path / "queue", "collect-and-edit", blank)
     values: dict[str, dict[str, JsonValue]] = {
         meme.id: {"intents": list(meme.intents)} for meme in memes

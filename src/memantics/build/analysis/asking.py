@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from memantics.build.analysis.records import Feeling, Harm
 from memantics.build.drafts import (
@@ -20,8 +18,9 @@ from memantics.build.drafts import (
     text,
 )
 from memantics.build.harm import HARM_TERMS, THRESHOLD, list_types
+from memantics.core.closed import Closed
 from memantics.core.memes import Meme
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.prompt import prompts_beside
 from memantics.core.reply import read_object
 from memantics.core.step import Step
 from memantics.core.task import Unparsed
@@ -36,11 +35,7 @@ Emotion = Literal[
 _MOST_ELEMENTS = 8
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _HarmReply(_Closed):
+class _HarmReply(Closed):
     harmful: bool
     type: str
     target: str
@@ -48,15 +43,12 @@ class _HarmReply(_Closed):
     reason: str
 
 
-class _FeelingReply(_Closed):
+class _FeelingReply(Closed):
     emotion: Emotion
     reason: str
 
 
-@cache
-def find_prompts() -> Mapping[str, Prompt]:
-    """The prompts by name."""
-    return read_prompts(Path(__file__).parent / "prompts")
+find_prompts = prompts_beside(__file__)
 
 
 def ask_harm(meme: Meme, language: str, model: str, known: Knowledge | None = None) -> Step[Harm]:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
-
 from memantics.build.analysis.asking import find_prompts
 from memantics.build.drafts import choice, make_request, name_language, record, show_material, text
+from memantics.core.closed import Closed
 from memantics.core.memes import HEARD, Meme
 from memantics.core.reply import read_object
 from memantics.core.step import Step
@@ -36,9 +35,7 @@ class PunSeen:
     by: str
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Reply(Closed):
     picture: str
     word: str
     written: str

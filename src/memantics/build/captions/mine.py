@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
-import orjson
-from pydantic import BaseModel, ConfigDict
-
 from memantics.build.drafts import (
+    Drafted,
     DraftSource,
     Tally,
     check_wording,
@@ -27,24 +24,22 @@ from memantics.build.drafts import (
     show_material,
     text,
 )
-from memantics.core.journal import whole_file
+from memantics.core.closed import Closed
+from memantics.core.journal import write_lines
 from memantics.core.language import language_of
 from memantics.core.memes import CAPTIONS, HEARD, Meme
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.prompt import prompts_beside
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 
 SOURCES = "captions-sources.jsonl"
 LONGEST = 600
 Origin = Literal["given", "mined", "no text", "unseen", "missing"]
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
 # How the two are called in a detector's data, in a meme's notes, and in the ids of steps.
 _NOTES = {"text_caption": "meaning", "image_caption": "description"}
 
 
-class _Said(BaseModel):
-    model_config = _CLOSED
-
+class _Said(Closed):
     caption: str
 
 
@@ -59,18 +54,7 @@ class Captioned:
     sources: Mapping[str, DraftSource] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class CaptionReport:
-    """What mining amounts to."""
-
-    memes: tuple[Captioned, ...]
-    tally: Tally
-
-
-@cache
-def find_prompts() -> Mapping[str, Prompt]:
-    """The prompts by name."""
-    return read_prompts(Path(__file__).parent / "prompts")
+find_prompts = prompts_beside(__file__)
 
 
 async def mine_captions(
@@ -78,14 +62,14 @@ async def mine_captions(
     memes: Sequence[Meme],
     language: str = "",
     expect: Callable[[int], None] = lambda _: None,
-) -> CaptionReport:
+) -> Drafted[Captioned]:
     """Both captions of every meme; ``language`` "" writes each in its meme's own language."""
     plans = [(meme, language or language_of(meme)) for meme in memes]
     blind = sees_nothing(asker.model)
     expect(sum(len(list_missing(meme, blind=blind)) for meme in memes))
     tally = Tally()
     found = await asyncio.gather(*(_mine(asker, meme, plan, tally) for meme, plan in plans))
-    return CaptionReport(tuple(found), tally)
+    return Drafted(tuple(found), tally)
 
 
 def sees_nothing(model: str) -> bool:
@@ -147,26 +131,23 @@ def read_caption(reply: str, language: str) -> str:
     return check_wording(read_object(reply, _Said).caption, "caption", language, LONGEST)
 
 
-def write_captions(folder: Path, report: CaptionReport) -> Path:
+def write_captions(folder: Path, report: Drafted[Captioned]) -> Path:
     """Write ``captions.jsonl`` and, beside it, where each caption is from.
 
     The first has the fields of a detector's data and no others: with labels added it can be
     trained on as it is.
     """
-    path = folder / CAPTIONS
-    with whole_file(path) as file, whole_file(folder / SOURCES) as beside:
-        for captioned_meme in report.memes:
-            file.write(
-                orjson.dumps(make_line(captioned_meme, folder), option=orjson.OPT_APPEND_NEWLINE)
-            )
-            origin = {
-                "id": captioned_meme.meme.id,
-                "language": captioned_meme.language,
-                "origins": captioned_meme.origins,
-                "sources": captioned_meme.sources,
-            }
-            beside.write(orjson.dumps(origin, option=orjson.OPT_APPEND_NEWLINE))
-    return path
+    origins = (
+        {
+            "id": captioned.meme.id,
+            "language": captioned.language,
+            "origins": captioned.origins,
+            "sources": captioned.sources,
+        }
+        for captioned in report.drafts
+    )
+    write_lines(folder / SOURCES, origins)
+    return write_lines(folder / CAPTIONS, (make_line(one, folder) for one in report.drafts))
 
 
 def make_line(captioned_meme: Captioned, folder: Path) -> dict[str, str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from memantics.build.captions.mine import mine_captions
 from memantics.build.chats.distractors import (
     ChatPool,
-    DistractorSettings,
     Embedders,
     choose_distractors,
     count_filled,
@@ -36,15 +35,6 @@ from memantics.build.drafts import Miss, Tally, count_statuses
 from memantics.core.errors import InputError
 from memantics.core.memes import Meme, with_captions
 from memantics.core.step import Asker
-
-
-@dataclass(frozen=True, slots=True)
-class BuildSettings:
-    """How chats are written, which stay, and what their wrong answers are."""
-
-    chats: ChatSettings = field(default_factory=ChatSettings)
-    distractors: DistractorSettings = field(default_factory=DistractorSettings)
-    keep: int = 3
 
 
 class Watched(Asker, Protocol):
@@ -81,22 +71,20 @@ async def build_chats(
     memes: tuple[Sequence[Meme], Sequence[Meme]],
     embedders: Embedders,
     gauges: Gauges,
-    settings: BuildSettings,
+    settings: ChatSettings,
 ) -> tuple[list[ReleasedChat], ChatReport]:
     """Chats for memes: notes that are missing are mined first, then chats written and chosen.
 
     ``memes`` are those to write about, and others that may only be wrong answers: of these
     nothing is asked, so they come as they are.
     """
-    subjects, others, mined, feeling = await _describe(asker, memes, settings.chats.language)
+    subjects, others, mined, feeling = await _describe(asker, memes, settings.language)
     # About a meme of which nothing is known, a chat could only be invented.
     known = [subject for subject in subjects if subject.about or subject.meme.text.strip()]
-    written = await write_chats(asker, known, settings.chats, asker.expect)
+    written = await write_chats(asker, known, settings, asker.expect)
     chosen = select_chats(measure_drafts(written.drafts, gauges), settings.keep)
     pool = ChatPool([*known, *others], embedders)
-    options, checked = await choose_distractors(
-        asker, chosen, pool, settings.distractors, asker.expect
-    )
+    options, checked = await choose_distractors(asker, chosen, pool, settings, asker.expect)
     chats = [
         ReleasedChat(*pair) for pair in zip(chosen, options, strict=True) if is_complete(pair[1])
     ]
@@ -133,7 +121,7 @@ async def _describe(
             "meaning": one.captions["text_caption"],
             "description": one.captions["image_caption"],
         }
-        for one in mined.memes
+        for one in mined.drafts
     }
     feeling = Tally()
     subjects = [make_subject(meme, language) for meme in with_captions(group, notes)]

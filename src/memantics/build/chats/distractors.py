@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
-from memantics.build.chats.generate import find_prompts
+from memantics.build.chats.generate import ChatSettings, find_prompts
 from memantics.build.chats.records import (
     ChatDraft,
     ChatSubject,
@@ -20,6 +19,7 @@ from memantics.build.chats.records import (
     Vectors,
 )
 from memantics.build.drafts import Tally, make_request, record, show_material
+from memantics.core.closed import Closed
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.memes import Meme
@@ -33,9 +33,7 @@ EASY = 3
 _SAME = 0.985  # cosine of two explanations from which no model need be asked
 
 
-class _Verdict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Verdict(Closed):
     same: bool
 
 
@@ -47,15 +45,6 @@ class LayoutEncoder:
     def encode(self, memes: Sequence[Meme]) -> Vectors:
         """Embed the images of memes."""
         return np.stack([describe_image(load(meme.image)) for meme in memes])
-
-
-@dataclass(frozen=True, slots=True)
-class DistractorSettings:
-    """``most`` candidates in each list; ``check``: ask whether two memes mean the same."""
-
-    most: int = 10
-    seed: int = 0
-    check: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +78,7 @@ class ChatPool:
         self._seen = embedders.image.encode([subject.meme for subject in subjects])
 
     def list_candidates(
-        self, draft: ChatDraft, settings: DistractorSettings
+        self, draft: ChatDraft, settings: ChatSettings
     ) -> dict[Kind, tuple[str, ...]]:
         """The longer lists from which one of each kind is drawn; the right meme is in none."""
         key = draft.subject.meme.id
@@ -99,11 +88,11 @@ class ChatPool:
         alike = [other for other in others if kind and self.subjects[other].type == kind]
         draw = random.Random(f"{settings.seed}/{name_chat(draft)}/sentiment")
         return {
-            "text_sim": self._nearest(self._described @ chat, key, settings.most),
+            "text_sim": self._nearest(self._described @ chat, key, settings.nearest),
             "image_sim": self._nearest(
-                self._seen @ self._seen[self._places[key]], key, settings.most
+                self._seen @ self._seen[self._places[key]], key, settings.nearest
             ),
-            "sentiment_sim": tuple(draw.sample(alike, min(settings.most, len(alike)))),
+            "sentiment_sim": tuple(draw.sample(alike, min(settings.nearest, len(alike)))),
         }
 
     def _nearest(self, likeness: Vectors, meme: str, most: int) -> tuple[str, ...]:
@@ -132,7 +121,7 @@ async def choose_distractors(
     asker: Asker | None,
     drafts: Sequence[ChatDraft],
     pool: ChatPool,
-    settings: DistractorSettings,
+    settings: ChatSettings,
     expect: Callable[[int], None] = lambda _: None,
 ) -> tuple[list[Options], Tally]:
     """Wrong answers to every chat; with an asker, none that means the same as the right one."""
@@ -190,7 +179,7 @@ def make_same_step(one: ChatSubject, other: ChatSubject) -> Step[bool]:
 
 
 async def _choose(
-    draft: ChatDraft, pool: ChatPool, settings: DistractorSettings, same: SameMeaning
+    draft: ChatDraft, pool: ChatPool, settings: ChatSettings, same: SameMeaning
 ) -> Options:
     text = draft.subject.meme.id
     draw = random.Random(f"{settings.seed}/{name_chat(draft)}")
@@ -204,7 +193,7 @@ async def _choose(
         order = draw.sample(lists[kind], len(lists[kind]))
         # A list that runs out is filled up at random: four options there must be.
         rest = [o for o in draw.sample(others, len(others)) if o not in lists[kind]]
-        order += rest[: settings.most]
+        order += rest[: settings.nearest]
         refused: list[str] = []
         for other in order:
             if other in hard.values():

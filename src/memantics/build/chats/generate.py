@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, cast
 
 from memantics.build.chats.records import TARGETS, TYPES, ChatDraft, ChatSubject
-from memantics.build.chats.rules import DEFAULT_LIMITS, ChatLimits, find_broken
+from memantics.build.chats.rules import LEAST, MOST, find_broken
 from memantics.build.drafts import (
+    Drafted,
     Tally,
     array,
     choice,
@@ -24,9 +21,12 @@ from memantics.build.drafts import (
     show_material,
     text,
 )
+from memantics.core.closed import Closed
+from memantics.core.errors import UnknownName
 from memantics.core.language import language_of
 from memantics.core.memes import Meme
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.parameters import Attempts, Flag
+from memantics.core.prompt import prompts_beside
 from memantics.core.records import Sampling
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
@@ -34,7 +34,6 @@ from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
 from memantics.tasks.chats import TOPICS, Topic, Turn, WrittenChat
 
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
 _ABOUT = {
     "sports": "sport and exercise",
     "entertainment": "films, music, shows and stars",
@@ -46,56 +45,62 @@ _ABOUT = {
 _WHOM = {"self": "about the sender", "both": "about both of them", "other": "about the other"}
 
 
+def find_topics(names: Sequence[str]) -> tuple[Topic, ...]:
+    """Topics of chats by name, each once; all where none is named."""
+    for name in names:
+        if name not in TOPICS:
+            raise UnknownName("topic", name, TOPICS)
+    return tuple(cast("Topic", name) for name in dict.fromkeys(names or TOPICS))
+
+
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """``candidates`` chats are written for each meme and topic; ``temperature`` keeps them apart.
+    """How chats are written, which stay, and what their wrong answers are.
 
+    ``candidates`` chats are written for each meme and topic; ``temperature`` keeps them apart.
     ``topics`` of a meme are drawn by ``seed`` from all, ``per_meme`` of them.
     """
 
-    topics: tuple[Topic, ...] = TOPICS
-    per_meme: int = 3
-    candidates: int = 2
-    language: str = ""
+    language: Annotated[str, Flag("Write in this language.")] = ""
+    topics: Annotated[
+        tuple[Topic, ...],
+        Flag(
+            f"{', '.join(TOPICS)}; may be repeated. Default: all.",
+            "--topic",
+            kind=list[str],
+            read=find_topics,
+            default=None,
+        ),
+    ] = TOPICS
+    per_meme: Annotated[int, Flag("Topics for each meme.", min=1, max=6)] = 3
+    candidates: Annotated[int, Flag("Chats written for each topic.", min=1, max=20)] = 2
+    keep: Annotated[int, Flag("Chats of a meme that stay at most.", min=1, max=6)] = 3
+    turns: Annotated[int, Flag("Messages at most, the meme included.", min=3, max=20)] = MOST + 1
+    nearest: Annotated[int, Flag("Length of the lists of near memes.", min=1, max=100)] = 10
+    check: Annotated[bool, Flag("Ask whether a wrong answer means the same as the right one.")] = (
+        True
+    )
+    seed: Annotated[int, Flag("Seed of topics and draws.", min=0)] = 0
+    attempts: Attempts = 3
     temperature: float = 1.0
-    attempts: int = 3
-    seed: int = 0
-    limits: ChatLimits = field(default_factory=ChatLimits)
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """All chats that keep the rules, and how the steps ended."""
-
-    drafts: tuple[ChatDraft, ...]
-    tally: Tally
-
-
-class _Message(BaseModel):
-    model_config = _CLOSED
-
+class _Message(Closed):
     speaker: Literal["A", "B"]
     text: str
 
 
-class _Chat(BaseModel):
-    model_config = _CLOSED
-
+class _Chat(Closed):
     turns: list[_Message]
     sender: Literal["A", "B"]
 
 
-class _Feeling(BaseModel):
-    model_config = _CLOSED
-
+class _Feeling(Closed):
     target: Literal["self", "both", "other"]
     type: Literal["positive", "neutral", "negative"]
 
 
-@cache
-def find_prompts() -> Mapping[str, Prompt]:
-    """The prompts by name."""
-    return read_prompts(Path(__file__).parent / "prompts")
+find_prompts = prompts_beside(__file__)
 
 
 def make_subject(meme: Meme, language: str = "") -> ChatSubject:
@@ -166,7 +171,7 @@ async def write_chats(
     subjects: Sequence[ChatSubject],
     settings: ChatSettings,
     expect: Callable[[int], None] = lambda _: None,
-) -> Written:
+) -> Drafted[ChatDraft]:
     """Write more chats than are needed; those that keep breaking rules are counted misses."""
     plans = [
         (subject, topic, number)
@@ -185,7 +190,7 @@ async def write_chats(
         return ChatDraft(subject, topic, number, taken.value, note_source(taken))
 
     found = await asyncio.gather(*(write(*plan) for plan in plans))
-    return Written(tuple(draft for draft in found if draft is not None), tally)
+    return Drafted(tuple(draft for draft in found if draft is not None), tally)
 
 
 def draw_topics(place: int, settings: ChatSettings) -> tuple[Topic, ...]:
@@ -203,7 +208,7 @@ def make_chat_step(
     subject: ChatSubject, topic: Topic, number: int, settings: ChatSettings
 ) -> Step[WrittenChat]:
     """The step that writes one chat. The meme's image is not shown: it could only leak."""
-    limits = settings.limits
+    most = settings.turns - 1
     feeling = (
         f"{subject.type} and {_WHOM[subject.target]}" if subject.type else "clear from its meaning"
     )
@@ -211,23 +216,23 @@ def make_chat_step(
         material=show_material(describe(subject)),
         language=name_language(subject.language),
         topic=_ABOUT[topic],
-        turns=str(limits.most),
+        turns=str(most),
         sentiment=feeling,
         seed="" if number == 0 else f"- This is version {number + 1}: take another occasion.",
     )
     message = record(speaker=choice("A", "B"), text=text())
-    schema = record(turns=array(message, limits.least, limits.most), sender=choice("A", "B"))
+    schema = record(turns=array(message, LEAST, most), sender=choice("A", "B"))
     sampling = Sampling(settings.temperature, seed=settings.seed + 1000 * number)
 
     return Step(
         f"{subject.meme.id}/chats/{topic}/{number}",
         make_request(body, schema, language=subject.language, sampling=sampling),
-        lambda reply: read_chat(reply, subject, limits),
+        lambda reply: read_chat(reply, subject, most),
         settings.attempts,
     )
 
 
-def read_chat(reply: str, subject: ChatSubject, limits: ChatLimits = DEFAULT_LIMITS) -> WrittenChat:
+def read_chat(reply: str, subject: ChatSubject, most: int = MOST) -> WrittenChat:
     """A chat from a reply; every rule that it breaks is said, so that the next try can do better.
 
     >>> subject = make_subject(Meme("a", Path("a.png"), "no more mondays", "en"))
@@ -240,7 +245,7 @@ def read_chat(reply: str, subject: ChatSubject, limits: ChatLimits = DEFAULT_LIM
     chat = WrittenChat(
         tuple(Turn(turn.speaker, clean_line(turn.text, 2000)) for turn in said.turns), said.sender
     )
-    broken = find_broken(chat, subject, limits)
+    broken = find_broken(chat, subject, most)
     if broken:
         raise Unparsed("; ".join(map(str, broken)))
     return chat

@@ -7,23 +7,22 @@ the chat files are written: the metadata of a release holds labels that people m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 from PIL import Image as Pillow
 from PIL import ImageOps
 from pydantic import JsonValue
 
 from memantics.build.chats.distractors import name_chat
 from memantics.build.chats.records import ChatDraft
-from memantics.build.drafts import queue_images
+from memantics.build.drafts import queue_images, write_draft_queue
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError
 from memantics.core.images import load
-from memantics.core.journal import whole_file
+from memantics.core.journal import write_lines
 from memantics.core.memes import Meme
-from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+from memantics.core.queue import QueueItem, Shown
 from memantics.tasks.chats import CHATS, LEVELS, Options, make_entry
 
 NAMES = "names.json"
@@ -40,26 +39,25 @@ class ReleasedChat:
     options: Options
 
 
-def write_lines(folder: Path, chats: Sequence[ReleasedChat]) -> Path:
+def write_chat_lines(folder: Path, chats: Sequence[ReleasedChat]) -> Path:
     """Write ``chats.jsonl`` with figures, sources and all candidate lists."""
-    path = folder / CHATS
-    with whole_file(path) as file:
-        for chat in chats:
-            draft = chat.draft
-            line: dict[str, object] = {
-                "id": name_chat(draft),
-                "meme": draft.subject.meme.id,
-                "language": draft.subject.language,
-                "topic": draft.topic,
-                "turns": [asdict(turn) for turn in draft.said.turns],
-                "sender": draft.said.sender,
-                "sentiment": f"{draft.subject.target}-{draft.subject.type}".strip("-"),
-                "quality": asdict(draft.quality),
-                "options": asdict(chat.options),
-                "source": asdict(draft.source),
-            }
-            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-    return path
+    return write_lines(folder / CHATS, map(_make_line, chats))
+
+
+def _make_line(chat: ReleasedChat) -> dict[str, object]:
+    draft = chat.draft
+    return {
+        "id": name_chat(draft),
+        "meme": draft.subject.meme.id,
+        "language": draft.subject.language,
+        "topic": draft.topic,
+        "turns": draft.said.turns,
+        "sender": draft.said.sender,
+        "sentiment": f"{draft.subject.target}-{draft.subject.type}".strip("-"),
+        "quality": draft.quality,
+        "options": chat.options,
+        "source": draft.source,
+    }
 
 
 def write_punmemecn(folder: Path, chats: Sequence[ReleasedChat], memes: Sequence[Meme]) -> Path:
@@ -104,15 +102,8 @@ def write_chat_queue(folder: Path, chats: Sequence[ReleasedChat], origin: str) -
     """Write the queue in which people check chats; return how many items it has."""
     memes = {chat.draft.subject.meme.id: chat.draft.subject.meme for chat in chats}
     names = queue_images(memes.values(), folder)
-    languages = {chat.draft.subject.language for chat in chats}
-    card = QueueCard(
-        title="Chats that end in a meme",
-        workflow=WORKFLOW,
-        language=languages.pop() if len(languages) == 1 else "en",
-        warning="Memes may be offensive.",
-        origin=origin,
-    )
-    return write_queue(folder, card, (_make_item(chat, names) for chat in chats))
+    items = [_make_item(chat, names) for chat in chats]
+    return write_draft_queue(folder, "Chats that end in a meme", WORKFLOW, items, origin)
 
 
 def _make_item(chat: ReleasedChat, names: Mapping[str, str]) -> QueueItem:

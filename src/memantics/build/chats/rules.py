@@ -32,16 +32,8 @@ _MENTION = re.compile(
 Words = Callable[[str], Iterable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ChatLimits:
-    """``messages`` before the meme, at least and at most, and characters in each."""
-
-    least: int = 2
-    most: int = 5
-    longest: int = 160
-
-
-DEFAULT_LIMITS = ChatLimits()
+# Messages before the meme, at least and at most, and characters in each.
+LEAST, MOST, LONGEST = 2, 5, 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +50,7 @@ class Broken:
 def find_broken(
     said: WrittenChat,
     subject: ChatSubject,
-    limits: ChatLimits = DEFAULT_LIMITS,
+    most: int = MOST,
     words: Words | None = None,
 ) -> list[Broken]:
     """Every rule that a chat breaks. ``words`` cuts texts of scripts without spaces.
@@ -71,7 +63,7 @@ def find_broken(
     ['caption']
     """
     checks = (
-        _check_length(said.turns, limits),
+        _check_length(said.turns, most),
         _check_speakers(said),
         _search(said.turns, _MARKUP, "markup", "write plain words, not {0!r}"),
         _search(said.turns, _MENTION, "mention", "nobody speaks of pictures: {0!r}"),
@@ -83,17 +75,17 @@ def find_broken(
     return [broken for broken in checks if broken is not None]
 
 
-def _check_length(turns: Sequence[Turn], limits: ChatLimits) -> Broken | None:
-    if not limits.least <= len(turns) <= limits.most:
+def _check_length(turns: Sequence[Turn], most: int) -> Broken | None:
+    if not LEAST <= len(turns) <= most:
         return Broken(
             "length",
-            f"{len(turns)} messages; write {limits.least} to {limits.most} before the meme",
+            f"{len(turns)} messages; write {LEAST} to {most} before the meme",
         )
     for number, turn in enumerate(turns, 1):
         if not any(char.isalnum() for char in turn.text):
             return Broken("length", f"message {number} says nothing")
-        if len(turn.text) > limits.longest:
-            return Broken("length", f"message {number} has more than {limits.longest} characters")
+        if len(turn.text) > LONGEST:
+            return Broken("length", f"message {number} has more than {LONGEST} characters")
     return None
 
 

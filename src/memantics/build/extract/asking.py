@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from string import Template
 
 from pydantic import JsonValue
@@ -21,7 +19,7 @@ from memantics.build.extract.plan import PlannedStep
 from memantics.build.extract.reading import ARRANGED, MOST, MOST_RELATIONS, ROLES
 from memantics.build.harm import THRESHOLD, tell_types
 from memantics.core.memes import Meme
-from memantics.core.prompt import Prompt, enclose, read_prompts
+from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.records import Form, Image, Message, Request, Sampling
 from memantics.core.retrieved import Passage
 from memantics.core.text import cut_short
@@ -34,7 +32,6 @@ from memantics.knowledge.ontology.vocabulary import (
 )
 from memantics.knowledge.records import Individual
 
-PROMPTS = Path(__file__).parent / "prompts"
 # A list of allowed targets makes dangling references impossible where decoding is constrained;
 # servers bound how long such lists may be.
 _MOST_LISTED = 400
@@ -61,10 +58,7 @@ class Situation:
     passages: tuple[Passage, ...] = ()
 
 
-@cache
-def find_prompts() -> Mapping[str, Prompt]:
-    """The prompts of the extraction by name."""
-    return read_prompts(PROMPTS)
+find_prompts = prompts_beside(__file__)
 
 
 def ask_individuals(

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from memantics.build.extract.naming import Names, fold_lookalikes, make_name
+from memantics.core.closed import Closed
 from memantics.core.reply import conform_value, find_values, take_one
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
@@ -23,7 +24,6 @@ from memantics.knowledge.records import Individual, Relation
 
 MOST = 200
 MOST_RELATIONS = 500
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
 # Fields whose words become part of the description: who feels it, how a community is meant.
@@ -40,29 +40,23 @@ ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 ARRANGED = "Scene"
 
 
-class SaidRelation(BaseModel):
+class SaidRelation(Closed):
     """A relation of one entry, as a model gives it."""
-
-    model_config = _CLOSED
 
     relation: str
     target: str
 
 
-class SaidLink(BaseModel):
+class SaidLink(Closed):
     """A relation with its source, as a model gives it."""
-
-    model_config = _CLOSED
 
     source: str
     relation: str
     target: str
 
 
-class SaidIndividual(BaseModel):
+class SaidIndividual(Closed):
     """One entry, as a model gives it; ``arrangement`` is for a scene."""
-
-    model_config = _CLOSED
 
     name: str = ""
     label: str = Field(min_length=1)
@@ -70,8 +64,8 @@ class SaidIndividual(BaseModel):
     kind: str = ""
     holder: str = ""
     role: str = ""
-    relations: list[SaidRelation] = []
-    arrangement: list[SaidLink] = []
+    relations: list[SaidRelation] = Field(default_factory=list)
+    arrangement: list[SaidLink] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

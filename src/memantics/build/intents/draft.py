@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 from pydantic import JsonValue
 
 from memantics.build.drafts import (
+    Drafted,
     DraftSource,
     Tally,
     array,
@@ -23,6 +22,7 @@ from memantics.build.drafts import (
     record,
     show_material,
     text,
+    write_draft_queue,
 )
 from memantics.build.intents.form import (
     MOST_INTENTS,
@@ -30,12 +30,12 @@ from memantics.build.intents.form import (
     read_background,
     read_intents,
 )
-from memantics.core.journal import whole_file
+from memantics.core.journal import write_lines
 from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.parameters import Attempts, Flag
-from memantics.core.prompt import Prompt, read_prompts
-from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+from memantics.core.prompt import prompts_beside
+from memantics.core.queue import QueueItem, Shown
 from memantics.core.step import Asker, Step
 
 INTENTS = "intents.jsonl"
@@ -65,18 +65,7 @@ class DraftedIntents:
     sources: Mapping[str, DraftSource] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class IntentReport:
-    """All drafts; memes without an intent are there too, empty, for people to fill."""
-
-    drafts: tuple[DraftedIntents, ...]
-    tally: Tally
-
-
-@cache
-def find_prompts() -> Mapping[str, Prompt]:
-    """The prompts by name."""
-    return read_prompts(Path(__file__).parent / "prompts")
+find_prompts = prompts_beside(__file__)
 
 
 async def draft_intents(
@@ -84,12 +73,12 @@ async def draft_intents(
     memes: Sequence[Meme],
     settings: IntentSettings,
     expect: Callable[[int], None] = lambda _: None,
-) -> IntentReport:
+) -> Drafted[DraftedIntents]:
     """Draft background and intents of every meme."""
     expect(sum(1 + (not _given_background(meme)) for meme in memes))
     tally = Tally()
     found = await asyncio.gather(*(_draft(asker, meme, settings, tally) for meme in memes))
-    return IntentReport(tuple(found), tally)
+    return Drafted(tuple(found), tally)
 
 
 def _given_background(meme: Meme) -> tuple[str, ...]:
@@ -170,35 +159,27 @@ def _material(meme: Meme) -> dict[str, str]:
     return {"printed text": meme.text, **{f"note: {name}": notes[name] for name in sorted(notes)}}
 
 
-def write_intents(folder: Path, report: IntentReport) -> Path:
+def write_intents(folder: Path, report: Drafted[DraftedIntents]) -> Path:
     """Write ``intents.jsonl``: drafts with their sources."""
-    path = folder / INTENTS
-    with whole_file(path) as file:
-        for draft in report.drafts:
-            line: dict[str, object] = {
-                "id": draft.meme.id,
-                "text": draft.meme.text,
-                "language": draft.language,
-                "intents": draft.intents,
-                "background": draft.background,
-                "sources": draft.sources,
-            }
-            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-    return path
+    lines = (
+        {
+            "id": draft.meme.id,
+            "text": draft.meme.text,
+            "language": draft.language,
+            "intents": draft.intents,
+            "background": draft.background,
+            "sources": draft.sources,
+        }
+        for draft in report.drafts
+    )
+    return write_lines(folder / INTENTS, lines)
 
 
-def write_intent_queue(folder: Path, report: IntentReport, origin: str) -> int:
+def write_intent_queue(folder: Path, report: Drafted[DraftedIntents], origin: str) -> int:
     """Write the queue in which people collect, edit and review; return how many items it has."""
     names = queue_images((draft.meme for draft in report.drafts), folder)
-    languages = {draft.language for draft in report.drafts}
-    card = QueueCard(
-        title="Intents of memes",
-        workflow=WORKFLOW,
-        language=languages.pop() if len(languages) == 1 else "en",
-        warning="Memes may be offensive.",
-        origin=origin,
-    )
-    return write_queue(folder, card, (_make_item(draft, names) for draft in report.drafts))
+    items = [_make_item(draft, names) for draft in report.drafts]
+    return write_draft_queue(folder, "Intents of memes", WORKFLOW, items, origin)
 
 
 def _make_item(draft: DraftedIntents, names: Mapping[str, str]) -> QueueItem:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 
-from pydantic import BaseModel, ConfigDict
-
 from memantics.build.drafts import check_wording
+from memantics.core.closed import Closed
 from memantics.core.reply import read_object
 from memantics.core.task import Unparsed
 
 LONGEST = 300
 MOST_INTENTS, MOST_SENTENCES = 3, 8
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
 _PREFIX = {
     "en": re.compile(r"(?:the|this) meme(?:'s author)?\s+", re.I),
     "zh": re.compile(r"(?:这张|这个|该)(?:表情包|梗图|图片?|meme)\s*"),
@@ -25,22 +23,16 @@ _VERB = re.compile(r"[a-z]{2,}s\b", re.I)
 _NO_VERBS = frozenset(["this", "his", "its", "others", "people's", "was", "us", "memes", "users"])
 
 
-class _SaidIntents(BaseModel):
-    model_config = _CLOSED
-
+class _SaidIntents(Closed):
     intents: list[str]
 
 
-class _Sentence(BaseModel):
-    model_config = _CLOSED
-
+class _Sentence(Closed):
     sentence: str
     certain: bool
 
 
-class _SaidBackground(BaseModel):
-    model_config = _CLOSED
-
+class _SaidBackground(Closed):
     background: list[_Sentence]
 
 

@@ -7,18 +7,17 @@ that keep a prefix cache read the meme once for all of its questions.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from memantics.build.drafts import array, name_language, record, show_material
 from memantics.build.extract.reading import Directory
 from memantics.build.questions.records import QuestionDraft, QuestionSettings, Slot, draw
+from memantics.core.closed import Closed
 from memantics.core.memes import HEARD, TEMPLATE, Meme
-from memantics.core.prompt import Prompt, enclose, read_prompts
+from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Image, Message, Option, Part, Request
 from memantics.core.reply import read_object
@@ -27,18 +26,15 @@ from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS
 from memantics.knowledge.records import Individual, Knowledge
 
 LETTERS = "ABCD"
-_PROMPTS = Path(__file__).parent / "prompts"
 _MOST_KNOWN, _MOST_NEAR, _TOLD = 80, 6, 160
 _PLAUSIBLE, _IMPLAUSIBLE = 3, 2
 
 
-class SaidQuestion(BaseModel):
+class SaidQuestion(Closed):
     """A question as a model gives it; what it is about is its first citation.
 
     ``spare`` is a further plausible option, as earlier prompts asked for it.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     about: str = ""
     question: str = Field(min_length=1)
@@ -58,10 +54,7 @@ class QuestionSubject:
     knowledge: Knowledge
 
 
-@cache
-def find_prompts() -> Mapping[str, Prompt]:
-    """The prompts by name."""
-    return read_prompts(_PROMPTS)
+find_prompts = prompts_beside(__file__)
 
 
 def show_known(individuals: Iterable[Individual], label: str, *, details: bool) -> str:

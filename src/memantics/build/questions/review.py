@@ -15,7 +15,7 @@ from memantics.build.questions.records import DraftQuestion, SetAside, find_toxi
 from memantics.core.data import inside
 from memantics.core.errors import DataError, first_fault
 from memantics.core.images import read_bytes
-from memantics.core.journal import whole_file
+from memantics.core.journal import write_lines
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 
 QUESTIONS, SET_ASIDE, QUEUE = "questions.jsonl", "set_aside.jsonl", "queue"
@@ -27,12 +27,8 @@ def write_questions(
     folder: Path, questions: Iterable[DraftQuestion], aside: Iterable[SetAside]
 ) -> None:
     """Write ``questions.jsonl`` and ``set_aside.jsonl``."""
-    with whole_file(folder / QUESTIONS) as file:
-        for question in questions:
-            file.write(_QUESTION.dump_json(question, exclude_defaults=False) + b"\n")
-    with whole_file(folder / SET_ASIDE) as file:
-        for left in aside:
-            file.write(orjson.dumps(left, option=orjson.OPT_APPEND_NEWLINE))
+    write_lines(folder / QUESTIONS, questions)
+    write_lines(folder / SET_ASIDE, aside)
 
 
 def read_questions(folder: Path) -> Iterator[DraftQuestion]:

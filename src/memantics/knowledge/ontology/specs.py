@@ -8,26 +8,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from memantics.core.closed import Closed
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, first_fault
 
 _NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
-class OwnRelation(BaseModel):
+class OwnRelation(Closed):
     """A relation that only this dimension has: what it says, and to which dimensions it leads."""
-
-    model_config = _CLOSED
 
     name: str
     definition: str
     to: tuple[str, ...]
 
 
-class DimensionSpec(BaseModel):
+class DimensionSpec(Closed):
     """What one dimension is, and how it is asked for.
 
     ``guidance`` says what to look for, ``question`` what a question about it tests. ``inputs`` are
@@ -36,8 +34,6 @@ class DimensionSpec(BaseModel):
     of ``relation``. ``model`` answers this step in the place of the build's; ``drop`` leaves the
     dimension out.
     """
-
-    model_config = _CLOSED
 
     label: str = ""
     definition: str = ""

@@ -12,7 +12,7 @@ import aiohttp
 import numpy as np
 import orjson
 from PIL import Image
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from yarl import URL
 
 from memantics.core.editor import EditRequest
@@ -36,14 +36,12 @@ class ImagesSettings:
     waits: tuple[float, ...] = _WAITS
 
 
-class _Picture(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _Picture(BaseModel, extra="ignore"):
     b64_json: str | None = None
     url: str | None = None
 
 
-class _Pictures(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _Pictures(BaseModel, extra="ignore"):
     data: list[_Picture]
 
 
