@@ -28,7 +28,7 @@ from memantics.core.records import Form, Item, Message, Outcome, Reply, Request,
 from memantics.core.task import Task
 from memantics.metrics.choice import accuracy
 from memantics.metrics.interval import clustered_wilson
-from memantics.registry import STARTER_IMAGES, Benchmark, TaskRef, Wish, pose_task
+from memantics.registry import STARTER_IMAGES, Benchmark, TaskRef, pose_task
 from memantics.run.engine import AskSettings
 from memantics.run.evaluate import Job, evaluate, plan, pose
 from memantics.run.facts import DataFacts, Scope
@@ -101,7 +101,7 @@ def make_job(model: Model, folder: Path, count: int) -> Job:
         task=(task_card,),
     )
     data = DataFacts("starter", "", count, "", "")
-    posed = pose((card, task_card), make_task(count), lambda: data, Scope("all"))
+    posed = pose((card, task_card), make_task(count), lambda: data, Scope(split="all"))
     return plan(posed, model, (), (folder, None))
 
 
@@ -151,7 +151,7 @@ async def measure(phase: str, folder: Path, count: int, *, read: bool) -> dict[s
         return None
 
     if read:
-        job = plan(pose_task(find_task(folder), {}, Wish()), model, (), (runs, None))
+        job = plan(pose_task(find_task(folder), {}, Scope()), model, (), (runs, None))
     else:
         job = make_job(model, runs, count)
     ended = await evaluate(

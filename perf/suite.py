@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import count, islice
 from pathlib import Path
@@ -168,26 +168,18 @@ def enlarge(task: Task, size: int) -> Task:
 def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
     from memantics.actions.asking import Asking
-    from memantics.actions.evaluate import conduct
+    from memantics.actions.evaluate import Evaluation, Scope, Variation, conduct, plan_evaluation
     from memantics.actions.progress import SuiteTotal
-    from memantics.registry import ModelSettings, Wish, list_choices, open_baselines, open_model
-    from memantics.run.evaluate import PosedTask
-    from memantics.run.plan import SuiteDesk, TaskChoice, plan_suite
+    from memantics.registry import ModelSettings
 
-    def grow(choice: TaskChoice) -> TaskChoice:
-        def pose(options: Mapping[str, str], split: str | None) -> PosedTask:
-            question = choice.pose(options, split)
-            return replace(question, task=enlarge(question.task, size), total=size)
-
-        return replace(choice, pose=pose)
-
-    choices = [grow(own) for own in list_choices([*FAMILIES], Wish("starter", invalid="wrong"))]
-    settings = ModelSettings(base_url=url, concurrency=CONCURRENCY)
-    models = [open_model(name, settings) for name in MODELS]
-    desk = SuiteDesk(out, find=lambda name: choices[0], open_baselines=open_baselines)  # noqa: ARG005
-    plan = plan_suite(choices, models, desk)
-    watch = SuiteTotal(plan.jobs, lambda _: None)
-    results = asyncio.run(conduct(plan, Asking(settings), watch))
+    asking = Asking(ModelSettings(base_url=url, concurrency=CONCURRENCY))
+    scope, variation = Scope("starter"), Variation(invalid="wrong")
+    wanted = Evaluation(FAMILIES, MODELS, scope, out=out, asking=asking, variation=variation)
+    planned, _ = plan_evaluation(wanted)
+    tasks = {id(job.task): enlarge(job.task, size) for job in planned}
+    jobs = [replace(job, task=tasks[id(job.task)], total=size) for job in planned]
+    watch = SuiteTotal(jobs, lambda _: None)
+    results = asyncio.run(conduct(jobs, asking, watch))
     assert not any(result.broken for result in results), results
 
 

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 import memantics as mm
 from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.actions.asking import Asking
-from memantics.actions.evaluate import Evaluation
+from memantics.actions.evaluate import Evaluation, Scope
 from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
 from memantics.core.records import Image, Item, Reply, Request
@@ -74,7 +74,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 
 
 def make_settings(out: Path, limit: int | None = None) -> Evaluation:
-    return Evaluation((), (), limit=limit, out=out, asking=Asking(use_cache=False))
+    return Evaluation((), (), Scope(limit=limit), out=out, asking=Asking(use_cache=False))
 
 
 def items(task: str, limit: int = FEW) -> list[Item]:

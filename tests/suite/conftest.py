@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from memantics.actions.planning import Evaluation, plan_evaluation
+from memantics.core.errors import DataError
 from memantics.core.model import Model
-from memantics.registry import Wish, find_tasks, list_choices, make_choice, open_baselines
 from memantics.run.evaluate import Job
+from memantics.run.facts import Scope
 from memantics.run.grid import read_settings
-from memantics.run.plan import SuiteDesk, SuitePlan, plan_suite
 from memantics.run.progress import Progress
 from memantics.run.suite import RunEnd
+from memantics.run.variation import Variation
 from tests.suite.toys import write_toy
 
 _NUMBERS = count(1)
@@ -26,6 +28,7 @@ class Bench:
     """Makes toys and plans suites of them."""
 
     root: Path
+    skipped: dict[str, DataError] = field(default_factory=dict)
 
     def make_toy(self, items: int = 12, first: int = 10_000) -> str:
         # Modules are known by the name of their folder: every toy needs its own.
@@ -39,17 +42,21 @@ class Bench:
         models: Sequence[Model],
         *settings: str,
         captioner: Model | None = None,
-        wish: Wish | None = None,
-    ) -> SuitePlan:
-        wish = wish or Wish()
-        desk = SuiteDesk(
-            out=self.root / "runs",
-            find=lambda name: make_choice(find_tasks([name])[0], wish),
-            open_baselines=open_baselines,
-            settings=read_settings("--set", settings),
-            captioner=captioner,
+        scope: Scope = Scope(),  # noqa: B008 - frozen
+        variation: Variation = Variation(),  # noqa: B008 - frozen
+    ) -> list[Job]:
+        opened = {model.name: model for model in [*models, *([captioner] if captioner else [])]}
+        wanted = Evaluation(
+            names,
+            [model.name for model in models],
+            scope,
+            read_settings("--set", settings),
+            self.root / "runs",
+            captioner.name if captioner else None,
+            variation=variation,
         )
-        return plan_suite(list_choices(names, wish), models, desk)
+        jobs, self.skipped = plan_evaluation(wanted, opened.__getitem__)
+        return jobs
 
 
 @dataclass

@@ -11,16 +11,17 @@ from memantics.core.cache import Cache
 from memantics.core.errors import Rejected
 from memantics.core.records import Field, Form, Message, Request, Sampling
 from memantics.models.fake import FakeModel, Said
-from memantics.registry import Wish
 from memantics.run.ask import AskSettings
 from memantics.run.estimate import count_image, count_reply, count_request, estimate
-from memantics.run.plan import SuitePlan
+from memantics.run.evaluate import Job
+from memantics.run.facts import Scope
 from memantics.run.suite import SuiteSettings, run_suite
+from memantics.run.variation import Variation
 from tests.suite.conftest import Bench, Witness
 
 
-def conduct(plan: SuitePlan, cache: Cache | None) -> None:
-    asyncio.run(run_suite(plan.jobs, cache, SuiteSettings(AskSettings(concurrency=2)), Witness()))
+def conduct(plan: list[Job], cache: Cache | None) -> None:
+    asyncio.run(run_suite(plan, cache, SuiteSettings(AskSettings(concurrency=2)), Witness()))
 
 
 def cached_model(name: str = "m") -> FakeModel:
@@ -31,13 +32,13 @@ def test_calls_are_those_that_are_then_made(bench: Bench, tmp_path: Path) -> Non
     toy = bench.make_toy(items=10)
     model = cached_model()
     plan = bench.plan([toy], [model], "style=plain,loud")
-    before = estimate(plan.jobs, None)
+    before = estimate(plan, None)
     assert not (bench.root / "runs").exists()
     assert sum(own.calls for own in before) == 40
-    assert [own.guessed for own in before] == [job.facts.task == f"{toy}/use" for job in plan.jobs]
+    assert [own.guessed for own in before] == [job.facts.task == f"{toy}/use" for job in plan]
     conduct(plan, None)
     assert model.asked == 40
-    after = estimate(plan.jobs, None)
+    after = estimate(plan, None)
     assert [(own.calls, own.done, own.guessed) for own in after] == [(0, 10, False)] * 4
     assert [own.items for own in before] == [own.items for own in after]
 
@@ -46,9 +47,9 @@ def test_what_is_in_the_cache_is_not_sent(bench: Bench, tmp_path: Path) -> None:
     toy = bench.make_toy(items=10)
     cache = Cache(tmp_path / "cache.sqlite")
     model, other = cached_model("one"), cached_model("two")
-    conduct(bench.plan([f"{toy}/choice"], [model], wish=Wish(limit=4)), cache)
+    conduct(bench.plan([f"{toy}/choice"], [model], scope=Scope(limit=4)), cache)
     plan = bench.plan([f"{toy}/choice"], [model, other])
-    first, second = estimate(plan.jobs, cache)
+    first, second = estimate(plan, cache)
     assert (first.cached, first.calls) == (4, 6)
     assert (second.cached, second.calls) == (0, 10)
     asked = model.asked
@@ -66,19 +67,19 @@ def test_failed_items_are_asked_again_and_invalid_ones_up_to_the_policy(bench: B
             return Rejected("no") if "no letter" in words else "babble"
         return "babble" if "10001" in words else "B"
 
-    wish = Wish(invalid="retry:3")
-    plan = bench.plan([f"{toy}/choice"], [FakeModel(script)], wish=wish)
-    assert [(own.calls, own.most_calls) for own in estimate(plan.jobs, None)] == [(4, 12)]
+    variation = Variation(invalid="retry:3")
+    plan = bench.plan([f"{toy}/choice"], [FakeModel(script)], variation=variation)
+    assert [(own.calls, own.most_calls) for own in estimate(plan, None)] == [(4, 12)]
     conduct(plan, None)
     # One item used its first attempt up, then its call failed: two are left.
-    (own,) = estimate(plan.jobs, None)
+    (own,) = estimate(plan, None)
     assert (own.calls, own.most_calls, own.done) == (1, 2, 3)
 
 
 def test_only_language_models_cost(bench: Bench) -> None:
     toy = bench.make_toy()
     plan = bench.plan([f"{toy}/choice"], [cached_model(), FakeModel(lambda _request: "B", "free")])
-    paid, free = estimate(plan.jobs, None)
+    paid, free = estimate(plan, None)
     assert paid.cost((1.0, 2.0)) == pytest.approx(
         (paid.tokens_in + 2 * paid.tokens_out) / 1_000_000
     )

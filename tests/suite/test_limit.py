@@ -20,7 +20,7 @@ from memantics.core.records import Form, Item
 from memantics.core.rundir import RunWriter, read_facts
 from memantics.core.task import ItemWalk, Task
 from memantics.models.fake import FakeModel
-from memantics.registry import Wish, find_tasks, pose_task
+from memantics.registry import find_tasks, pose_task
 from memantics.report import render_json, render_markdown
 from memantics.report.leaderboard import make_boards
 from memantics.run import evaluate
@@ -157,9 +157,10 @@ def test_little_is_kept_of_each_item() -> None:
 
 
 SHOW = """
-from memantics.registry import Wish, find_tasks, pose_task
+from memantics.registry import find_tasks, pose_task
+from memantics.run.facts import Scope
 for ref in find_tasks(["mquest", "mer_bench", "punmemecn"]):
-    posed = pose_task(ref, {}, Wish("starter", limit=7))
+    posed = pose_task(ref, {}, Scope("starter", limit=7))
     print(ref.name, posed.scope.spread, *(item.id for item in posed.task.items()))
 """
 
@@ -181,7 +182,7 @@ def test_every_process_chooses_the_same() -> None:
 
 def limit_task(name: str, limit: int) -> PosedTask:
     (ref,) = find_tasks([name])
-    return pose_task(ref, {}, Wish("starter", limit=limit))
+    return pose_task(ref, {}, Scope("starter", limit=limit))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def pose_toy(task: Task, limit: int, languages: tuple[str, ...] = ("en",)) -> Po
         task=(own,),
     )
     data = DataFacts("starter", "", 1, "", "")
-    return pose((card, own), task, lambda: data, Scope("all", limit))
+    return pose((card, own), task, lambda: data, Scope(split="all", limit=limit))
 
 
 @pytest.mark.parametrize("limit", [0, -1])

@@ -20,7 +20,7 @@ from tests.suite.conftest import Bench, Witness
 def conduct(bench: Bench, names: list[str], models: list[FakeModel]) -> list[RunEnd]:
     plan = bench.plan(names, models)
     settings = SuiteSettings(AskSettings(concurrency=8))
-    return asyncio.run(run_suite(plan.jobs, None, settings, Witness()))
+    return asyncio.run(run_suite(plan, None, settings, Witness()))
 
 
 def models() -> list[FakeModel]:

@@ -16,16 +16,15 @@ from memantics.core.rundir import Scores, last_answers, read_answers, read_facts
 from memantics.models.fake import FakeModel, Said
 from memantics.run.ask import AskSettings
 from memantics.run.evaluate import Job, score_here
-from memantics.run.plan import SuitePlan
 from memantics.run.suite import RunEnd, SuiteSettings, run_suite
 from tests.suite.conftest import Bench, Witness
 
 
 def conduct(
-    plan: SuitePlan, witness: Witness, cache: Cache | None = None, concurrency: int = 4
+    plan: list[Job], witness: Witness, cache: Cache | None = None, concurrency: int = 4
 ) -> list[RunEnd]:
     settings = SuiteSettings(AskSettings(concurrency=concurrency, watch_every=0.01))
-    return asyncio.run(run_suite(plan.jobs, cache, settings, witness))
+    return asyncio.run(run_suite(plan, cache, settings, witness))
 
 
 def said(request: Request) -> str:
@@ -60,7 +59,7 @@ def test_runs_of_one_model_share_its_limit_and_reach_it(bench: Bench, witness: W
     model, other = Gauge("one", 6), Gauge("two", 6)
     plan = bench.plan([f"{toy}/choice" for toy in toys], [model, other])
     results = conduct(plan, witness, concurrency=6)
-    assert [result.job for result in results] == list(plan.jobs)
+    assert [result.job for result in results] == plan
     assert all(result.ended and result.ended.progress.answered == 4 for result in results)
     assert model.most == other.most == 6
     assert model.closed
@@ -78,7 +77,7 @@ def test_a_run_begins_after_those_it_needs_and_gets_their_answers(
         return "B" if request.form.fields[0].options else f"note on {request.form.question}"
 
     plan = bench.plan([f"{toy}/use"], [FakeModel(script)])
-    note, use = plan.jobs
+    note, use = plan
     results = conduct(plan, witness)
     assert all(result.ended is not None for result in results)
     assert witness.place("end", note) < witness.place("begin", use)
@@ -101,7 +100,7 @@ def test_failed_needs_make_items_wait_and_the_next_start_goes_on(
             return "a note"
         return "B"
 
-    def start() -> tuple[SuitePlan, list[RunEnd]]:
+    def start() -> tuple[list[Job], list[RunEnd]]:
         plan = bench.plan([f"{toy}/use"], [FakeModel(script)])
         return plan, conduct(plan, witness)
 
@@ -116,7 +115,7 @@ def test_failed_needs_make_items_wait_and_the_next_start_goes_on(
     assert use.ended is not None
     assert (use.ended.waiting, use.ended.progress.answered) == (0, 6)
     assert read_facts(use.job.folder).finished
-    answers = Counter(answer.item for answer in read_answers(plan.jobs[1].folder))
+    answers = Counter(answer.item for answer in read_answers(plan[1].folder))
     assert set(answers.values()) == {1}
     assert len(answers) == 6
 
@@ -189,8 +188,8 @@ def test_a_captioner_that_is_not_there_stops_what_needs_it(bench: Bench, witness
 def test_a_folder_that_cannot_be_written_stops_one_run(bench: Bench, witness: Witness) -> None:
     toy = bench.make_toy()
     plan = bench.plan([f"{toy}/choice", f"{toy}/note"], [FakeModel(lambda _request: "B")])
-    plan.jobs[0].folder.parent.mkdir(parents=True)
-    plan.jobs[0].folder.write_text("in the way")
+    plan[0].folder.parent.mkdir(parents=True)
+    plan[0].folder.write_text("in the way")
     first, second = conduct(plan, witness)
     assert "cannot be written" in str(first.error)
     assert second.ended is not None
@@ -201,12 +200,12 @@ def test_a_fault_of_ours_is_told_after_the_others(bench: Bench, witness: Witness
     plan = bench.plan([f"{toy}/choice", f"{toy}/note"], [FakeModel(lambda _request: "B")])
 
     async def score(job: Job) -> Scores:
-        if job is plan.jobs[0]:
+        if job is plan[0]:
             raise ZeroDivisionError
         return await score_here(job)
 
     settings = SuiteSettings(AskSettings(concurrency=2), score=score)
-    first, second = asyncio.run(run_suite(plan.jobs, None, settings, witness))
+    first, second = asyncio.run(run_suite(plan, None, settings, witness))
     assert isinstance(first.fault, ZeroDivisionError)
     assert second.ended is not None
     assert len(last_answers(first.job.folder)) == 12
@@ -220,9 +219,9 @@ def test_models_that_need_the_machine_for_themselves_wait_for_each_other(
     plan = bench.plan([f"{toy}/use", f"{toy}/choice"], [first, second], captioner=third)
     alone = frozenset(model.name for model in (first, second, third))
     settings = SuiteSettings(AskSettings(concurrency=2), alone=alone)
-    results = asyncio.run(run_suite(plan.jobs, None, settings, witness))
+    results = asyncio.run(run_suite(plan, None, settings, witness))
     assert all(result.ended is not None for result in results)
-    names = {job.folder.name: job.facts.model for job in plan.jobs}
+    names = {job.folder.name: job.facts.model for job in plan}
     order = list(dict.fromkeys(names[name] for _, name in witness.events))
     assert order == ["fake/captioner", "fake/first", "fake/second"]
     switches = [names[name] for _, name in witness.events]
@@ -233,10 +232,10 @@ def test_stopping_lets_calls_in_flight_end(bench: Bench, witness: Witness) -> No
     toy = bench.make_toy(items=40)
     model = FakeModel(lambda _request: "B", seconds=0.05)
 
-    async def scenario() -> SuitePlan:
+    async def scenario() -> list[Job]:
         plan = bench.plan([f"{toy}/choice", f"{toy}/note"], [model])
         settings = SuiteSettings(AskSettings(concurrency=4, grace=10))
-        task = asyncio.create_task(run_suite(plan.jobs, None, settings, witness))
+        task = asyncio.create_task(run_suite(plan, None, settings, witness))
         while model.asked < 10:
             await asyncio.sleep(0.001)
         task.cancel()
@@ -245,6 +244,6 @@ def test_stopping_lets_calls_in_flight_end(bench: Bench, witness: Witness) -> No
         return plan
 
     plan = asyncio.run(scenario())
-    written = sum(len(last_answers(job.folder)) for job in plan.jobs if job.folder.exists())
+    written = sum(len(last_answers(job.folder)) for job in plan if job.folder.exists())
     assert written == model.asked < 80
     assert model.closed

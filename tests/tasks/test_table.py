@@ -230,13 +230,13 @@ def test_a_limited_task_is_counted_by_its_items(tmp_path: Path) -> None:
     task = make(plugin, source, {})
     facts = DataFacts("starter", "", 5, "", "")
     totals = [
-        pose((None, None), task, lambda: facts, Scope("all", limit)).total  # type: ignore[arg-type]
+        pose((None, None), task, lambda: facts, Scope(split="all", limit=limit)).total  # type: ignore[arg-type]
         for limit in (None, 4, 5, 6)
     ]
     assert totals == [5, 4, 5, 5]
     few = narrow(task, lambda meme: meme == "m3")
     assert not isinstance(few.items, ItemWalk)
-    posed = pose((None, None), few, lambda: facts, Scope("all"))  # type: ignore[arg-type]
+    posed = pose((None, None), few, lambda: facts, Scope(split="all"))  # type: ignore[arg-type]
     assert posed.total == 1
 
 
@@ -259,7 +259,7 @@ def test_language_and_kind_of_a_record_are_what_a_limit_spreads_over(tmp_path: P
 
     def limit(count: int) -> tuple[list[str], str]:
         task = make(choice_benchmark(KnownMeme, ask), source, {"images": "present"})
-        posed = pose((card, card.task[0]), task, lambda: facts, Scope("all", count))
+        posed = pose((card, card.task[0]), task, lambda: facts, Scope(split="all", limit=count))
         assert posed.total == count
         return [item.id for item in posed.task.items()], posed.scope.spread
 
@@ -270,7 +270,7 @@ def test_language_and_kind_of_a_record_are_what_a_limit_spreads_over(tmp_path: P
     assert limit(7) == (["m0", "m1", "m2", "m3", "m4", "other", "last"], "")
     task = make(choice_benchmark(KnownMeme, ask), source, {})
     with pytest.raises(DataError, match="meme gone: its image is not in this copy"):
-        pose((card, card.task[0]), task, lambda: facts, Scope("all", 2))
+        pose((card, card.task[0]), task, lambda: facts, Scope(split="all", limit=2))
     plain = make(choice_benchmark(Meme, ask), write(tmp_path / "plain", 2), {})
     assert isinstance(plain.items, ItemWalk)
     assert plain.items.outline is None

@@ -11,11 +11,11 @@ from typing import Annotated
 from pydantic import JsonValue
 
 from memantics.actions.asking import Params
-from memantics.actions.options import Data, Invalid, Limit, RunsFolder, Split, TaskOptions
+from memantics.actions.options import RunsFolder, TaskOptions
 from memantics.core.card import resolve_options
 from memantics.core.errors import DataError, InputError
 from memantics.core.journal import replace_file
-from memantics.core.parameters import Argument, Flag
+from memantics.core.parameters import Argument, Data, Flag, Invalid, Limit, Split
 from memantics.core.records import Answer, Item, Reply
 from memantics.core.result import Result
 from memantics.core.rundir import RunFacts, RunWriter, dump_line
@@ -26,14 +26,14 @@ from memantics.exchange.reading import read_given
 from memantics.exchange.records import AnswerFormat, GivenAnswer, LeftOut, ReadSettings
 from memantics.exchange.writing import TaskFormat, write_task
 from memantics.models.kinds import read_wire_settings
-from memantics.registry import Wish, find_tasks, open_baselines, pose_task
+from memantics.registry import find_tasks, open_baselines, pose_task
 from memantics.report.runs import Run, load_run
 from memantics.run.engine import make_sound, read_reply
 from memantics.run.evaluate import PosedTask
-from memantics.run.facts import describe, folder_name, now
+from memantics.run.facts import Scope, describe, folder_name, now
 from memantics.run.repeats import note_repeats
 from memantics.run.score import score_run
-from memantics.run.variation import repeat_facts
+from memantics.run.variation import Variation, repeat_facts
 
 __all__ = [
     "AnswerFormat",
@@ -202,8 +202,9 @@ def pose_one(task: str, wanted: TaskChoiceSettings) -> PosedTask:
     if len(found) > 1:
         names = ", ".join(ref.name for ref in found)
         raise InputError(f"{task} has several tasks: {names}", hint="name one of them")
-    wish = Wish(wanted.data, wanted.split, wanted.limit, invalid=wanted.invalid)
-    return pose_task(found[0], resolve_options(found[0].card, wanted.options), wish)
+    options = resolve_options(found[0].card, wanted.options)
+    scope = Scope(wanted.data, wanted.split, wanted.limit)
+    return pose_task(found[0], options, scope, Variation(wanted.invalid))
 
 
 def _join(

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Annotated
 
 from memantics.actions.asking import Asking, make_asking, open_cache
-from memantics.actions.options import Data, Split, TaskOptions
+from memantics.actions.options import TaskOptions
 from memantics.actions.progress import ProgressWish, read_wish
 from memantics.core.card import TaskCard, resolve_options
 from memantics.core.data import Source
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.finding import Finding
 from memantics.core.model import Model
-from memantics.core.parameters import Argument, Flag, MadeBy
+from memantics.core.parameters import Argument, Data, Flag, MadeBy, Split
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.result import Table
 from memantics.core.task import Task

@@ -36,9 +36,10 @@ from memantics.core.rundir import (
     read_scores,
     read_standings,
 )
-from memantics.registry import Wish, find_tasks, pose_task
+from memantics.registry import find_tasks, pose_task
 from memantics.report.payload import INVALID, OPEN, RIGHT, WRONG, asks_ratings, judge_answer
 from memantics.report.thumbnails import Thumbnail
+from memantics.run.facts import Scope
 
 RunState = Literal["finished", "running", "stopped", "damaged"]
 Verdict = Literal["right", "wrong", "invalid", "open", "waiting"]
@@ -277,15 +278,15 @@ def _guess_total(facts: RunFacts) -> int | None:
     """How many items a run will have, where its task and data are at hand."""
     kind = str(facts.data.get("kind", ""))
     known = next((value for value in get_args(DataKind) if value == kind), None)
-    wish = Wish(known, facts.split or None, facts.limit, facts.sample, facts.seed or 0)
-    return _count_items(_name_task(facts), tuple(sorted(facts.options.items())), wish)
+    scope = Scope(known, facts.split or None, facts.limit, facts.sample, facts.seed)
+    return _count_items(_name_task(facts), tuple(sorted(facts.options.items())), scope)
 
 
 @lru_cache(maxsize=256)
-def _count_items(task: str, options: tuple[tuple[str, str], ...], wish: Wish) -> int | None:
+def _count_items(task: str, options: tuple[tuple[str, str], ...], scope: Scope) -> int | None:
     try:
         (ref,) = find_tasks([task])
-        return pose_task(ref, dict(options), wish).total
+        return pose_task(ref, dict(options), scope).total
     except (MemanticsError, ValueError):
         return None
 

@@ -11,17 +11,15 @@ from typing import Annotated, Any, overload
 
 from pydantic import JsonValue
 
-from memantics.actions.options import Data
 from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
-from memantics.core.parameters import Argument, Flag
+from memantics.core.parameters import Argument, Data, Flag
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
 from memantics.core.result import Result, Table, html_table, show_cell, to_plain
 from memantics.registry import (
     MODEL_KINDS,
     Benchmark,
-    Wish,
     find_benchmark,
     find_benchmarks,
     find_recipes,
@@ -29,6 +27,7 @@ from memantics.registry import (
     find_tasks,
     pose_task,
 )
+from memantics.run.facts import Scope
 
 _SHOWN = 5
 
@@ -178,8 +177,8 @@ def load_dataset(
     starter sample.
     """
     found = find_tasks([name if task is None else f"{name}/{task}"])[0]
-    posed = pose_task(found, {}, Wish(data, split))
-    return Dataset(found.name, posed.scope.split, posed.data.kind, tuple(posed.task.items()))
+    posed = pose_task(found, {}, Scope(data, split))
+    return Dataset(found.name, posed.split, posed.data.kind, tuple(posed.task.items()))
 
 
 @dataclass(frozen=True, slots=True)

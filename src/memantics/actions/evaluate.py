@@ -13,31 +13,25 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.actions.asking import Asking, open_cache
+from memantics.actions.planning import Evaluation, note_greedy, plan_evaluation
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.actions.scoring import ScoringDesk
-from memantics.actions.variation import Evaluation, ScoreBy, Variation, note_greedy
 from memantics.core.data import DataKind
-from memantics.core.errors import InputError, MemanticsError, Unavailable
+from memantics.core.errors import DataError, InputError, MemanticsError, Unavailable
 from memantics.core.home import home
 from memantics.core.result import Result, Table, to_plain
 from memantics.core.rundir import last_answers
 from memantics.core.waiting import make_sync
-from memantics.registry import (
-    ModelSettings,
-    Wish,
-    find_tasks,
-    list_choices,
-    make_choice,
-    open_baselines,
-    open_model,
-)
+from memantics.registry import ModelSettings
 from memantics.report.runs import Run, differing_options, load_run, load_runs, render_html
 from memantics.run.ask import AskSettings
 from memantics.run.estimate import Estimate, estimate
-from memantics.run.grid import Setting, check_settings, read_settings
-from memantics.run.plan import SuiteDesk, SuitePlan, plan_suite
+from memantics.run.evaluate import Job
+from memantics.run.facts import Scope
+from memantics.run.grid import Setting, read_settings
 from memantics.run.repeats import group_repeats, note_repeats
 from memantics.run.suite import RunEnd, SuiteSettings, SuiteWatch, run_suite
+from memantics.run.variation import ScoreBy, Variation
 
 __all__ = [
     "Estimate",
@@ -45,7 +39,7 @@ __all__ = [
     "Run",
     "RunEnd",
     "Runs",
-    "SuitePlan",
+    "Scope",
     "Variation",
     "conduct",
     "count_failures",
@@ -93,38 +87,9 @@ class Runs(Result, Sequence[Run]):
         return render_html(self.runs, {**self.broken, **self.skipped})
 
 
-def plan_evaluation(wanted: Evaluation) -> SuitePlan:
-    """Pose every question before any model is asked; what cannot run is refused here."""
-    if wanted.limit is not None and wanted.sample is not None:
-        raise InputError("--limit and --sample exclude each other", hint="leave one of them out")
-    if wanted.seed is not None and wanted.sample is None:
-        raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
-    scope = (wanted.split, wanted.limit, wanted.sample, wanted.seed or 0)
-    variation = wanted.variation
-    changed = (wanted.probe, wanted.rewordings, variation.prompts, variation.shots)
-    wish = Wish(wanted.data, *scope, wanted.invalid, *changed)
-    settings = variation.change(wanted.asking.settings, wanted.models)
-    choices = list_choices(list(wanted.tasks), wish)
-    known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
-    check_settings(wanted.options, {choice.name: choice.card for choice in choices}, known)
-    names = dict.fromkeys(wanted.models)
-    captioner = [wanted.captioner] if wanted.captioner else []
-    models = {name: open_model(name, settings) for name in dict.fromkeys([*names, *captioner])}
-    desk = SuiteDesk(
-        out=wanted.out,
-        find=lambda name: make_choice(find_tasks([name])[0], wish),
-        open_baselines=open_baselines,
-        settings=wanted.options,
-        prices=wanted.asking.prices,
-        captioner=models[wanted.captioner] if wanted.captioner else None,
-        repeat=variation.repeat,
-    )
-    return plan_suite(choices, [models[name] for name in names], desk)
-
-
-async def conduct(plan: SuitePlan, asking: Asking, watch: SuiteWatch) -> list[RunEnd]:
+async def conduct(jobs: Sequence[Job], asking: Asking, watch: SuiteWatch) -> list[RunEnd]:
     """Run everything; large runs are scored in other processes."""
-    models = {job.model.name for job in plan.jobs}
+    models = {job.model.name for job in jobs}
     desk = ScoringDesk()
     settings = SuiteSettings(
         ask=AskSettings(concurrency=asking.concurrency),
@@ -133,7 +98,7 @@ async def conduct(plan: SuitePlan, asking: Asking, watch: SuiteWatch) -> list[Ru
     )
     try:
         with open_cache(asking.use_cache) as cache:
-            ends = await run_suite(plan.jobs, cache, settings, watch)
+            ends = await run_suite(jobs, cache, settings, watch)
             await asyncio.to_thread(_note_repeats, ends)
             return ends
     finally:
@@ -149,10 +114,10 @@ def _note_repeats(ends: Sequence[RunEnd]) -> None:
                 note_repeats(folders, jobs[folders[0]].task)
 
 
-def estimate_plan(plan: SuitePlan, asking: Asking) -> list[Estimate]:
+def estimate_plan(jobs: Sequence[Job], asking: Asking) -> list[Estimate]:
     """What the runs would send; nothing is sent and nothing written."""
     with open_cache(asking.use_cache and (home() / "cache.sqlite").is_file()) as cache:
-        return estimate(plan.jobs, cache)
+        return estimate(jobs, cache)
 
 
 def tabulate_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[Table]:
@@ -237,27 +202,26 @@ async def evaluate_async(
     can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
+    words, folder, shown = (
+        None if place is None else Path(place) for place in (rewordings, prompts, shots)
+    )
     wanted = Evaluation(
         tasks=[tasks] if isinstance(tasks, str) else list(tasks),
         models=[model] if isinstance(model, str) else list(model),
-        data=data,
-        split=split,
-        limit=limit,
-        sample=sample,
-        seed=seed,
+        scope=Scope(data, split, limit, sample, seed),
         options=read_options(options or {}),
-        invalid=invalid,
         out=Path(out),
         captioner=captioner,
-        probe=probe,
-        rewordings=None if rewordings is None else Path(rewordings),
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
-        variation=Variation.read(prompts, shots, repeat, score, max_tokens, thinking_tokens),
+        variation=Variation(
+            invalid, probe, words, folder, shown, repeat, score, max_tokens, thinking_tokens
+        ),
     )
-    plan = await asyncio.to_thread(plan_evaluation, wanted)
-    watch = SuiteTotal(plan.jobs, read_wish(progress))
-    runs = collect_runs(plan, await conduct(plan, wanted.asking, watch))
-    several = len(plan.asked) > 1 or not isinstance(tasks, str) or not isinstance(model, str)
+    jobs, skipped = await asyncio.to_thread(plan_evaluation, wanted)
+    watch = SuiteTotal(jobs, read_wish(progress))
+    runs = collect_runs(await conduct(jobs, wanted.asking, watch), skipped)
+    asked = sum(job.asked for job in jobs)
+    several = asked > 1 or not isinstance(tasks, str) or not isinstance(model, str)
     return runs if several else runs[0]
 
 
@@ -288,12 +252,12 @@ def _write_param(value: JsonValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def collect_runs(plan: SuitePlan, ends: Sequence[RunEnd]) -> Runs:
+def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, DataError]) -> Runs:
     """The runs that were asked for; raises where none of them has scores."""
     for end in ends:
         if end.fault is not None:
             raise end.fault
-    asked = [end for end in ends if end.job.folder in plan.asked]
+    asked = [end for end in ends if end.job.asked]
     errors = dict(_explain(asked))
     scored = [e.job.folder for e in asked if e.ended is not None and e.ended.scores is not None]
     if not scored:
@@ -301,7 +265,7 @@ def collect_runs(plan: SuitePlan, ends: Sequence[RunEnd]) -> Runs:
     return Runs(
         load_runs(scored),
         {name: str(error) for name, error in errors.items()},
-        {skipped.task: str(skipped.error) for skipped in plan.skipped},
+        {task: str(error) for task, error in skipped.items()},
     )
 
 

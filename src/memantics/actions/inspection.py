@@ -14,10 +14,12 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Item, Outcome, Reply, Score, Status
 from memantics.core.task import Need, Task
 from memantics.models.wire import split_thought
-from memantics.registry import TaskRef, Wish, find_benchmarks, find_tasks, pose_task
+from memantics.registry import TaskRef, find_benchmarks, find_tasks, pose_task
 from memantics.run.engine import read_reply
 from memantics.run.evaluate import PosedTask
+from memantics.run.facts import Scope
 from memantics.run.score import count_statuses, keep_scored
+from memantics.run.variation import Variation
 
 _ITEM = TypeAdapter(Item)
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
@@ -99,8 +101,8 @@ def _find(task: str) -> TaskRef:
 def pose_setup(setup: Setup) -> PosedTask:
     """The task on its data; read once."""
     kind = cast("DataKind | None", setup.data)
-    wish = Wish(kind, setup.split, invalid=setup.invalid)
-    posed = pose_task(_find(setup.task), dict(setup.options), wish)
+    scope, variation = Scope(kind, setup.split), Variation(setup.invalid)
+    posed = pose_task(_find(setup.task), dict(setup.options), scope, variation)
     task, complete = posed.task, posed.task.complete
     if complete is None:
         return posed

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
-from memantics.actions.options import Data, RunLike
+from memantics.actions.options import RunLike
 from memantics.actions.report import find_folder
 from memantics.core.card import Card
 from memantics.core.data import Source, conform, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.paper import PaperMaterial, PaperPart, ScoredDetector
-from memantics.core.parameters import Argument, Flag
+from memantics.core.parameters import Argument, Data, Flag
 from memantics.core.published import read_published
 from memantics.core.queue import CARD, VERDICTS
 from memantics.core.records import Score

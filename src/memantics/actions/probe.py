@@ -110,9 +110,10 @@ async def probe_evaluation(
 
 
 async def _run(wanted: Evaluation, one: str, progress: ProgressWish) -> Sequence[Run]:
-    plan = plan_evaluation(replace(wanted, probe=one))
-    watch = SuiteTotal(plan.jobs, read_wish(progress))
-    return collect_runs(plan, await conduct(plan, wanted.asking, watch)).runs
+    variation = replace(wanted.variation, probe=one)
+    jobs, skipped = plan_evaluation(replace(wanted, variation=variation))
+    watch = SuiteTotal(jobs, read_wish(progress))
+    return collect_runs(await conduct(jobs, wanted.asking, watch), skipped).runs
 
 
 def _compare(plain: Run, probed: Run) -> Probed:

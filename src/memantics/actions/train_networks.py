@@ -224,7 +224,7 @@ def tune_intents(options: WriterOptions, say: Say = print) -> TunedModel:
     task, data = posed.task, posed.data
     texts = [item.form.context.get("text", "") for item in task.items()]
     origin = DataOrigin(
-        f"{posed.cards[0].title}, {data.kind}, split {posed.scope.split}",
+        f"{posed.cards[0].title}, {data.kind}, split {posed.split}",
         data.licence or "not said",
         tuple(list_languages([text for text in texts if text.strip()])),
         data.kind == STARTER,

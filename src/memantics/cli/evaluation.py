@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -11,7 +11,6 @@ from memantics.actions.evaluate import (
     Estimate,
     Evaluation,
     RunEnd,
-    SuitePlan,
     conduct,
     count_unanswered,
     dump_end,
@@ -22,13 +21,13 @@ from memantics.actions.evaluate import (
     plan_evaluation,
     tabulate_estimates,
 )
-from memantics.actions.options import Folders, Invalid
+from memantics.actions.options import Folders
 from memantics.actions.score import score as score_run
 from memantics.cli.expose import AsJson, spread, spread_with
 from memantics.cli.progress import Prices, SuiteView, wait_for
 from memantics.cli.terminal import console, plain, print_json, show_table, tell
-from memantics.core.errors import InputError, Unavailable
-from memantics.core.parameters import Flag
+from memantics.core.errors import DataError, InputError, Unavailable
+from memantics.core.parameters import Flag, Invalid
 from memantics.report import load_runs
 from memantics.report import table as tabulate
 
@@ -49,15 +48,15 @@ def run(
     Running the same command again goes on where it stopped.
     """
     asking = wanted.asking
-    plan = plan_evaluation(wanted)
-    for skipped in plan.skipped:
-        tell(f"skipped {skipped.task}: {skipped.error}")
+    jobs, skipped = plan_evaluation(wanted)
+    for task, error in skipped.items():
+        tell(f"skipped {task}: {error}")
     if dry_run:
-        _show_estimates(estimate_plan(plan, asking), asking.prices, as_json=as_json)
+        _show_estimates(estimate_plan(jobs, asking), asking.prices, as_json=as_json)
         return
-    with SuiteView(plan.jobs, asking.prices) as view:
-        ends = wait_for(conduct(plan, asking, view))
-    _show_ends(plan, ends, as_json=as_json)
+    with SuiteView(jobs, asking.prices) as view:
+        ends = wait_for(conduct(jobs, asking, view))
+    _show_ends(ends, skipped, as_json=as_json)
     if (took := view.conclude(ends)) and not as_json:
         console().print(plain(took, "dim"), soft_wrap=True)
     _finish(ends)
@@ -73,24 +72,24 @@ def score(folders: Folders, invalid: Invalid = None, as_json: AsJson = False) ->
         console().print(tabulate(load_runs(folders)))
 
 
-def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> None:
+def _show_ends(ends: Sequence[RunEnd], skipped: Mapping[str, DataError], *, as_json: bool) -> None:
     """The tables of what was asked for, where the runs are, and what is missing."""
     if as_json:
-        left_out = [{"task": skip.task, "skipped": str(skip.error)} for skip in plan.skipped]
+        left_out = [{"task": task, "skipped": str(error)} for task, error in skipped.items()]
         print_json([*map(dump_end, ends), *left_out])
         return
     out = console()
     scored = [end for end in ends if end.ended is not None and end.ended.scores is not None]
-    shown = [end.job.folder for end in scored if end.job.folder in plan.asked]
+    shown = [end.job.folder for end in scored if end.job.asked]
     if shown:
         out.print(tabulate(load_runs(shown)))
     if len(scored) > _FEW:
         out.print(plain(f"{len(scored)} runs in {scored[0].job.folder.parent}"), soft_wrap=True)
     for end in scored if len(scored) <= _FEW else ():
-        note = "" if end.job.folder in plan.asked else "  (needed by others)"
+        note = "" if end.job.asked else "  (needed by others)"
         out.print(plain(f"{end.job.folder}{note}"), soft_wrap=True)
-    for skipped in plan.skipped:
-        out.print(plain(f"skipped: {skipped.task}: {skipped.error.what}", "yellow"))
+    for task, error in skipped.items():
+        out.print(plain(f"skipped: {task}: {error.what}", "yellow"))
 
 
 def _finish(ends: Sequence[RunEnd]) -> None:

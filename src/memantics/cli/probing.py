@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from memantics.actions import options
 from memantics.actions.asking import Asking, make_asking
-from memantics.actions.evaluate import Evaluation, read_settings
+from memantics.actions.evaluate import Evaluation, Scope, Variation, read_settings
+from memantics.actions.options import AskedModels
 from memantics.actions.probe import DEFAULT_PROBES, probe_evaluation
 from memantics.cli.expose import AsJson, spread
 from memantics.cli.progress import wait_for
 from memantics.cli.terminal import print_json, show_table
-from memantics.core.parameters import Argument, Flag, MadeBy
+from memantics.core.parameters import Argument, Flag, MadeBy, Rewordings
 
 
 @spread
 def probe(
     name: Annotated[str, Argument("NAME/TASK.")],
-    model: options.AskedModels,
+    model: AskedModels,
     probes: Annotated[
         Sequence[str],
         Flag(
@@ -29,12 +29,8 @@ def probe(
             metavar="WHAT=HOW",
         ),
     ] = (),
-    rewordings: options.Rewordings = None,
-    data: options.Data = None,
-    split: options.Split = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
-    seed: options.Seed = None,
+    rewordings: Rewordings = None,
+    scope: Scope = Scope(),  # noqa: B008 - frozen
     option: Annotated[
         list[str] | None,
         Flag("Choose an option of a task.", "--set", metavar="OPTION=VALUE"),
@@ -51,15 +47,11 @@ def probe(
     wanted = Evaluation(
         [name],
         model,
-        data=data,
-        split=split,
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        options=read_settings("--set", option),
-        out=out,
+        scope,
+        read_settings("--set", option),
+        out,
         asking=asking,
-        rewordings=rewordings,
+        variation=Variation(rewordings=rewordings),
     )
     found = wait_for(probe_evaluation(wanted, probes or DEFAULT_PROBES))
     if as_json:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+from memantics.core.data import DataKind
 from memantics.core.errors import InputError
 
 UNSAID: Any = object()
@@ -42,6 +44,18 @@ class Flag:
 
 
 Attempts = Annotated[int, Flag("Tries at a reply that can be read.", min=1, max=10)]
+Data = Annotated[
+    DataKind | None,
+    Flag("Which data. Default: a registered release, else the starter sample."),
+]
+Split = Annotated[str | None, Flag("A named part of the data.")]
+Limit = Annotated[int | None, Flag("Ask only N items, in turn of each language and kind.", min=1)]
+Invalid = Annotated[
+    str | None, Flag("Refused and unparsed answers: wrong, drop, retry:N or retry:N,drop.")
+]
+Rewordings = Annotated[
+    Path | None, Flag("Captions in other words: a table with the columns image and text.")
+]
 
 
 class Argument(Flag):

@@ -31,14 +31,14 @@ def make_task(
     setup = read_setup(name, data, split, invalid, options)
     question = pose_setup(setup)
     # From here on the split is the one that was picked, so that a log says which.
-    setup = Setup(name, question.data.kind, question.scope.split, invalid, setup.options)
+    setup = Setup(name, question.data.kind, question.split, invalid, setup.options)
     task = pose_setup(setup).task
     items = list(task.items())
     plain: dict[str, Any] = setup.plain
     return Task(
         dataset=MemoryDataset(
             [make_sample(task, item) for item in items],
-            name=f"{name} ({question.data.kind}, {question.scope.split})",
+            name=f"{name} ({question.data.kind}, {question.split})",
         ),
         solver=ask(**plain),
         scorer=read_answer(**plain),

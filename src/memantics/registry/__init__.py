@@ -11,14 +11,7 @@ from memantics.registry.contract import PACKAGE, STARTER_IMAGES, Benchmark, Task
 from memantics.registry.data import describe_data, find_source
 from memantics.registry.models import MODEL_KINDS, open_model
 from memantics.registry.recipes import find_recipes
-from memantics.registry.tasks import (
-    Wish,
-    list_choices,
-    make_choice,
-    open_baselines,
-    open_task_of_run,
-    pose_task,
-)
+from memantics.registry.tasks import open_baselines, open_task_of_run, pose_task
 
 __all__ = [
     "MODEL_KINDS",
@@ -28,7 +21,6 @@ __all__ = [
     "ModelKind",
     "ModelSettings",
     "TaskRef",
-    "Wish",
     "describe_data",
     "find_benchmark",
     "find_benchmarks",
@@ -36,8 +28,6 @@ __all__ = [
     "find_recipes",
     "find_source",
     "find_tasks",
-    "list_choices",
-    "make_choice",
     "open_baselines",
     "open_model",
     "open_task_of_run",

@@ -26,7 +26,10 @@ from memantics.run.strata import Chosen, choose
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A task, a model, and where its run goes. ``needs`` are the runs that must end first."""
+    """A task, a model, and where its run goes. ``needs`` are the runs that must end first.
+
+    Only for another run's sake is it run where it was not ``asked`` for.
+    """
 
     facts: RunFacts
     folder: Path
@@ -35,6 +38,7 @@ class Job:
     baselines: tuple[Model, ...]
     total: int
     needs: Mapping[str, Job] = field(default_factory=dict)
+    asked: bool = True
 
 
 Scorer = Callable[[Job], Awaitable[Scores]]
@@ -44,7 +48,8 @@ Scorer = Callable[[Job], Awaitable[Scores]]
 class PosedTask:
     """A task on its data, before a model is chosen.
 
-    ``first`` is the task with the first items of its limit, where others are chosen.
+    ``first`` is the task with the first items of its limit, where others are chosen; ``needs`` are
+    the tasks whose answers it needs, by the name of the need.
     """
 
     cards: tuple[Card, TaskCard]
@@ -54,6 +59,12 @@ class PosedTask:
     total: int
     wording: str = ""
     first: Task | None = None
+    needs: Mapping[str, PosedTask] = field(default_factory=dict)
+
+    @property
+    def split(self) -> str:
+        """The part of the data that it is on."""
+        return self.scope.split or ""
 
     @property
     def unspread(self) -> PosedTask | None:
@@ -83,7 +94,7 @@ def pose(
     The data are described afterwards: what was read for counting need not be read again.
     """
     if scope.sample is not None:
-        memes, total = draw_memes(task.items(), scope.sample, scope.seed)
+        memes, total = draw_memes(task.items(), scope.sample, scope.seed or 0)
         task = narrow(task, lambda meme: meme in memes)
     else:
         if scope.limit is not None:

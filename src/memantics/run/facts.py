@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from typing import Annotated
 
 import orjson
 from pydantic import JsonValue
@@ -15,6 +16,7 @@ from memantics import __version__
 from memantics.core.card import Card, TaskCard
 from memantics.core.data import DataKind
 from memantics.core.model import Answerer
+from memantics.core.parameters import Data, Flag, Limit, Split
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
 
@@ -32,15 +34,19 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which part of the data is asked: a few items, or a seeded sample.
+    """Which part of which data is asked: a split, a few items, or a seeded sample.
 
-    ``spread`` says by what the items of ``limit`` were chosen; empty: they are the first ones.
+    ``None`` leaves it to the benchmark; a task that was posed has its ``split`` named. ``spread``
+    says by what the items of ``limit`` were chosen; empty: they are the first ones.
     """
 
-    split: str
-    limit: int | None = None
-    sample: int | None = None
-    seed: int = 0
+    data: Data = None
+    split: Split = None
+    limit: Limit = None
+    sample: Annotated[
+        int | None, Flag("Ask a random sample of N items; memes are kept whole.", min=1)
+    ] = None
+    seed: Annotated[int | None, Flag("The seed of the sample. Default: 0.")] = None
     spread: str = ""
 
 
@@ -65,8 +71,9 @@ def describe(
         "split": scope.split,
         "limit": scope.limit,
     }
+    seed = None if scope.sample is None else scope.seed or 0
     if scope.sample is not None:
-        shape["sample"] = [scope.sample, scope.seed]
+        shape["sample"] = [scope.sample, seed]
     if scope.spread:
         shape["spread"] = scope.spread
     if task.probe:
@@ -81,11 +88,11 @@ def describe(
         model_note=model.note,
         identity=model.identity,
         options=task.options,
-        split=scope.split,
+        split=scope.split or "",
         limit=scope.limit,
         invalid=str(task.invalid),
         prompts=task.prompts,
-        data=_data(data),
+        data=asdict(data),
         # The sample is ours and harmless; the warning is about the release.
         warning=card.warning if data.kind == "release" else "",
         version=__version__,
@@ -93,7 +100,7 @@ def describe(
         started=now(),
         prices=prices,
         sample=scope.sample,
-        seed=None if scope.sample is None else scope.seed,
+        seed=seed,
         probe=task.probe,
         spread=scope.spread,
     )
@@ -109,16 +116,6 @@ def add_needs(facts: RunFacts, needs: Mapping[str, RunFacts]) -> RunFacts:
     }
     folders = {name: folder_name(need) for name, need in needs.items()}
     return replace(facts, fingerprint=fingerprint(shape), needs=folders)
-
-
-def _data(data: DataFacts) -> Mapping[str, JsonValue]:
-    return {
-        "kind": data.kind,
-        "checksum": data.checksum,
-        "records": data.records,
-        "revision": data.revision,
-        "licence": data.licence,
-    }
 
 
 def fingerprint(shape: Mapping[str, JsonValue]) -> str:

@@ -6,18 +6,67 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from memantics.core.errors import DataError, first_fault
+from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.images import read_bytes
+from memantics.core.parameters import Flag, Invalid, Rewordings
 from memantics.core.records import Image, Item, Message, Request
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
 from memantics.run.facts import fingerprint
 
+ScoreBy = Literal["reply", "logprobs"]
 # Later attempts add small numbers to a seed: repeats must stay apart from them.
 _STRIDE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How runs depart from a task's way: invalid answers, probes, prompts, repeats, what is scored.
+
+    ``prompts`` is a folder of prompts in the place of ours, ``shots`` a file of demonstrations.
+    ``score`` is ``reply``, or ``logprobs`` to take the option that the server's log-probabilities
+    make likeliest. ``max_tokens`` bounds the answer, ``thinking_tokens`` the thinking before it.
+    """
+
+    invalid: Invalid = None
+    probe: Annotated[
+        str,
+        Flag(
+            "Change one thing: picture=swapped|blank, caption=removed|reworded, options=permuted, "
+            "memory=caption|id|template.",
+            metavar="WHAT=HOW",
+        ),
+    ] = ""
+    rewordings: Rewordings = None
+    prompts: Annotated[
+        Path | None, Flag("Prompts in the place of ours: files of the same names.", metavar="DIR")
+    ] = None
+    shots: Annotated[
+        Path | None,
+        Flag("Demonstrations with images: JSON lines, shown before.", metavar="FILE"),
+    ] = None
+    repeat: Annotated[int, Flag("Ask everything N times, by seed.", min=1, max=100)] = 1
+    score: Annotated[ScoreBy, Flag("Read the reply, or take the option that is likeliest.")] = (
+        "reply"
+    )
+    max_tokens: Annotated[
+        int | None, Flag("Tokens of an answer, without the thinking before it.", min=1)
+    ] = None
+    thinking_tokens: Annotated[
+        int | None, Flag("Tokens for thinking, on top of the answer's.", min=1)
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.score not in get_args(ScoreBy):
+            raise UnknownName("score", self.score, get_args(ScoreBy))
+        for name in ("repeat", "max_tokens", "thinking_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name}={value} is not possible", hint="give 1 or more")
 
 
 class _Shot(BaseModel):

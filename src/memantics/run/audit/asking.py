@@ -52,9 +52,8 @@ class AuditAsking:
         task = task or exam.full
         prompts = {**task.prompts, "audit": mark}
         asked = replace(task, items=lambda: iter(items), prompts=prompts)
-        facts = describe(
-            (self.card, exam.card), asked, model, self.data, Scope(exam.split, len(items))
-        )
+        scope = Scope(split=exam.split, limit=len(items))
+        facts = describe((self.card, exam.card), asked, model, self.data, scope)
         folder = self.out / folder_name(facts)
         settings = replace(self.settings, total=len(items))
         watch = self.watch(f"{exam.name}  {model.name}  {mark}", len(items))
