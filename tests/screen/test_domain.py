@@ -101,10 +101,10 @@ def test_english_is_not_harmless_to_a_detector_of_chinese(tmp_path: Path, detect
         (CRUEL[0], "und", "judged", "zh"),
         (CRUEL[0], "en", "judged", "zh"),
         (CRUEL[0], "ja", "unjudged", "ja"),
-        ("我们 so happy today", "", "unjudged", "en"),
+        ("我们 so happy today", "", "judged", "und"),
         ("我们 so happy today", "zh", "judged", "zh"),
         ("you are all stupid and I hate every one of you", "zh", "unjudged", "en"),
-        ("1450", "zh", "unjudged", "und"),
+        ("1450", "zh", "judged", "und"),
     ],
 )
 def test_what_a_list_claims_of_a_language_does_not_outweigh_the_text(

@@ -201,7 +201,6 @@ def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -
     reasons = {
         "empty": "the text is empty",
         "foreign": "the text is in en; the detector was trained on zh",
-        "untold": "the text is in no language that can be told; the detector was trained on zh",
         "name": "the text is the name of an image, which was not opened",
         "long": "the text is longer than 20,000 characters",
     }
@@ -234,12 +233,14 @@ def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -
         **dict.fromkeys(texts, ""),
         **reasons,
         "far": OUTSIDE_NOTE,
+        "untold": OUTSIDE_NOTE,
     }
     assert {name: expected[name].outcome for name in texts if name not in reasons} == {
         "harmful": "harmful",
         "harmless": "harmless",
         "at": "harmful",
         "far": "review",
+        "untold": "review",  # no letter speaks against the language that the detector knows
     }
     assert expected["harmful"].type in TYPES
     # Bodies and rows of labelled tables are bounded before anything is judged.

@@ -14,6 +14,7 @@ from memantics.actions.detector_data import (
     make_examples,
 )
 from memantics.core.errors import InputError
+from memantics.core.language import read_language
 from memantics.core.result import Result, html_table, to_plain
 from memantics.detector.card import (
     SAMPLE_LIMIT,
@@ -208,21 +209,23 @@ class Detector(OpenDetector):
         """Its model card as Markdown: data, figures, errors by target, limits (fast detectors)."""
         return format_card(read_stored(self.card, self.name))
 
-    def predict(self, items: Item | Sequence[Item] | Loaded) -> list[Prediction]:
+    def predict(
+        self, items: Item | Sequence[Item] | Loaded, language: str = ""
+    ) -> list[Prediction]:
         """Judge texts, image files (read by OCR) or examples; one prediction each, in order.
 
         Each says of itself where it is no verdict (``unjudged``), and where the text is unlike the
-        training texts (``out_of_domain``).
+        training texts (``out_of_domain``). ``language`` is that of the texts, where it is known.
         """
         examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
         said = self.judge.predict(examples)
-        return mark_predictions(self, examples, said)
+        return mark_predictions(self, examples, said, read_language(language))
 
-    def verdicts(self, items: Item | Sequence[Item]) -> list[Verdict]:
+    def verdicts(self, items: Item | Sequence[Item], language: str = "") -> list[Verdict]:
         """Verdicts on texts, image files (read by OCR) or examples, as ``screen`` writes them."""
         examples = self.prepare(items)
         subjects = [
-            Subject(example, image=read, given=not read)
+            Subject(example, read_language(language), image=read, given=not read)
             for example in examples
             for read in (example.image is not None,)
         ]

@@ -13,7 +13,6 @@ from memantics.actions.expert_data import LabelledData, find_labelled
 from memantics.core.data import DataKind
 from memantics.core.errors import InputError
 from memantics.core.home import home
-from memantics.core.language import guess_language
 from memantics.core.opinion import Opinion
 from memantics.core.result import Table, html_table, to_plain
 from memantics.detector.card import ModelCard, make_expert_card, write_card
@@ -154,8 +153,7 @@ class Expert(OpenExpert):
 
     def judge(self, text: str, language: str = "") -> Opinion:
         """What it says of a text, with its measured accuracy; ``unknown`` where it cannot tell."""
-        known = language or (guess_language(text).language if text.strip() else "")
-        return self.ask(text, known)
+        return self.ask(text, language)
 
     def explain(self, item: Item, label: str = "") -> ExpertExplanation:
         """Say which words moved it towards a label, by default the likeliest."""

@@ -201,6 +201,7 @@ def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
         "ocr": settings.ocr,
         "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
         **({"experts": experts} if experts else {}),
+        **({"language": settings.language} if settings.language else {}),
     }
 
 

@@ -15,6 +15,7 @@ from memantics.core.data import read_jsonl
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode, probe
 from memantics.core.journal import replace_file
+from memantics.core.language import read_language
 from memantics.core.memes import MEMES
 from memantics.core.opinion import Judge
 from memantics.core.parameters import Flag
@@ -67,7 +68,8 @@ class ScreenSettings:
     ``decide`` chooses it on the detector's held-out predictions (``precision=0.9``). Memes in the
     range ``review`` are for people. ``explain`` adds reasons to flagged memes; ``readings`` says of
     which Chinese texts to add what they may be heard as, the dearest step by far where texts are
-    given. ``ocr`` is the profile of the reader, ``templates`` a collection of known pictures.
+    given. ``ocr`` is the profile of the reader, ``language`` that of texts whose source names none,
+    ``templates`` a collection of known pictures.
     """
 
     detector: Annotated[
@@ -98,6 +100,9 @@ class ScreenSettings:
         Flag("Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
     ] = "flagged"
     ocr: Annotated[Profile, Flag("How images are read where no text is given.")] = "fast"
+    language: Annotated[
+        str, Flag("Language of texts whose source names none.", metavar="CODE")
+    ] = ""
     templates: Annotated[
         Path | None, Flag("A folder that 'collect' listed: its families are known.")
     ] = None
@@ -106,6 +111,7 @@ class ScreenSettings:
         if self.threshold is not None and self.decide:
             raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
         OperatingPoint(self.threshold or 0, self.review)  # refuses what is none
+        read_language(self.language)  # so does this
 
     def choose_point(self, detector: Detector) -> OperatingPoint:
         """The threshold that was given, or chosen by a rule, or the detector's own."""
@@ -209,7 +215,7 @@ class _Screener:
 
     def _look(self, ref: Ref) -> Subject | Verdict:
         """What is judged: a text, or an image with its hashes and text; or why there is none."""
-        given = Subject(Example(ref.id, ref.text or ""), ref.language)
+        given = Subject(Example(ref.id, ref.text or ""), ref.language or self._settings.language)
         if ref.kind == "text":
             return given
         try:

@@ -228,9 +228,9 @@ def judge(studio: Studio, text: str, language: str, unread: int = 0) -> HarmFoun
     subject = Subject(example, language, image=True, given=False, unread=unread)
     (verdict,) = judge_subjects(detector, [subject])
     if verdict.probability is None:
-        foreign = bool(text.strip()) and verdict.language not in detector.languages
+        known = not text.strip() or unread or verdict.language in detector.languages
         return HarmFound(
-            "unjudged", detector.name, detector.sample, foreign=foreign, reason=verdict.reason
+            "unjudged", detector.name, detector.sample, foreign=not known, reason=verdict.reason
         )
     harmful, reasons = verdict.label == HARMFUL, detector.find_reasons(example)
     return HarmFound(

@@ -35,10 +35,15 @@ __all__ = [
 
 
 class Moderator:
-    """A detector and an OCR that stay loaded. Readings of images are kept in memory only."""
+    """A detector and an OCR that stay loaded. Readings of images are kept in memory only.
 
-    def __init__(self, detector: Detector, ocr: RememberingOcr | None = None) -> None:
-        self.detector = detector
+    ``language`` is what all texts are said to be in, where their letters allow that.
+    """
+
+    def __init__(
+        self, detector: Detector, ocr: RememberingOcr | None = None, language: str = ""
+    ) -> None:
+        self.detector, self._language = detector, language
         self.ocr = ocr or RememberingOcr(RapidReader(), None)
         self.name = detector.version
         detector.predict([Example("start", "开始")])  # a detector of images alone is refused here
@@ -58,12 +63,21 @@ class Moderator:
         digest = hashlib.sha256(data).hexdigest()
         example = Example("", text)
         return Subject(
-            example, image=True, given=False, unread=unread, sha256=digest, phash=f"{look:016x}"
+            example,
+            self._language,
+            image=True,
+            given=False,
+            unread=unread,
+            sha256=digest,
+            phash=f"{look:016x}",
         )
 
     def judge(self, items: Sequence[str | Subject]) -> list[Verdict]:
         """One verdict for each text, or for what is printed on an image."""
-        subjects = [Subject(Example("", item)) if isinstance(item, str) else item for item in items]
+        subjects = [
+            Subject(Example("", item), self._language) if isinstance(item, str) else item
+            for item in items
+        ]
         return judge(self.detector, subjects)
 
     def refuse(self, error: MemanticsError) -> Verdict:

@@ -184,6 +184,7 @@ def predict(
     split: Part = "test",
     labels: Labels = "v1",
     out: Annotated[Path | None, typer.Option(help="Write JSON lines there.")] = None,
+    language: Annotated[str, typer.Option(help="Language of the texts. Default: told.")] = "",
     embedder: Encoder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -192,7 +193,7 @@ def predict(
     if texts and data:
         raise InputError("texts and --data do not go together", hint="give one of them")
     loaded = Loaded("texts", judge.prepare(texts)) if texts else load_examples(data, split, labels)
-    said = judge.predict(loaded)
+    said = judge.predict(loaded, language)
     if out is not None:
         files.write_predictions(out, said)
     if as_json:

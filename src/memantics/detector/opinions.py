@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from memantics.core.language import understand
 from memantics.core.opinion import SURE, UNKNOWN, Judge, Judges, Opinion
 from memantics.detector.examples import Example
 from memantics.detector.expert import ExpertPrediction, FastExpert
@@ -64,8 +65,8 @@ class OpenExpert(OpenModel):
         why = ""
         if not text.strip():
             why = "there is no text"
-        elif learnt and language not in learnt:
-            why = f"the text is in {language or 'no known language'}; it learnt {', '.join(learnt)}"
+        elif learnt and (foreign := understand(text, learnt, language).foreign):
+            why = f"the text is in {foreign}; it learnt {', '.join(learnt)}"
         elif accuracy is not None and baseline is not None and accuracy <= baseline:
             why = (
                 f"it is right no more often ({accuracy:.0%}) than a trivial answer ({baseline:.0%})"

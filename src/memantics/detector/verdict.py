@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from memantics.core.language import UNKNOWN, settle_language
+from memantics.core.language import UNKNOWN, understand
 from memantics.core.memes import SUFFIXES
 from memantics.core.result import Result
 from memantics.core.tables import make_schema
@@ -136,7 +136,7 @@ def make_verdict_schema() -> pa.Schema:
 class Subject:
     """What is judged: a text, or what was read in an image.
 
-    ``language`` is what a list claims it to be. ``image`` tells that the text stands on one,
+    ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text stands on one,
     ``given`` that it was told and not read there; ``unread`` is how many regions an OCR left out.
     """
 
@@ -173,12 +173,15 @@ def judge(
 
 
 def mark_predictions(
-    detector: OpenDetector, examples: Sequence[Example], said: Sequence[Prediction]
+    detector: OpenDetector,
+    examples: Sequence[Example],
+    said: Sequence[Prediction],
+    language: str = "",
 ) -> list[Prediction]:
     """Predictions that say what the verdict is; where there is none, ``unjudged`` says why."""
     marked = []
     for example, prediction in zip(examples, said, strict=True):
-        known = _look(detector, Subject(example, image=example.image is not None))
+        known = _look(detector, Subject(example, language, image=example.image is not None))
         if known.status == "judged":
             verdict = _decide(detector, known, prediction, detector.point)
             label = int(verdict.label == HARMFUL)
@@ -194,15 +197,17 @@ def fail(detector: str, reason: str, note: str = "", **known: Any) -> Verdict:
 
 
 def explain_unjudged(
-    text: str, language: str, languages: Sequence[str], *, image: bool, unread: int = 0
+    text: str, foreign: str, languages: Sequence[str], *, image: bool, unread: int = 0
 ) -> str:
-    """Why a detector of these languages does not judge a text in that one; empty where it does.
+    """Why a detector of these languages does not judge a text; empty where it does.
+
+    ``foreign`` is another language, where one was recognised.
 
     >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
     'the text is in fr; the detector was trained on zh'
     >>> explain_unjudged("", "", ("zh",), image=True)
     'no text can be read in the image'
-    >>> explain_unjudged("memes/今晚.png", "zh", ("zh",), image=False)
+    >>> explain_unjudged("memes/今晚.png", "", ("zh",), image=False)
     'the text is the name of an image, which was not opened'
     """
     if not text:
@@ -213,26 +218,25 @@ def explain_unjudged(
         return "the text is the name of an image, which was not opened"
     if unread:
         return explain_unread(unread)
-    if language in languages:
+    if not foreign:
         return ""
-    shown = "no language that can be told" if language == UNKNOWN else language
+    shown = "letters of another language" if foreign == UNKNOWN else foreign
     return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
 
 
 def _look(detector: OpenDetector, subject: Subject) -> Verdict:
     """Everything before the decision; ``judged`` where one is to be made."""
     example, image = subject.example, subject.image
-    text = example.text.strip()
-    language = settle_language(text, subject.language) if text else ""
+    text, learnt = example.text.strip(), detector.languages
+    read = understand(text[:MOST_TEXT], learnt, subject.language)
     # A picture without a text is judged by what it shows, or by what is said of it.
     seen = not text and example.image is not None and detector.reads(example)
     why = (
         ""
         if seen
-        else explain_unjudged(
-            text, language, detector.languages, image=image, unread=subject.unread
-        )
+        else explain_unjudged(text, read.foreign, learnt, image=image, unread=subject.unread)
     )
+    part = f"part of the text is in {read.also}; the detector was trained on {', '.join(learnt)}"
     source: TextSource = "given" if subject.given else "ocr"
     return Verdict(
         id=example.id,
@@ -242,10 +246,11 @@ def _look(detector: OpenDetector, subject: Subject) -> Verdict:
         reason=why,
         text=example.text[:MOST_TEXT],
         text_source=source if text else "none",
-        language=language,
+        language=read.language if text else "",
         family=subject.family,
         detector=detector.version,
         note=detector.note,
+        review=part if read.also and not why else "",
     )
 
 
@@ -258,7 +263,9 @@ def _decide(
         share = detector.novelty.measure(known.text)
         outside = detector.novelty.is_outside(share)
     harmful = point.is_harmful(said.probability)
-    doubt = OUTSIDE_NOTE if outside else point.explain_review(said.probability)
+    # What is harmful by the part that is known needs no word on the other.
+    part = "" if harmful else known.review
+    doubt = OUTSIDE_NOTE if outside else part or point.explain_review(said.probability)
     flagged = harmful or bool(doubt)
     return replace(
         known,

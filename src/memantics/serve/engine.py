@@ -34,7 +34,7 @@ class Engine:
         models, room = settings.models, settings.bounds.waiting
         file = find_detector(models.detector)
         self.detector = Detector.load(file) if file is not None else Detector.starter()
-        self.moderator = Moderator(self.detector)
+        self.moderator = Moderator(self.detector, language=models.language)
         self.models = models.models
         # What clients send is in no cache of ours.
         self.asking: Asking = replace(models.asking, use_cache=False)

@@ -50,7 +50,8 @@ class Models:
 
     Without a detector the tiny one of the starter pack answers, and says so; without a model what
     needs one is left out (the first is asked where none is named); without a store the starter
-    pack's knowledge is asked. ``images`` is the folder of the memes that a store is about.
+    pack's knowledge is asked. ``images`` is the folder of the memes that a store is about,
+    ``language`` what all texts are said to be in, where their letters allow that.
     """
 
     detector: Path | None = None
@@ -59,6 +60,7 @@ class Models:
     store: Path | None = None
     runs: Path | None = None
     images: Path | None = None
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)

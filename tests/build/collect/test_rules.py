@@ -8,7 +8,6 @@ import pytest
 
 from memantics.build.collect.looks import Look
 from memantics.build.collect.rules import MemeCandidate, RuleSet, read_thresholds
-from memantics.core import language
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.language import Guess, guess_language
 from memantics.vision.captions import is_signature
@@ -94,11 +93,12 @@ def test_languages_of_captions(text: str, expected: str) -> None:
     assert guess_language(text).language == expected
 
 
-def test_without_its_package_scripts_and_words_still_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language, "_load_detector", lambda: None)
-    assert guess_language("when you are the only one") == Guess("en", 0.9, "words")
-    assert guess_language("今天又失眠了").language == "zh"
-    assert guess_language("es ist schon wieder montag").language == "und"
+def test_a_language_is_told_by_script_by_the_model_or_by_little_words() -> None:
+    assert guess_language("今天又失眠了") == Guess("zh", 1.0, "script")
+    assert guess_language("es ist schon wieder montag").language == "de"
+    assert guess_language("es ist schon wieder montag").method == "model"
+    assert guess_language("when you are the only one").method == "model"
+    assert guess_language("PEOPLE WHO POUR THE MILK FIRST") == Guess("en", 0.5, "words")
 
 
 def test_a_watermark_drops_only_where_that_is_asked() -> None:
