@@ -386,3 +386,47 @@ def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path:
     assert asked == ["0", "2"]
     assert [row["text"] for row in rows] == ["第0张", "第0张", "第2张"]
     assert rows[0]["phash"] == rows[2]["phash"]
+
+
+def test_a_mixed_text_that_is_harmless_by_the_known_part_is_for_people(detector: Path) -> None:
+    judge = Detector.load(detector)
+    kind, cruel, alone = judge.verdicts(
+        [f"{texts[0]}{texts[1]} {more}" for texts in (KIND, CRUEL) for more in ("so happy today",)]
+        + [KIND[0] + KIND[1]]
+    )
+    reason = "part of the text is in en; the detector was trained on zh"
+    assert kind.status == cruel.status == "judged"
+    assert (kind.outcome, kind.review) in (("review", reason), ("review", OUTSIDE_NOTE))
+    assert (cruel.label, alone.outcome) == ("harmful", "harmless")
+
+
+def test_a_language_is_said_once_for_all_texts(tmp_path: Path, detector: Path) -> None:
+    source = write(
+        tmp_path / "a.jsonl", {"a": {"text": CRUEL[0]}, "b": {"text": CRUEL[0], "language": "zh"}}
+    )
+    _, rows = run(source, tmp_path / "out", detector, language="ja")
+    assert [rows[name]["status"] for name in ("a", "b")] == ["unjudged", "judged"]
+    judge = Detector.load(detector)
+    assert judge.predict(CRUEL[0], "ja")[0].unjudged.startswith("the text is in ja")
+    assert judge.verdicts(CRUEL[0], "ja")[0].status == "unjudged"
+    assert Moderator(judge, language="ja").judge([CRUEL[0]])[0].status == "unjudged"
+    assert Moderator(judge, language="zh").judge([CRUEL[0]])[0].status == "judged"
+    with pytest.raises(InputError, match="is no language code"):
+        ScreenSettings(language="chinese?")
+
+
+def test_words_tell_a_text_apart_where_a_detector_learnt_words(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    kind, cruel = (
+        ("what a lovely day", "we eat at home"),
+        ("you are all so stupid", "i hate you all"),
+    )
+    examples = [
+        Example(str(n), f"{draw.choice(own)} {draw.choice(own)}", label=int(own is cruel))
+        for n in range(40)
+        for own in (kind, cruel)
+    ]
+    made = Detector.train(examples, "words")
+    near, far = made.verdicts(["we eat you all", "semua baik saja kawan"], "en")
+    assert (near.out_of_domain, far.out_of_domain) == (False, True)
+    assert made.novelty == Novelty(made.novelty.known, 0.0, "phrases")  # type: ignore[union-attr]

@@ -22,7 +22,7 @@ from memantics.detector.fast import Prediction
 from memantics.detector.lora.card import DataOrigin
 from memantics.detector.lora.wording import TuningCase
 from memantics.detector.neural.feeding import fold_text
-from memantics.detector.novelty import fit_novelty
+from memantics.detector.novelty import describe_novelty
 from memantics.detector.operating_points import list_operating_points
 from memantics.detector.sources import read_examples
 from memantics.detector.verdict import read_captions as read_printed
@@ -350,7 +350,7 @@ def load_external_cases(folder: Path) -> tuple[TuningCase, ...]:
 def describe_texts(texts: Sequence[str]) -> dict[str, Any]:
     """What whoever judges must know of the training texts: their languages, and their novelty."""
     said = [text for text in texts if text.strip()]
-    return {"languages": list_languages(said), "novelty": fit_novelty(said)}
+    return {"languages": list_languages(said), **describe_novelty(said)}
 
 
 def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, Any]:

@@ -100,9 +100,9 @@ class ScreenSettings:
         Flag("Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
     ] = "flagged"
     ocr: Annotated[Profile, Flag("How images are read where no text is given.")] = "fast"
-    language: Annotated[
-        str, Flag("Language of texts whose source names none.", metavar="CODE")
-    ] = ""
+    language: Annotated[str, Flag("Language of texts whose source names none.", metavar="CODE")] = (
+        ""
+    )
     templates: Annotated[
         Path | None, Flag("A folder that 'collect' listed: its families are known.")
     ] = None

@@ -60,10 +60,14 @@ _SURE_PART = 0.8
 
 # Little words of English that are no words of other languages; the model is misled by single
 # words of short captions ("im", "dat"), and these are not.
-_LITTLE = frozenset(
-    "and are but by for from get gonna have his how if it its it's just like my our out she that the"
-    " their them then they this to we what when who why will with you your i'm you're don't".split()
-)
+# fmt: off
+_LITTLE = frozenset({
+    "and", "are", "but", "by", "don't", "for", "from", "get", "gonna", "have", "his", "how", "i'm",
+    "if", "it", "it's", "its", "just", "like", "my", "our", "out", "she", "that", "the", "their",
+    "them", "then", "they", "this", "to", "we", "what", "when", "who", "why", "will", "with", "you",
+    "you're", "your",
+})
+# fmt: on
 _LITTLE_SHARE = 0.25
 
 
@@ -287,5 +291,5 @@ def _share_languages(text: str) -> dict[str, float]:
     # It was trained on running text: lines and capitals of captions only confuse it.
     line = " ".join(text[:_LONGEST].split()).lower().encode(errors="replace").decode()
     labels, shares = _load_model().predict(line, k=-1, threshold=0.001)
-    found = zip(labels, shares, strict=True)
-    return {name.removeprefix("__label__"): round(min(1.0, share), _DIGITS) for name, share in found}
+    names = (label.removeprefix("__label__") for label in labels)
+    return {n: round(min(1.0, s), _DIGITS) for n, s in zip(names, shares, strict=True)}

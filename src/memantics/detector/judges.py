@@ -142,7 +142,7 @@ class OpenDetector(OpenModel):
         super().__init__(name, judge.card, path)
         self.judge = judge
         fast = judge.detector if isinstance(judge, FastJudge) else None
-        self.novelty = find_novelty(fast, self.card.get("novelty"))
+        self.novelty = find_novelty(fast, self.card)
 
     @property
     def threshold(self) -> float:

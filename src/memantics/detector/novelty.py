@@ -1,11 +1,17 @@
-"""How unlike its training texts a text is: the share of characters and pairs not met there."""
+"""How unlike its training texts a text is: the share of pieces not met there.
+
+Pieces are characters and pairs of them, or words where a detector learnt words.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
 
 from memantics.detector.fast import FastDetector
 from memantics.detector.features import clean
@@ -13,6 +19,12 @@ from memantics.detector.features import clean
 QUANTILE = 0.99
 OUTSIDE_NOTE = "unlike anything the detector was trained on; a person should decide"
 _FEWEST = 2  # memes: the vocabulary of a detector keeps what as many have
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
+PieceKind = Literal["chars", "phrases"]
+# Where the card keeps the bound of each.
+_BOUNDS: Mapping[PieceKind, str] = MappingProxyType(
+    {"chars": "novelty", "phrases": "novelty_of_words"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +33,17 @@ class Novelty:
 
     known: Container[str]
     most: float
+    kind: PieceKind = "chars"
 
     def measure(self, text: str) -> float:
-        """The share of a text's different characters and pairs that are not known.
+        """The share of a text's different pieces that are not known.
 
         >>> Novelty({"a", "b", "ab"}, 0.4).measure("abc")
         0.4
+        >>> Novelty({"so", "it"}, 0.4, "phrases").measure("so is it")
+        0.3333333333333333
         """
-        pieces = _cut(text)
+        pieces = _CUTS[self.kind](clean(text))
         return sum(piece not in self.known for piece in pieces) / len(pieces) if pieces else 0.0
 
     def is_outside(self, share: float) -> bool:
@@ -36,24 +51,31 @@ class Novelty:
         return share > self.most
 
 
-def find_novelty(detector: FastDetector | None, most: object) -> Novelty | None:
+def find_novelty(detector: FastDetector | None, card: Mapping[str, Any]) -> Novelty | None:
     """What a detector knows of its training texts; earlier files and networks know nothing."""
-    if detector is None or not isinstance(most, float | int):
+    if detector is None:
         return None
     found = detector.extractor
     for vocabulary, index in zip(found.vocabularies, found.indices, strict=True):
-        if (vocabulary.block.field, vocabulary.block.kind) == ("text", "chars"):
-            return Novelty(index, float(most))
+        kind = vocabulary.block.kind
+        if vocabulary.block.field == "text" and kind in ("chars", "phrases"):
+            most = card.get(_BOUNDS[kind])
+            return Novelty(index, float(most), kind) if isinstance(most, float | int) else None
     return None
 
 
-def fit_novelty(texts: Sequence[str]) -> float | None:
+def describe_novelty(texts: Sequence[str]) -> dict[str, float | None]:
+    """The bounds of both kinds, as a card keeps them."""
+    return {_BOUNDS[kind]: fit_novelty(texts, kind) for kind in _BOUNDS}
+
+
+def fit_novelty(texts: Sequence[str], kind: PieceKind = "chars") -> float | None:
     """The share that 99 of 100 training texts stay within, each measured against all others.
 
     >>> fit_novelty(["ab", "ab", "ab", "xy"]), fit_novelty([])
     (1.0, None)
     """
-    cut = [pieces for text in texts if (pieces := _cut(text))]
+    cut = [pieces for text in texts if (pieces := _CUTS[kind](clean(text)))]
     counts = Counter(piece for pieces in cut for piece in pieces)
     shares = sorted(
         sum(counts[piece] <= _FEWEST for piece in pieces) / len(pieces) for pieces in cut
@@ -61,6 +83,14 @@ def fit_novelty(texts: Sequence[str]) -> float | None:
     return shares[math.ceil(QUANTILE * len(shares)) - 1] if shares else None
 
 
-def _cut(text: str) -> set[str]:
-    text = clean(text)
+def _cut_characters(text: str) -> set[str]:
     return {*text, *(text[place : place + 2] for place in range(len(text) - 1))}
+
+
+def _cut_words(text: str) -> set[str]:
+    return set(_WORD.findall(text))
+
+
+_CUTS: Mapping[PieceKind, Callable[[str], set[str]]] = MappingProxyType(
+    {"chars": _cut_characters, "phrases": _cut_words}
+)

@@ -136,8 +136,9 @@ def make_verdict_schema() -> pa.Schema:
 class Subject:
     """What is judged: a text, or what was read in an image.
 
-    ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text stands on one,
-    ``given`` that it was told and not read there; ``unread`` is how many regions an OCR left out.
+    ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text
+    stands on one, ``given`` that it was told and not read there; ``unread`` is how many regions an
+    OCR left out.
     """
 
     example: Example
