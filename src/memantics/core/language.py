@@ -122,7 +122,7 @@ def understand(text: str, languages: Collection[str], given: str = "") -> Unders
     A text is foreign only where another language is recognised: slang, names, shouting, digits and
     emoji in the letters of a language that is known are not.
 
-    >>> understand("brr zzz", ["en"]), understand("es ist schon wieder Montag", ["en"]).foreign
+    >>> understand("brr zzz", ["en"]), understand("wir haben schon wieder Montag", ["en"]).foreign
     (Understood(language='und', foreign='', also=''), 'de')
     >>> understand("我们 so happy today", ["zh"]).also
     'en'
