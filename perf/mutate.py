@@ -100,8 +100,9 @@ ROOMS: Mapping[str, Part] = {
         _name(
             "run/{}.py",
             *("calling", "certainty", "contrasts", "desk", "differences", "engine", "estimate"),
-            *("grid", "plan", "probes", "ratings", "repeats", "resample", "strata", "variation"),
-        ),
+            *("grid", "probes", "ratings", "repeats", "resample", "strata", "variation"),
+        )
+        + _name("actions/{}.py", "planning"),
         (
             *_name(
                 "tests/engine/test_{}.py", "ask", "desk", "faults", "figures", "limiter", "retry"
