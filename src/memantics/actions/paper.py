@@ -87,6 +87,7 @@ def paper(
         reviews=[_read_verdicts(path) for path in _list(verdicts)],
         detectors=[row for path in _list(detectors) for row in _read_detectors(path)],
         traits=_read_traits(Path(traits)) if traits else {},
+        systems=declared.systems,
     )
     return _fill(benchmark, material, declared, parts)
 

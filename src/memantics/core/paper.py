@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from memantics.core.data import Source
 from memantics.core.paper_parts import Cell, PaperPart, PaperRow, PaperSheet, PaperText
-from memantics.core.published import PublishedRow
+from memantics.core.published import PaperSystem, PublishedRow
 from memantics.core.records import Score
 from memantics.core.review import Review
 from memantics.core.rundir import RunFacts, Scores
@@ -120,6 +120,7 @@ class PaperMaterial(Generic[R]):
     detectors: Sequence[ScoredDetector] = ()
     traits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     complete: bool = True
+    systems: Mapping[str, PaperSystem] = field(default_factory=dict)
 
     @property
     def comparable(self) -> bool:
@@ -161,79 +162,30 @@ class PaperMaterial(Generic[R]):
         """The rows of one of the paper's tables."""
         return tuple(r for r in self.published if r.task == task and r.source == source)
 
-    def find_run(self, row: PublishedRow, model: str = "") -> ScoredRun | None:
-        """The run of a published system, by its own name or ``model``, asked as its row says.
+    def names_of(self, system: str) -> tuple[str, ...]:
+        """What a system is called: in the paper, in releases and on hubs."""
+        known = self.systems.get(system)
+        return (system, *((known.model, *known.names) if known else ()))
+
+    def is_system(self, model: str, system: str) -> bool:
+        """Whether a model is a system of the paper's, by any of its names."""
+        return any(same_system(model, name) for name in self.names_of(system) if name)
+
+    def find_run(
+        self, task: str, system: str, options: Mapping[str, str], split: str = ""
+    ) -> ScoredRun | None:
+        """The run of a system, by any of its names, asked with these options.
 
         Data that are not the paper's whole release may lack its split: any other does then.
         """
-        named = [
+        fits = [
             run
-            for run in self.of_task(row.task)
-            if any(same_system(run.model, name) for name in (row.system, model) if name)
+            for run in self.of_task(task)
+            if self.is_system(run.model, system)
+            and all(run.facts.options.get(name) == value for name, value in options.items())
         ]
-        fits = [run for run in named if row.fits(run.facts.options, run.facts.split)]
-        if not fits and not self.comparable:
-            fits = [run for run in named if row.fits(run.facts.options, row.split)]
-        return next(iter(fits), None)
-
-    def systems(
-        self,
-        task: str,
-        source: str,
-        figures: Sequence[str],
-        command: Callable[[PublishedRow], str],
-        models: Mapping[str, str] | None = None,
-    ) -> tuple[PaperRow, ...]:
-        """The rows of a table of systems: the paper's, the user's other runs, trivial baselines.
-
-        A row of the paper's takes the run of the same system, asked as it says; ``models`` says
-        what a system is called elsewhere. ``command`` fills a row without a run.
-        """
-        rows, taken = list[PaperRow](), set[Path]()
-        for row in self.rows_of(task, source):
-            run = self.find_run(row, (models or {}).get(row.system, ""))
-            taken |= {run.folder} if run else set()
-            rows.append(self._system(row, run, figures, command(row)))
-        digits = next((r.digits for r in self.rows_of(task, source)), 4) - 2
-        runs = self.of_task(task)
-        for run, label in zip(runs, name_runs(runs), strict=True):
-            if run.folder not in taken:
-                cells = [
-                    score_cell(find_score(run.figures.scores, figure), digits) for figure in figures
-                ]
-                rows.append(PaperRow(label, tuple(cells), "own"))
-        return (*rows, *self._baselines(runs, figures, digits))
-
-    def _system(
-        self, row: PublishedRow, run: ScoredRun | None, figures: Sequence[str], fill: str
-    ) -> PaperRow:
-        cells = []
-        for name in figures:
-            printed = row.figures.get(name)
-            score = find_score(run.figures.scores, name) if run else None
-            cell = score_cell(score, row.digits - 2)
-            cells.append(
-                replace(
-                    cell,
-                    paper=None if printed is None else round(100 * printed, row.digits),
-                    compared=self.compares(run),
-                    fill=fill if printed is not None or cell.value is not None else "",
-                    note=row.reason,
-                )
-            )
-        return PaperRow(row.system, tuple(cells))
-
-    def _baselines(
-        self, runs: Sequence[ScoredRun], figures: Sequence[str], digits: int
-    ) -> Iterator[PaperRow]:
-        known = {
-            baseline.model: baseline.scores for run in runs for baseline in run.figures.baselines
-        }
-        for model, scores in known.items():
-            if any(run.model == model for run in runs):
-                continue
-            cells = [score_cell(find_score(scores, name), digits) for name in figures]
-            yield PaperRow(model, tuple(cells), "baseline")
+        found = [run for run in fits if split in ("", run.facts.split)]
+        return next(iter(found if found or self.comparable else fits), None)
 
 
 def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
@@ -253,15 +205,14 @@ def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def list_figures(
-    material: PaperMaterial[R], label: str, caption: str, keys: Sequence[str]
-) -> PaperPart:
+    material: PaperMaterial[R], keys: Iterable[str], fill: str = ""
+) -> tuple[PaperRow, ...]:
     """Statistics below one another: the paper's value, and what this copy gives."""
-    rows = tuple(
-        PaperRow(material.expected[key].title, (material.figure(key),))
+    return tuple(
+        PaperRow(material.expected[key].title, (material.figure(key, fill),))
         for key in keys
         if key in material.expected
     )
-    return PaperPart(label, caption, ("value",), rows, "figure")
 
 
 def find_score(scores: Sequence[Score], name: str) -> Score | None:
@@ -299,6 +250,7 @@ class Paper(Generic[R]):
 
     title: str
     parts: tuple[PaperPart | Callable[[PaperMaterial[R]], PaperPart], ...]
+    systems: Mapping[str, PaperSystem] = field(default_factory=dict)
 
     def fill(self, material: PaperMaterial[R]) -> tuple[PaperPart, ...]:
         """The parts, filled from the material at hand."""

@@ -15,6 +15,21 @@ from memantics.core.records import Score
 _KEY = re.compile(r"([a-z][a-z0-9_]*)(?:\[([^=\[\]]+)=([^\[\]]+)\])?")
 
 
+class PaperSystem(BaseModel):
+    """A system of a paper's: what it is called elsewhere, and how a command asks it.
+
+    ``model`` is ``KIND/NAME`` for a command, ``names`` are those of releases and hubs, ``extra``
+    what a command needs beside the options of its table, ``traits`` what the paper says of it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = ""
+    names: tuple[str, ...] = ()
+    extra: str = ""
+    traits: dict[str, str] = {}
+
+
 class PublishedRow(BaseModel):
     """One row of a published table, on the scale of our figures.
 

@@ -19,6 +19,7 @@ from memantics.core.card import Card, TaskCard, read_card, read_policy, resolve_
 from memantics.core.data import Found, Source, Statistic
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.paper import Paper
+from memantics.core.paper_file import FILE, read_paper
 from memantics.core.statistic import Expected, compare, read_expected
 from memantics.core.task import Task
 from memantics.registry.services import SERVICES
@@ -39,7 +40,7 @@ def list_roots() -> list[Path]:
 
 def list_recipes(root: Path) -> list[Path]:
     """The recipes in a folder; a card beside code is none."""
-    return [path for path in sorted(root.glob("*.toml")) if path.name != "card.toml"]
+    return [path for path in sorted(root.glob("*.toml")) if path.name not in ("card.toml", FILE)]
 
 
 def _open_package(folder: Path) -> str:
@@ -105,8 +106,10 @@ class Benchmark:
     def paper(self) -> Paper[Any]:
         """Its paper as its folder, or its family's, declares it."""
         if not (self.home / "paper.py").is_file():
+            if (self.home / FILE).is_file():
+                return read_paper(self.home / FILE)
             raise InputError(
-                f"{self.card.name} declares no paper", hint="see docs/redo-a-paper.md on paper.py"
+                f"{self.card.name} declares no paper", hint=f"see docs/redo-a-paper.md on {FILE}"
             )
         paper = getattr(self.load_part("paper"), "PAPER", None)
         if not isinstance(paper, Paper):

@@ -1,117 +1,77 @@
-"""MemeIntent's paper: its tables and figures in its order, from data, reviews, runs and ratings."""
+"""MemeIntent's paper, redone from data, runs and reviews: what ``paper.toml`` cannot look up."""
 
 from __future__ import annotations
 
 import statistics as figures
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 
-from memantics.benchmarks.memeintent.asking import FOLDER
+import orjson
+
+from memantics.benchmarks.memeintent.asking import FOLDER, read_scoring
 from memantics.benchmarks.memeintent.load import IntentRelease
-from memantics.benchmarks.memeintent.paper_models import (
-    Material,
-    across_settings,
-    contrasts,
-    figure_6,
-    table_3,
-    table_4,
+from memantics.benchmarks.memeintent.scoring import mark
+from memantics.core.paper import (
+    Cell,
+    PaperMaterial,
+    PaperPart,
+    PaperRow,
+    PaperText,
+    ScoredRun,
+    find_score,
+    score_cell,
 )
-from memantics.core.paper import Cell, Paper, PaperPart, PaperRow, PaperText, list_figures
-from memantics.core.prompt import read_prompts
+from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
+from memantics.core.paper_systems import fill_systems, show_scores
+from memantics.core.records import Outcome
+from memantics.core.review import Review
+from memantics.core.rundir import last_answers, read_bare_items
+from memantics.core.services import Services
+from memantics.metrics.comparison import contrast_pairs, correct_known
+from memantics.metrics.correlation import spearman
+from memantics.tasks.factories import mean_score
 
-_QUOTED = "Quoted in the paper from the papers of those data sets."
-_OTHERS = {
-    "MultiOFF": 743,
-    "TamilMemes": 2969,
-    "HatefulMemes": 10000,
-    "HarMeme": 3544,
-    "SemEval-2021-T6": 950,
-    "Memotion": 10000,
-    "WOAH-5": 10000,
-    "MAMI": 15000,
-    "FigMemes": 5141,
-    "HVVMemes": 7000,
-    "HatReD": 3228,
-    "ExHVV": 4680,
-    "MemeCap": 6387,
-}
-_GUIDELINES = (
-    PaperText(
-        "Intent",
-        "Write one sentence about what the author ultimately wants to do with the meme, as"
-        " perceived by the annotator. This must be written in good English (complete sentence,"
-        " with a period at the end).",
-    ),
-    PaperText(
-        "BK",
-        "Write the additional knowledge, besides the visible image and text, you needed to use to"
-        " derive the intent. Examples are information about a public figure or an explanation for"
-        " a related event.",
-    ),
-)
-_APPENDIX_B = (
-    PaperText(
-        "Intents",
-        "Can I write new intents? Yes: if you think some intent is missing, add it.\n"
-        "How to write the intent? So that the sentence, prefixed by 'The meme', is grammatical.\n"
-        "Several intents? Rank them from what you believe the most to the least.",
-    ),
-    PaperText(
-        "Background knowledge",
-        "Summarize the key background information, skipping trivial knowledge. Also write down"
-        " what you do not know but seems important, and what you are not sure of, with a question"
-        " mark.",
-    ),
-)
+Material = PaperMaterial[IntentRelease]
+_SETTING = ("role", "shots", "background")
+_SCALES = ("completeness", "relevance", "correctness")
 
 
-def table_1(material: Material) -> PaperPart:
-    """Data sets about memes, by size."""
-    rows = [PaperRow(name, (Cell(size, reason=_QUOTED),)) for name, size in _OTHERS.items()]
-    name = "MemeIntent" if material.compared else material.name
-    rows.append(PaperRow(name, (material.figure("memes"),)))
-    caption = "Tasks related to memes processing and associated benchmarks: number of memes."
-    return PaperPart("Table 1", caption, ("Size",), tuple(rows), "Dataset")
-
-
-def figure_1(material: Material) -> PaperPart:
+def figure_1(material: Material, part: DeclaredPart) -> PaperPart:
     """Example memes with what their authors do."""
-    texts = tuple(
-        PaperText(
-            f"meme {meme.id}",
-            "\n".join(
-                [f"text: {meme.text}", *meme.intents, *(f"* {fact}" for fact in meme.background)]
-            ),
+    return part.show(
+        texts=(
+            PaperText(
+                f"meme {meme.id}",
+                "\n".join(
+                    [f"text: {meme.text}", *meme.intents, *(f"* {f}" for f in meme.background)]
+                ),
+            )
+            for meme in material.release.rows[:2]
         )
-        for meme in material.release.rows[:2]
     )
-    caption = "Example memes, from these data: text, intents, background knowledge."
-    return PaperPart("Figure 1", caption, texts=texts)
 
 
-def section_3(material: Material) -> PaperPart:
+def table_1(material: Material, part: DeclaredPart) -> PaperPart:
+    """Data sets about memes, by size; the last is this one."""
+    name = "MemeIntent" if material.compared else material.name
+    rows = show_declared(material, part).rows
+    return part.show([*rows, PaperRow(name, (material.figure("memes"),))])
+
+
+def section_3(material: Material, part: DeclaredPart) -> PaperPart:
     """The statistics of Section 3.3; ratings come from the review."""
-    keys = ("intents.several_percent", "words.mean", "words.sd", "background.mean", "background.sd")
-    part = list_figures(material, "Section 3.3", "Statistics of the annotations.", keys)
-    rows = list(part.rows)
-    ratings = {
-        name: list(_read_ratings(material, name)) for name in ("correctness", "completeness")
-    }
-    fill = f"memantics paper {material.name} --verdicts QUEUE"
-    for name, values in ratings.items():
-        for key, paper in (("", _PAPER[name][0]), ("_sd", _PAPER[name][1])):
-            made = None
-            if values:
-                made = round(figures.pstdev(values) if key else figures.fmean(values), 3)
-            title = f"{name.capitalize()} of intents, {'deviation' if key else 'mean'}"
-            cell = Cell(paper, made, n=len(values), digits=2, compared=False, fill=fill)
-            rows.append(PaperRow(title, (cell,)))
-    notes = ("Ratings were not released: they are those of your own review.",)
-    return PaperPart(part.label, part.caption, part.columns, tuple(rows), "figure", notes=notes)
-
-
-_PAPER = {"correctness": (4.76, 0.37), "completeness": (4.54, 0.71)}
+    rows = list(show_declared(material, part.model_copy(update={"rows": ()})).rows)
+    for row in part.rows:
+        name, spread = row.key.removesuffix("_sd"), row.key.endswith("_sd")
+        values = list(_read_ratings(material, name))
+        made = round(figures.pstdev(values) if spread else fmean(values), 3) if values else None
+        cell = Cell(row.printed[0], made, n=len(values), digits=2, compared=False)
+        rows.append(PaperRow(row.label, (replace(cell, fill=part.command()),)))
+    return part.show(rows)
 
 
 def _read_ratings(material: Material, name: str) -> Iterator[float]:
@@ -126,60 +86,175 @@ def _read_ratings(material: Material, name: str) -> Iterator[float]:
             for column in zip(*rows, strict=False):
                 marks = [float(mark) for mark in column if isinstance(mark, int | float)]
                 if marks:
-                    yield figures.fmean(marks)
+                    yield fmean(marks)
 
 
-def _prompts(label: str, caption: str, *names: str) -> PaperPart:
-    known = read_prompts(FOLDER / "prompts")
-    texts = [PaperText(name, known[name].text) for name in names]
+def prompts(_: Material, part: DeclaredPart) -> PaperPart:
+    """The prompts of a task, and what is shown with few shots."""
+    texts = []
     shown = tomllib.loads((Path(FOLDER) / "demonstrations.toml").read_text(encoding="utf-8"))
     for number, value in enumerate(shown["demonstration"], 1):
         facts = "\n".join(f"* {fact}" for fact in value["background"])
         body = f"{value['text']}\n{value['image_caption']}\n{facts}\n→ {value['intent']}"
         texts.append(PaperText(f"demonstration {number}", body))
-    note = "The paper's demonstrations were not released; --set demonstrations=FILE takes yours."
-    return PaperPart(label, caption, texts=tuple(texts), notes=(note,))
+    return part.show(texts=texts)
 
 
-def figure_4(_: Material) -> PaperPart:
-    """The prompt of background knowledge."""
-    caption = "Prompt template used for background knowledge generation."
-    return _prompts("Figure 4", caption, "background_vlm", "background_text")
+def table_of_systems(material: Material, part: DeclaredPart) -> PaperPart:
+    """Two systems in all settings, then other models by setting, and the constant sentence."""
+    rows, taken = fill_systems(material, part)
+    task = part.metrics[0].task
+    own, baselines = list[PaperRow](), dict[str, PaperRow]()
+    for run in material.of_task(task):
+        if run.folder in taken:
+            continue
+        options = run.facts.options
+        names = _SETTING if task == "intent" else _SETTING[:2]
+        told = [part.names.get(options[n], options[n]) for n in names if n in options]
+        cells = [
+            replace(cell, fill=f"memantics score {run.folder}" if not metric.extra else (
+                f"memantics run {run.task} --model {run.model} {metric.extra}"
+            ))
+            for cell, metric in zip(
+                show_scores(part, {task: run.figures.scores}), part.metrics, strict=True
+            )
+        ]  # fmt: skip
+        own.append(PaperRow(" · ".join(told), tuple(cells), "own", run.model))
+        for base in run.figures.baselines:
+            scores = show_scores(part, {task: base.scores})
+            baselines.setdefault(base.model, PaperRow(base.model, scores, "baseline", "Baselines"))
+    return part.show([*rows, *own, *baselines.values()])
 
 
-def figure_5(_: Material) -> PaperPart:
-    """The prompt of intents."""
-    caption = "Prompt template used for intent description generation."
-    return _prompts("Figure 5", caption, "intent_vlm", "intent_text")
+def contrasts(material: Material, part: DeclaredPart) -> PaperPart:
+    """RQ1 and RQ2: what background, set-up and model do to ROUGE-L, setting by setting."""
+    runs = material.of_task("intent")
+    marks = {run.folder: _mark(run) for run in runs}
+    found = []
+    for factor in ("background", "shots", "role", "model"):
+        grid: dict[str, dict[str, ScoredRun]] = {}
+        for run in runs:
+            chosen = {**run.facts.options, "model": run.model}
+            level = chosen.pop(factor, "")
+            if factor == "model":
+                chosen.pop("role", None)
+            key = ", ".join(chosen[name] for name in ("model", *_SETTING) if name in chosen)
+            grid.setdefault(key, {}).setdefault(level, run)
+        for setting, group in grid.items():
+            for first, second in combinations(group, 2):
+                made = contrast_pairs(marks[group[first].folder], marks[group[second].folder])
+                if made is not None and made.p is not None:
+                    found.append((factor, f"{first} → {second} ({setting})", made))
+    adjusted = correct_known([made.p for *_, made in found])
+    rows = []
+    for (factor, label, made), p in zip(found, adjusted, strict=True):
+        size = Cell(value=made.difference, low=made.low, high=made.high, n=made.memes, digits=3)
+        chances = (
+            Cell(value="<0.001" if value is not None and value < 0.001 else value, digits=3)
+            for value in (p, made.t_paired, made.t_unpaired)
+        )
+        rows.append(PaperRow(label, (size, *chances), "own", factor))
+    return part.show(rows or part.empty("all"))
 
 
-_TABLE_2 = PaperPart(
-    "Table 2", "Annotation guidelines, as the paper prints them.", texts=_GUIDELINES
-)
-_FIGURE_3 = PaperPart(
-    "Figure 3",
-    "Annotation scheme and procedure.",
-    notes=(
-        "The workflow collect-and-edit: three people write and improve in turn, two others review.",
-        "An intent with a correctness below 4 goes; the best one comes back where none is left.",
-    ),
-)
-_GUIDE = PaperPart("Appendix B", "Guidelines with examples, in short.", texts=_APPENDIX_B)
-PAPER: Paper[IntentRelease] = Paper(
-    "MemeIntent: Benchmarking Intent Description Generation for Memes",
-    (
-        figure_1,
-        table_1,
-        _TABLE_2,
-        _FIGURE_3,
-        section_3,
-        figure_4,
-        figure_5,
-        table_3,
-        contrasts,
-        table_4,
-        across_settings,
-        figure_6,
-        _GUIDE,
-    ),
+def _mark(run: ScoredRun) -> Mapping[str, float]:
+    """Each meme's ROUGE-L."""
+    answers = last_answers(run.folder)
+    outcomes = [
+        Outcome(item, answers[item.id].status, answers[item.id].value)
+        for item in read_bare_items(run.folder)
+        if item.id in answers
+    ]
+    scoring = replace(read_scoring(run.facts.options, Services()), bert=None, nli=None)
+    values = mark("intent", outcomes, scoring)["rouge_l"]
+    return {
+        outcome.item.group: value
+        for outcome, value in zip(outcomes, values, strict=True)
+        if value is not None
+    }
+
+
+def across_settings(material: Material, part: DeclaredPart) -> PaperPart:
+    """Whether settings with better background knowledge also have better intents."""
+    rows, pairs = [], []
+    for run in material.of_task("intent"):
+        asked = run.facts.options
+        if asked.get("background") != "auto":
+            continue
+        wrote = [
+            other
+            for other in material.of_task("background")
+            if other.model == run.model
+            and all(other.facts.options.get(name) == asked.get(name) for name in _SETTING[:2])
+        ]
+        scores = [
+            find_score(found.figures.scores, "rouge_l") if found else None
+            for found in (next(iter(wrote), None), run)
+        ]
+        fill = f"memantics run {material.name}/background --model {run.model}"
+        cells = [replace(score_cell(score, part.digits, part.scale), fill=fill) for score in scores]
+        label = f"{run.model}, {asked.get('role')}, {asked.get('shots')}-shot"
+        rows.append(PaperRow(label, tuple(cells), "own"))
+        values = [score.value for score in scores if score and score.value is not None]
+        pairs += [values] if len(values) == 2 else []
+    value = spearman([first for first, _ in pairs], [second for _, second in pairs])
+    said = "–" if value is None else f"{value:+.2f}"
+    note = f"Spearman's correlation over {len(pairs)} settings: {said} (from 3 settings on)."
+    return part.show(rows or part.empty("AutoBK"), notes=[note])
+
+
+def figure_6(material: Material, part: DeclaredPart) -> PaperPart:
+    """What people gave to the replies of each setting."""
+    rows = [
+        row
+        for review in material.reviews
+        if review.card.workflow == "rate-outputs"
+        for row in _rate(review)
+    ]
+    return part.show(rows or part.empty("all"))
+
+
+def _rate(review: Review) -> Iterator[PaperRow]:
+    key = review.folder.parent / "key.jsonl"
+    if not key.is_file():
+        return
+    lines = [orjson.loads(line) for line in key.read_bytes().splitlines() if line.strip()]
+    named = {
+        line["id"]: " · ".join(
+            [line["model"], *(line["options"][o] for o in _SETTING if o in line["options"])]
+        )
+        for line in lines
+    }
+    by_setting: dict[str, dict[str, list[tuple[float, str]]]] = {}
+    for reviewed in review.judged:
+        for scale in _SCALES:
+            votes = [] if reviewed.verdict is None else reviewed.verdict.votes
+            given = [v.values.get(scale) for v in votes]
+            marks = [float(m) for m in given if isinstance(m, int | float)]
+            if marks and reviewed.item.id in named:
+                place = by_setting.setdefault(named[reviewed.item.id], {}).setdefault(scale, [])
+                place.append((fmean(marks), reviewed.item.group))
+    for name, scales in by_setting.items():
+        cells = []
+        for scale in _SCALES:
+            pairs = scales.get(scale, [])
+            score = mean_score(scale, [v for v, _ in pairs], [m for _, m in pairs])
+            cells.append(score_cell(score, 2, 1.0))
+        yield PaperRow(name, tuple(cells), "own")
+
+
+PAPER = read_paper(
+    Path(__file__).with_name("paper.toml"),
+    {
+        "Figure 1": figure_1,
+        "Table 1": table_1,
+        "Section 3.3": section_3,
+        "Figure 4": prompts,
+        "Figure 5": prompts,
+        "Table 3": table_of_systems,
+        "RQ1 and RQ2": contrasts,
+        "Table 4": table_of_systems,
+        "Section 5.1": across_settings,
+        "Figure 6": figure_6,
+    },
 )

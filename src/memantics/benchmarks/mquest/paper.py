@@ -1,120 +1,103 @@
-"""M-QUEST's paper: its tables and figures in its order, redone from data, runs and verdicts."""
+"""M-QUEST's paper, redone from data, runs and verdicts: what ``paper.toml`` cannot look up."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean
 
+from pydantic import JsonValue
+
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
-from memantics.benchmarks.mquest.load import QaRecord
-from memantics.benchmarks.mquest.paper_models import (
-    NAMES,
-    Material,
-    figure_2,
-    figure_3,
-    figure_6,
-    figure_9,
-    table_2,
-    traits,
-)
-from memantics.benchmarks.mquest.statistics import MATERIALISERS
+from memantics.benchmarks.mquest.load import MquestRelease, QaRecord
 from memantics.core.paper import (
     Cell,
-    Paper,
+    PaperMaterial,
     PaperPart,
     PaperRow,
     PaperText,
+    ScoredRun,
+    find_score,
     list_figures,
+    name_runs,
     score_cell,
 )
+from memantics.core.paper_file import DeclaredPart, read_paper
+from memantics.core.paper_systems import fill_systems, list_others
+from memantics.core.records import Image, Item
 from memantics.core.review import JudgedQuestion, list_judged_questions
-from memantics.tasks.choices import LETTERS
+from memantics.core.rundir import last_answers, read_bare_items, read_items
+from memantics.tasks.choices import LETTERS, list_options
 from memantics.tasks.factories import share
 
-# Table 1, in the order of NAMES; memes and questions per meme follow.
-_TOXMQUEST = (307, 10, 14, 9, 9, 9, None, None, None, None, 307, 1.16)
-_EXTENSION = (None, 35, 35, 35, 26, 26, 30, 28, 20, 16, 180, 1.48)
-_WHOLE = (307, 45, 49, 44, 35, 35, 30, 28, 20, 16, 307, 1.98)
-# Figure 5, as the appendix says it in words.
-_ACCEPTED = {
-    "Scene": 76.0,
-    "TextualMaterial": 76.0,
-    "VisualMaterial": 74.0,
-    "OverallIntent": 64.0,
-    "Emotion": 60.0,
-    "BackgroundKnowledge": 56.0,
-    "AnalogicalMapping": 56.0,
-    "TargetCommunity": 40.0,
-    "SemioticProjection": 32.0,
-}
-_NOT_RELEASED = "The list of the 251 questions of the extension was never released."
+Material = PaperMaterial[MquestRelease]
+_CHARACTERS = 1200
 
 
-def table_1(material: Material) -> PaperPart:
+def _name(material: Material, runs: Sequence[ScoredRun]) -> list[str]:
+    """What runs are called: the paper's systems as the paper calls them."""
+    found = []
+    for run, label in zip(runs, name_runs(runs), strict=True):
+        known = (name for name in material.systems if material.is_system(run.model, name))
+        found.append(label if label != run.model else next(known, label))
+    return found
+
+
+def table_1(material: Material, part: DeclaredPart) -> PaperPart:
     """Questions by dimension: toxicity first, the extension, the whole."""
     judged = _judged(material)
     accepted = [question for question in judged if question.accepted]
-    toxic = [
-        question for question in accepted if not question.first or question.dimension == "Toxicity"
-    ]
-    extended = [
-        question for question in accepted if question.first and question.dimension != "Toxicity"
-    ]
-    review = f"memantics paper {material.name} --verdicts QUEUE"
-    rows = []
-    if material.compared:
-        keys = {name: f"toxmquest350.dimension.{name}" for name in NAMES}
-        cells = [
-            material.figure(keys[name]) if paper is not None else Cell()
-            for name, paper in zip(NAMES, _TOXMQUEST, strict=False)
+    toxic = [one for one in accepted if not one.first or one.dimension == "Toxicity"]
+    extended = [one for one in accepted if one.first and one.dimension != "Toxicity"]
+    first, second, whole = part.printed.values()
+    plain = (None,) * len(first)
+    if not material.compared:
+        review = part.command()
+        rows = [
+            _review_row(part, "ToxM-Quest", toxic, first, "" if toxic else review),
+            _review_row(part, "Extension", extended, second, "" if extended else review),
+            _count_row(part, "M-Quest", material, whole),
         ]
-        ends = [material.figure(f"toxmquest350.{text}") for text in ("memes", "per_meme")]
-        rows.append(PaperRow("ToxM-Quest", (*cells, *ends)))
-        closed = [
-            Cell(number, reason=_NOT_RELEASED) if number else Cell() for number in _EXTENSION[:11]
-        ]
-        average = Cell(_EXTENSION[-1], round(251 / 180, 2), digits=2, arithmetic=True)
-        rows.append(PaperRow("Extension", (*closed, average)))
-        rows.append(PaperRow("M-Quest", _sum_up()))
-        rows.append(_count_row("Candidates in this copy", material))
-        plain = (None,) * 12
-        if judged:
-            rows.append(_review_row("Accepted in your review: ToxM-Quest", toxic, plain, ""))
-            rows.append(_review_row("Accepted in your review: Extension", extended, plain, ""))
-    else:
-        rows.append(_review_row("ToxM-Quest", toxic, _TOXMQUEST, "" if toxic else review))
-        rows.append(_review_row("Extension", extended, _EXTENSION, "" if extended else review))
-        rows.append(_count_row("M-Quest", material, _WHOLE))
-    return PaperPart(
-        "Table 1",
-        "Q&As distribution across dimensions for different benchmark subsets.",
-        (*NAMES.values(), "Unique Memes", "Avg. Q&As per Meme"),
-        tuple(rows),
-        "Subset",
-        notes=(
-            "ToxM-Quest comes from the 350 evaluated questions recovered from the authors' logs.",
-            "M-Quest is the sum of the two rows that the paper prints above it.",
-        )
-        if material.compared
-        else (),
+        return part.show(rows)
+    ends = [f"toxmquest350.{text}" for text in ("memes", "per_meme")]
+    keys = [*(f"toxmquest350.dimension.{name}" for name in part.names), *ends]
+    cells = [
+        material.figure(key) if printed is not None else Cell()
+        for key, printed in zip(keys, first, strict=True)
+    ]
+    closed = [Cell(number, reason=part.reason) if number else Cell() for number in second[:-1]]
+    average = Cell(second[-1], round(251 / 180, 2), digits=2, arithmetic=True)
+    rows = [
+        PaperRow("ToxM-Quest", tuple(cells)),
+        PaperRow("Extension", (*closed, average)),
+        PaperRow("M-Quest", _sum_up(first, second, whole)),
+        _count_row(part, "Candidates in this copy", material, plain),
+    ]
+    if judged:
+        rows.append(_review_row(part, "Accepted in your review: ToxM-Quest", toxic, plain, ""))
+        rows.append(_review_row(part, "Accepted in your review: Extension", extended, plain, ""))
+    return part.show(rows)
+
+
+def _sum_up(*rows: Sequence[JsonValue]) -> tuple[Cell, ...]:
+    """The last row from those above it."""
+    first, second, whole = ([v if isinstance(v, int | float) else 0 for v in row] for row in rows)
+    sums = [a + b for a, b in zip(first[:10], second[:10], strict=True)]
+    made = [*sums, first[10], round(sum(sums) / first[10], 2)]
+    return tuple(
+        Cell(printed, value, digits=2 if place == 11 else None, arithmetic=True)
+        for place, (printed, value) in enumerate(zip(whole, made, strict=True))
     )
 
 
-def _sum_up() -> tuple[Cell, ...]:
-    sums = [(a or 0) + (b or 0) for a, b in zip(_TOXMQUEST[:10], _EXTENSION[:10], strict=True)]
-    cells = [Cell(value, made, arithmetic=True) for value, made in zip(_WHOLE, sums, strict=False)]
-    average = round(sum(sums) / 307, 2)
-    return (*cells, Cell(307, 307, arithmetic=True), Cell(1.98, average, digits=2, arithmetic=True))
-
-
 def _count_row(
-    label: str, material: Material, paper: Sequence[float | None] = (None,) * 12
+    part: DeclaredPart, label: str, material: Material, paper: Sequence[JsonValue]
 ) -> PaperRow:
     """The questions of the ten dimensions that the data hold."""
     values = material.values
-    counts = [values.get(f"questions.dimension.{name}") for name in NAMES]
+    counts = [values.get(f"questions.dimension.{name}") for name in part.names]
     total = sum(groups for groups in counts if isinstance(groups, int))
     memes = values.get("memes")
     average = round(total / memes, 2) if isinstance(memes, int) and memes else None
@@ -126,13 +109,17 @@ def _count_row(
 
 
 def _review_row(
-    label: str, accepted: Sequence[JudgedQuestion], paper: Sequence[float | None], fill: str
+    part: DeclaredPart,
+    label: str,
+    accepted: Sequence[JudgedQuestion],
+    paper: Sequence[JsonValue],
+    fill: str,
 ) -> PaperRow:
     """The questions that people accepted, by dimension."""
     counts = Counter(question.dimension for question in accepted)
     memes = len({question.meme for question in accepted})
     average = round(len(accepted) / memes, 2) if memes else None
-    values = [*(counts[name] for name in NAMES), memes]
+    values = [*(counts[name] for name in part.names), memes]
     cells = [
         Cell(printed, None if fill else value, compared=False, fill=fill)
         if printed is not None or not fill
@@ -147,161 +134,198 @@ def _judged(material: Material) -> list[JudgedQuestion]:
     return [question for review in material.reviews for question in list_judged_questions(review)]
 
 
-def figure_4(material: Material) -> PaperPart:
-    """Individuals of the knowledge bases by dimension."""
-    fill = f"memantics data add {material.name} DIR"
-    rows = [
-        PaperRow(title, (material.figure(f"individuals.raw.{name}", fill),))
-        for name, title in NAMES.items()
-    ]
-    rows.append(PaperRow("all dimensions", (material.figure("individuals.raw.total", fill),)))
-    return PaperPart(
-        "Figure 4",
-        "Total number of knowledge facts generated, and their number for each dimension.",
-        ("individuals",),
-        tuple(rows),
-        "dimension",
-        plotted=any(row.cells[0].value is not None for row in rows),
-        notes=("The paper draws these values and prints none of them.",),
-    )
+def table_2(material: Material, part: DeclaredPart) -> PaperPart:
+    """Accuracy of systems: all questions, pairs, toxicity, reasons, and the macro mean."""
+    rows, taken = fill_systems(material, part)
+    return part.show([*rows, *list_others(material, part, taken)])
 
 
-def figure_5(material: Material) -> PaperPart:
-    """Share of questions that people accepted, by dimension."""
-    judged = _judged(material)
-    fill = f"memantics paper {material.name} --verdicts QUEUE"
+def traits(material: Material, part: DeclaredPart) -> PaperPart:
+    """Table 2 by what its models were trained for, as the paper explains the differences."""
+    known: dict[str, Mapping[str, str]] = {n: s.traits for n, s in material.systems.items()}
+    known |= material.traits
     rows = []
-    for name in (*_ACCEPTED, "Toxicity"):
-        questions = [one for one in judged if one.dimension == name]
-        found = share("", [one.accepted for one in questions], [one.meme for one in questions])
-        cell = score_cell(found if questions else None, 1)
-        printed = _ACCEPTED.get(name, 29.4)
-        rows.append(
-            PaperRow(NAMES[name], (replace(cell, paper=printed, compared=False, fill=fill),))
+    for trait in dict.fromkeys(name for texts in known.values() for name in texts):
+        for value in sorted({texts[trait] for texts in known.values() if trait in texts}):
+            members = [model for model, texts in known.items() if texts.get(trait) == value]
+            rows += _trait_rows(material, part, f"{trait}: {value}", members)
+    return part.show(rows)
+
+
+def _trait_rows(
+    material: Material, part: DeclaredPart, label: str, members: Sequence[str]
+) -> list[PaperRow]:
+    printed = [row for row in material.rows_of("qa", "Table 2") if row.system in members]
+    runs = [
+        run
+        for run in material.of_task("qa")
+        if any(material.is_system(run.model, name) for name in members)
+    ]
+    keys = [metric.figure for metric in part.metrics]
+    rows = []
+    if printed:
+        means = [100 * fmean(row.figures[key] for row in printed) for key in keys]
+        cells = [Cell(value=mean, n=len(printed), digits=2, arithmetic=True) for mean in means]
+        rows.append(PaperRow("the paper's models", tuple(cells), section=label))
+    if runs:
+        rows.append(PaperRow("your runs", tuple(_mean(runs, key) for key in keys), "own", label))
+    return rows
+
+
+def _mean(runs: Sequence[ScoredRun], figure: str) -> Cell:
+    found = [find_score(run.figures.scores, figure) for run in runs]
+    values = [score.value for score in found if score is not None and score.value is not None]
+    return Cell(value=100 * fmean(values), n=len(values), digits=2) if values else Cell()
+
+
+def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
+    """Accuracy by dimension; the paper draws it and prints no figure."""
+    runs = material.of_task("qa")
+    if not runs:
+        asked = tuple(
+            Cell(fill=part.command(model=system.model, extra=system.extra))
+            for system in material.systems.values()
         )
-    rates = [row.cells[0].value for row in rows[: len(_ACCEPTED)]]
-    shown = [float(rate) for rate in rates if isinstance(rate, int | float)]
-    mean = (
-        Cell(59.33, fmean(shown), digits=2, compared=False)
-        if len(shown) == len(_ACCEPTED)
-        else Cell(59.33, round(fmean(_ACCEPTED.values()), 2), digits=2, arithmetic=True)
-    )
-    rows.append(PaperRow("mean of the nine but Toxicity", (mean,)))
-    return PaperPart(
-        "Figure 5",
-        "Human validation for each dimension: questions accepted with their answers, per cent.",
-        ("accepted",),
-        tuple(rows),
-        "dimension",
-        plotted=True,
-        notes=(
-            "The paper's human judgements were not released.",
-            "For Toxicity it prints 29.4 %, where its own counts give 307 of 1,000, 30.7 %.",
-        ),
-    )
+        rows = [PaperRow(title, asked) for title in part.names.values()]
+        return part.show(rows, columns=material.systems, drawn=False)
+    rows = [
+        PaperRow(
+            title,
+            tuple(
+                score_cell(find_score(run.figures.scores, f"accuracy[dimension={name}]"), 1)
+                for run in runs
+            ),
+            "own",
+        )
+        for name, title in part.names.items()
+    ]
+    return part.show(rows, columns=_name(material, runs))
 
 
-def figure_8(material: Material) -> PaperPart:
+def figure_3(material: Material, part: DeclaredPart) -> PaperPart:
+    """One toxicity question on which models part, with what each said."""
+    return _show_case(material, part, "T")
+
+
+def figure_9(material: Material, part: DeclaredPart) -> PaperPart:
+    """Another dimension of the same meme, with what each model said."""
+    return _show_case(material, part, "R")
+
+
+def _show_case(material: Material, part: DeclaredPart, kind: str) -> PaperPart:
+    """The question of a kind on which most models differ, the first in case of a tie."""
+    runs = material.of_task("qa")
+    said = [last_answers(run.folder) for run in runs]
+    items = list(read_bare_items(runs[0].folder)) if runs else []
+    asked = [item for item in items if item.tags.get("kind") == kind]
+    shared = [item for item in asked if all(item.id in group for group in said)]
+    if not shared:
+        return part.show(notes=[part.lacking])
+
+    def spread(item: Item) -> int:
+        return len({str(group[item.id].value) for group in said})
+
+    item = max(shared, key=spread)
+    options = list_options(item.form.fields[0].options)
+    head = f"{item.form.question}\n\n{options}\n\nright: {item.gold}"
+    title = f"Meme {item.group}, {part.names.get(item.tags['dimension'], item.tags['dimension'])}"
+    answers = [
+        PaperText(name, group[item.id].text[:_CHARACTERS] or f"({group[item.id].status})")
+        for name, group in zip(_name(material, runs), said, strict=True)
+    ]
+    return part.show(texts=[PaperText(title, head), *answers])
+
+
+def figure_5(material: Material, part: DeclaredPart) -> PaperPart:
+    """Share of questions that people accepted, by dimension."""
+    judged, rows, rates = _judged(material), [], list[float]()
+    *dimensions, mean = part.rows
+    for row in dimensions:
+        questions = [one for one in judged if one.dimension == row.key]
+        found = share("", [one.accepted for one in questions], [one.meme for one in questions])
+        cell = score_cell(found if questions else None, part.digits)
+        if row.key != "Toxicity" and isinstance(cell.value, int | float):
+            rates.append(cell.value)
+        cell = replace(cell, paper=row.printed[0], compared=False, fill=part.command())
+        rows.append(PaperRow(row.label, (cell,)))
+    printed = [row.printed[0] for row in dimensions if row.key != "Toxicity"]
+    counted = len(rates) == len(printed)
+    value = fmean(rates if counted else [v for v in printed if isinstance(v, float)])
+    last = Cell(mean.printed[0], round(value, 2), digits=2, compared=False, arithmetic=not counted)
+    return part.show([*rows, PaperRow(mean.label, (last,))])
+
+
+def figure_6(material: Material, part: DeclaredPart) -> PaperPart:
+    """The prompt as it was sent; without a run, the template of ours."""
+    texts = []
+    runs = material.of_task("qa")
+    for run, name in zip(runs, _name(material, runs), strict=True):
+        line = next(read_items(run.folder), None)
+        parts = [piece for message in line.messages for piece in message.parts] if line else []
+        shown = "\n".join("[image]" if isinstance(piece, Image) else piece for piece in parts)
+        if shown:
+            texts.append(PaperText(f"as sent to {name}", shown))
+    if not texts:
+        path = Path(__file__).with_name("prompts") / "explain_first.md"
+        texts.append(PaperText("our template", path.read_text(encoding="utf-8")))
+    return part.show(texts=texts)
+
+
+def figure_8(material: Material, part: DeclaredPart) -> PaperPart:
     """Two questions with their explanations."""
     release = material.release
-    split = "toxmquest350" if material.compared else "ten"
     known = release.files and any(f.id in release.selection for f in release.files)
-    questions = release.questions(split if known or split == "ten" else "ten")
-    texts = tuple(_show_pair(record) for record, _ in zip(questions, range(2), strict=False))
-    return PaperPart("Figure 8", "Question-answer pairs with their explanations.", texts=texts)
+    questions = release.questions("toxmquest350" if material.compared and known else "ten")
+    pairs = (record for record, _ in zip(questions, range(2), strict=False))
+    return part.show(texts=[_show_pair(record, part.names) for record in pairs])
 
 
-def _show_pair(record: QaRecord) -> PaperText:
+def _show_pair(record: QaRecord, names: Mapping[str, str]) -> PaperText:
     options = "\n".join(f"({LETTERS[i]}) {text}" for i, text in enumerate(record.options))
     right = LETTERS[record.answer] if record.answer is not None else "–"
     body = f"{record.question}\n\n{options}\n\nAnswer: {right}\n\n{record.explanation}"
-    return PaperText(f"Meme {record.meme}, {NAMES.get(record.dimension, record.dimension)}", body)
+    return PaperText(f"Meme {record.meme}, {names.get(record.dimension, record.dimension)}", body)
 
 
-def in_the_text(material: Material) -> PaperPart:
+def in_the_text(material: Material, part: DeclaredPart) -> PaperPart:
     """Figures that the paper's sentences state."""
-    keys = [
-        key
-        for key, row in material.expected.items()
-        if row.paper is not None and not key.startswith("toxmquest350.")
-    ]
-    caption = "Figures that the paper states, and what this copy or the paper's own counts give."
-    return list_figures(material, "Figures in the text", caption, keys)
+    expected = material.expected.items()
+    keys = [k for k, row in expected if row.paper is not None and not k.startswith("toxmquest350.")]
+    return part.show(list_figures(material, keys))
 
 
-def places(material: Material) -> PaperPart:
+def places(material: Material, part: DeclaredPart) -> PaperPart:
     """Where keys and "None of the others" stand."""
-    lines = {name: f"key.position.{name}." for name in (*NAMES, *EXTRA_DIMENSIONS)}
+    lines = {name: f"key.position.{name}." for name in (*part.names, *EXTRA_DIMENSIONS)}
     lines |= {"all keys": "key.position.", "None of the others": "none.position."}
-    rows = [
-        PaperRow(NAMES.get(name, name), tuple(material.figure(f"{key}{n}") for n in range(4)))
+    return part.show(
+        PaperRow(part.names.get(name, name), tuple(material.figure(f"{key}{n}") for n in range(4)))
         for name, key in lines.items()
-    ]
-    caption = "Where the right option and 'None of the others' stand; the paper says: shuffled."
-    return PaperPart("Places of options", caption, tuple(LETTERS[:4]), tuple(rows), "dimension")
+    )
 
 
-def relations(material: Material) -> PaperPart:
-    """What the four materialisers wrote, and what of it leads nowhere."""
-    rows = [
-        PaperRow(
-            NAMES[name],
-            tuple(
-                material.figure(f"materialised.{name}.{text}") for text in ("triples", "dangling")
-            ),
-        )
-        for name in MATERIALISERS
-    ]
-    caption = "Relations of the refined graphs, and those to a name that is no individual."
-    return PaperPart("Materialised relations", caption, ("triples", "dangling"), tuple(rows))
-
-
-def beyond(material: Material) -> PaperPart:
+def beyond(material: Material, part: DeclaredPart) -> PaperPart:
     """What the files tell and the paper does not."""
     shown = ("key.position.", "none.position.", "materialised.", "individuals.raw.")
-    keys = [
-        key
-        for key, row in material.expected.items()
-        if row.paper is None and not key.startswith(shown)
-    ]
-    caption = "What the files also tell: the paper prints none of these."
-    return list_figures(material, "Further statistics", caption, keys)
+    expected = material.expected.items()
+    keys = [key for key, row in expected if row.paper is None and not key.startswith(shown)]
+    return part.show(list_figures(material, keys))
 
 
-FIGURE_1 = PaperPart(
-    "Figure 1",
-    "M-QUEST creation procedure.",
-    texts=(
-        PaperText(
-            "The procedure as commands",
-            "memantics collect IMAGES --out collected\n"
-            "memantics build knowledge collected --model MODEL --out build\n"
-            "memantics build questions build --model MODEL\n"
-            "memantics build draw build --first Toxicity\n"
-            "memantics annotate build/queue\n"
-            "memantics build draw build --per-dimension 50\n"
-            "memantics annotate build/queue-2\n"
-            "memantics publish build --name NAME --licence LICENCE\n"
-            "memantics run NAME --model MODEL\n"
-            "memantics paper NAME RUN --verdicts build/queue --verdicts build/queue-2",
-        ),
-    ),
-)
-TABLE_3 = PaperPart(
-    "Table 3",
-    "Toxicity-centered works and their dimensions.",
-    notes=("It marks which dimensions 40 earlier works look at; nothing in it is computed.",),
-)
-FIGURE_7 = PaperPart(
-    "Figure 7",
-    "Human annotation task user interface: up to six judgements about a meme.",
-    texts=(PaperText("The same form in the browser", "memantics annotate QUEUE"),),
-)
-PAPER = Paper(
-    "M-QUEST: Meme Question-Understanding Evaluation on Semantics and Toxicity",
-    (
-        *(FIGURE_1, table_1, table_2, traits, figure_2, figure_3, TABLE_3, figure_4, figure_5),
-        *(figure_6, FIGURE_7, figure_8, figure_9, in_the_text, places),
-        *(relations, beyond),
-    ),
+PAPER = read_paper(
+    Path(__file__).with_name("paper.toml"),
+    {
+        "Table 1": table_1,
+        "Table 2": table_2,
+        "Table 2 by model traits": traits,
+        "Figure 2": figure_2,
+        "Figure 3": figure_3,
+        "Figure 5": figure_5,
+        "Figure 6": figure_6,
+        "Figure 8": figure_8,
+        "Figure 9": figure_9,
+        "Figures in the text": in_the_text,
+        "Places of options": places,
+        "Further statistics": beyond,
+    },
 )

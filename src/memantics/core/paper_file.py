@@ -1,0 +1,277 @@
+"""``paper.toml`` beside a benchmark's card: a paper's tables, rows, systems and printed figures.
+
+What only repeats the paper or looks up statistics is whole in the file. A part that computes more
+has a function in ``paper.py``, which gets the :class:`DeclaredPart` and fills it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from string import Template
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from memantics.core.data import load_toml
+from memantics.core.errors import DataError, first_fault
+from memantics.core.paper import Paper, PaperMaterial, list_figures
+from memantics.core.paper_parts import Cell, PaperPart, PaperRow, PaperText, RowKind
+from memantics.core.prompt import read_prompts
+from memantics.core.published import PaperSystem
+
+R = TypeVar("R")
+FILE = "paper.toml"
+# What a command may name: the benchmark, a task, a system's model, options as flags, or one.
+_HOLES = frozenset({"name", "task", "model", "options", "split", "extra", "input", "style"})
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Metric(_Closed):
+    """What a column of a table of systems shows: a figure of a task asked with these options.
+
+    ``extra`` is what a command needs for this figure beside what a run needs anyway.
+    """
+
+    task: str
+    figure: str
+    options: dict[str, str] = {}
+    extra: str = ""
+
+
+class DeclaredRow(_Closed):
+    """A row. ``cells`` are what the paper prints ("" is nothing), ``keys`` are statistics.
+
+    ``key`` is what code calls the row; ``system`` and ``options`` say which system it is of, and
+    ``fill`` which command fills it where that is not its part's.
+    """
+
+    label: str
+    key: str = ""
+    section: str = ""
+    kind: RowKind = "paper"
+    cells: tuple[JsonValue, ...] = ()
+    keys: tuple[str, ...] = ()
+    system: str = ""
+    options: dict[str, str] = {}
+    fill: str = ""
+
+    @property
+    def printed(self) -> tuple[JsonValue, ...]:
+        """The printed values; None where the paper prints none."""
+        return tuple(None if cell == "" else cell for cell in self.cells)
+
+
+class DeclaredText(_Closed):
+    """A text under its heading."""
+
+    heading: str
+    body: str
+
+
+class DeclaredPart(_Closed):
+    """A table or figure as its file declares it.
+
+    ``figures`` are statistics below one another (``*`` stands for any ending), ``prompts`` names
+    of prompt files. ``fill`` is the command that fills its cells, or the name of one of the file's
+    ``commands``; ``reason`` says why none can, ``lacking`` why a run may have no value,
+    ``unprinted`` why the paper may have none. ``score_notes`` shows what is to be known of a figure
+    with it. Figures are shown ``scale`` times as large, with ``digits`` decimals. Where the data
+    are the paper's release, ``official_notes`` come first and commands name ``official_split``.
+    """
+
+    label: Annotated[str, Field(min_length=1)]
+    caption: str
+    stub: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[DeclaredRow, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    figures: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    texts: tuple[DeclaredText, ...] = ()
+    notes: tuple[str, ...] = ()
+    official_notes: tuple[str, ...] = ()
+    official_split: str = ""
+    drawn: Literal["", "plotted", "radar", "shaded"] = ""
+    fill: str = ""
+    reason: str = ""
+    lacking: str = ""
+    unprinted: str = ""
+    score_notes: bool = False
+    digits: int = 2
+    scale: float = 100.0
+    names: dict[str, str] = {}
+    commands: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for row in self.rows:
+            for what, values in (("cells", row.cells), ("keys", row.keys)):
+                if values and len(values) != len(self.columns):
+                    found = f"{len(values)} {what} for {len(self.columns)} columns"
+                    raise ValueError(f"row {row.label!r} has {found}")
+        if self.metrics and len(self.metrics) != len(self.columns):
+            raise ValueError(f"{len(self.metrics)} metrics for {len(self.columns)} columns")
+        _check_command(self.fill)
+        return self
+
+    @property
+    def printed(self) -> dict[str, tuple[JsonValue, ...]]:
+        """The printed values of each row, by its key or else its label."""
+        return {row.key or row.label: row.printed for row in self.rows}
+
+    def command(self, named: str = "", **values: str) -> str:
+        """The command that fills a cell, or another of the file's."""
+        text = self.commands.get(named or self.fill, named or self.fill)
+        return re.sub(" +", " ", Template(text).safe_substitute(values)).strip()
+
+    def empty(self, *labels: str, columns: int | None = None) -> tuple[PaperRow, ...]:
+        """Rows that the command would fill."""
+        width = len(self.columns) if columns is None else columns
+        return tuple(PaperRow(text, (Cell(fill=self.command()),) * width) for text in labels)
+
+    def show(
+        self,
+        rows: Iterable[PaperRow] = (),
+        texts: Iterable[PaperText] = (),
+        notes: Iterable[str] = (),
+        columns: Iterable[str] | None = None,
+        *,
+        drawn: bool = True,
+    ) -> PaperPart:
+        """The part with these rows and texts after its own; ``notes`` come after its own too."""
+        return PaperPart(
+            self.label,
+            self.caption,
+            self.columns if columns is None else tuple(columns),
+            tuple(rows),
+            self.stub,
+            plotted=drawn and self.drawn == "plotted",
+            radar=self.drawn == "radar",
+            shaded=self.drawn == "shaded",
+            texts=(*(PaperText(text.heading, text.body) for text in self.texts), *texts),
+            notes=(*self.notes, *notes),
+        )
+
+    def settle(self, material: PaperMaterial[R], file: PaperFile) -> Self:
+        """The part for this material: its notes, and the benchmark's name in commands."""
+        named = self.official_split and material.compared
+        split = f"--split {self.official_split}" if named else ""
+        told = {"fill": self.fill, **file.commands}
+        commands = {
+            key: Template(text).safe_substitute(name=material.name, split=split)
+            for key, text in told.items()
+        }
+        changes = {
+            "notes": (*(self.official_notes if material.compared else ()), *self.notes),
+            "fill": commands.pop("fill"),
+            "names": dict(file.names),
+            "commands": commands,
+        }
+        return self.model_copy(update=changes)
+
+
+def _check_command(text: str) -> None:
+    if unknown := set(Template(text).get_identifiers()) - _HOLES:
+        raise ValueError(f"a command names {', '.join(sorted(unknown))}, which nothing fills")
+
+
+class PaperFile(_Closed):
+    """The whole file; ``names`` are words of the data as the paper prints them."""
+
+    title: str
+    names: dict[str, str] = {}
+    commands: dict[str, str] = {}
+    system: dict[str, PaperSystem] = {}
+    part: Annotated[tuple[DeclaredPart, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for text in self.commands.values():
+            _check_command(text)
+        for part in self.part:
+            if [p.label for p in self.part].count(part.label) > 1:
+                raise ValueError(f"part {part.label!r} stands there twice")
+            for row in part.rows:
+                if row.system and row.system not in self.system:
+                    raise ValueError(
+                        f"part {part.label!r}: {row.system!r} is no system of this file"
+                    )
+        return self
+
+
+Maker = Callable[[PaperMaterial[R], DeclaredPart], PaperPart]
+
+
+def read_paper_file(path: Path) -> PaperFile:
+    """Read and check ``paper.toml``; an error names the file and the place in it."""
+    try:
+        return PaperFile.model_validate(load_toml(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(path, str(error), hint="a paper is UTF-8 TOML") from error
+    except ValidationError as error:
+        raise DataError(path, first_fault(error), hint="see docs/redo-a-paper.md") from error
+
+
+def read_paper(path: Path, makers: Mapping[str, Maker[R]] | None = None) -> Paper[R]:
+    """The paper that a file declares; ``makers`` compute parts, by their labels."""
+    file, known = read_paper_file(path), dict(makers or {})
+    if stray := known.keys() - {part.label for part in file.part}:
+        raise DataError(path, f"declares no part {', '.join(sorted(stray))}")
+    makes = [
+        partial(_fill, path, file, part, known.get(part.label, show_declared)) for part in file.part
+    ]
+    return Paper(file.title, tuple(makes), file.system)
+
+
+def _fill(
+    path: Path,
+    file: PaperFile,
+    part: DeclaredPart,
+    make: Maker[R],
+    material: PaperMaterial[R],
+) -> PaperPart:
+    settled = part.settle(material, file)
+    if part.prompts:
+        found = read_prompts(path.with_name("prompts"))
+        if missing := set(part.prompts) - found.keys():
+            raise DataError(path, f"part {part.label!r}: no prompt {', '.join(sorted(missing))}")
+        texts = [DeclaredText(heading=name, body=found[name].text) for name in part.prompts]
+        settled = settled.model_copy(update={"texts": (*part.texts, *texts)})
+    return make(material, settled)
+
+
+def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
+    """A part that its file declares whole: statements, statistics, texts."""
+    rows = [
+        PaperRow(row.label, _cells(material, part, row), row.kind, row.section) for row in part.rows
+    ]
+    listed = [
+        key
+        for pattern in part.figures
+        for key in material.expected
+        if key == pattern or ("*" in pattern and fnmatchcase(key, pattern))
+    ]
+    rows += list_figures(material, dict.fromkeys(listed), part.command())
+    drawn = any(cell.value is not None for row in rows for cell in row.cells)
+    return part.show(rows, drawn=drawn)
+
+
+def _cells(material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow) -> tuple[Cell, ...]:
+    """Statistics by their keys, or what the paper says of others."""
+    if row.keys:
+        command = part.command()
+        return tuple(
+            material.figure(key, command, part.reason) if key else Cell() for key in row.keys
+        )
+    return tuple(
+        Cell(cell, digits=part.digits if isinstance(cell, float) else None, reason=part.reason)
+        for cell in row.printed
+    )

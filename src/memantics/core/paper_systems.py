@@ -1,0 +1,138 @@
+"""Tables of systems: the paper's rows with their runs, the user's other runs, trivial baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from memantics.core.paper import PaperMaterial, ScoredRun, find_score, name_runs, score_cell
+from memantics.core.paper_file import DeclaredPart, DeclaredRow, Metric
+from memantics.core.paper_parts import Cell, PaperRow, RowKind
+from memantics.core.published import PublishedRow
+from memantics.core.records import Score
+
+R = TypeVar("R")
+# What a system reached where no run did: by its row and the column's task and figure.
+Aside = Callable[[DeclaredRow, Metric], Score | None]
+
+
+def find_published(
+    material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
+) -> PublishedRow | None:
+    """What the paper prints of a row's system in a column."""
+    wanted = row.options | metric.options
+    for published in material.rows_of(metric.task, part.label):
+        named = published.system == row.system and metric.figure in published.figures
+        if named and wanted.items() <= published.options.items():
+            return published
+    return None
+
+
+def write_command(
+    material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
+) -> str:
+    """The command that fills a cell of a system's row."""
+    options = row.options | metric.options
+    system = material.systems.get(row.system)
+    chosen = " ".join(f"--set {name}={value}" for name, value in options.items())
+    return part.command(
+        row.fill,
+        task=metric.task,
+        model=system.model if system else "",
+        extra=system.extra if system else "",
+        options=chosen,
+        input=options.get("input", ""),
+    )
+
+
+def fill_systems(
+    material: PaperMaterial[R], part: DeclaredPart, aside: Aside | None = None
+) -> tuple[list[PaperRow], set[Path]]:
+    """The declared rows, each with the run of its system; and the folders of those runs."""
+    rows, taken = list[PaperRow](), set[Path]()
+    for row in part.rows:
+        cells = []
+        for metric in part.metrics:
+            published = find_published(material, part, row, metric)
+            asked = published.options if published else row.options | metric.options
+            run = material.find_run(
+                metric.task, row.system, asked, published.split if published else ""
+            )
+            taken |= {run.folder} if run else set()
+            score = aside(row, metric) if aside else None
+            score = find_score(run.figures.scores, metric.figure) if run else score
+            cell = show_system(material, part, metric, published, run, score)
+            if not (cell.reason or cell.fill):
+                more = metric.extra if run else ""
+                fill = f"{write_command(material, part, row, metric)} {more}".strip()
+                cell = replace(cell, fill=fill)
+            cells.append(cell)
+        rows.append(PaperRow(row.label, tuple(cells), row.kind, row.section))
+    return rows, taken
+
+
+def show_system(
+    material: PaperMaterial[R],
+    part: DeclaredPart,
+    metric: Metric,
+    published: PublishedRow | None,
+    run: ScoredRun | None,
+    score: Score | None,
+) -> Cell:
+    """The paper's figure of a system beside that of a run of it."""
+    printed = published.figures.get(metric.figure) if published else None
+    said = score.note if score and part.score_notes else ""
+    reason = published.reason if published else part.unprinted
+    return replace(
+        spread_cell(score, part.digits, part.scale),
+        paper=None if printed is None else round(part.scale * printed, part.digits),
+        compared=material.compares(run),
+        reason=part.lacking if run or score else "",
+        note="; ".join(text for text in (said, reason) if text),
+    )
+
+
+def spread_cell(score: Score | None, digits: int = 2, scale: float = 100.0) -> Cell:
+    """A figure with its standard deviation, which a note that begins with it holds.
+
+    >>> spread_cell(Score("f1", 0.5, 10, note="± 1.25 over 5 seeds")).sd
+    1.25
+    """
+    note = score.note if score else ""
+    sd = float(note.split()[1]) if note.startswith("± ") else None
+    return replace(score_cell(score, digits, scale), sd=sd)
+
+
+def show_scores(part: DeclaredPart, scores: Mapping[str, Sequence[Score]]) -> tuple[Cell, ...]:
+    """The cells of a system that is none of the paper's; ``scores`` are by task."""
+    return tuple(
+        score_cell(find_score(scores.get(metric.task, ()), metric.figure), part.digits, part.scale)
+        for metric in part.metrics
+    )
+
+
+def list_others(
+    material: PaperMaterial[R],
+    part: DeclaredPart,
+    taken: set[Path],
+    sections: tuple[str, str] = ("", ""),
+) -> Iterator[PaperRow]:
+    """Runs that stand in no row of the paper's, all tasks of one side by side; then baselines."""
+    found: dict[str, dict[str, Sequence[Score]]] = {}
+    baselines: dict[str, dict[str, Sequence[Score]]] = {}
+    models = set[str]()
+    for task in dict.fromkeys(metric.task for metric in part.metrics):
+        runs = material.of_task(task)
+        models |= {run.model for run in runs}
+        for run, label in zip(runs, name_runs(runs), strict=True):
+            for baseline in run.figures.baselines:
+                baselines.setdefault(baseline.model, {})[task] = baseline.scores
+            if run.folder not in taken:
+                found.setdefault(label, {})[task] = run.figures.scores
+    bare = {model: scores for model, scores in baselines.items() if model not in models}
+    kinds: tuple[RowKind, RowKind] = ("own", "baseline")
+    for kind, named, section in zip(kinds, (found, bare), sections, strict=True):
+        for label, scores in named.items():
+            yield PaperRow(label, show_scores(part, scores), kind, section)
