@@ -8,9 +8,10 @@ from functools import partial
 
 from memantics.core.data import Source
 from memantics.core.labelled import LabelledMeme, name_group
-from memantics.detector.evaluation import Remembering
-from memantics.detector.expert import fit_expert, gather_examples
+from memantics.detector.fast import fit_labels
 from memantics.detector.heads import find_preset
+from memantics.detector.labels import gather_examples
+from memantics.detector.validation import Remembering
 from memantics.metrics.weighted import Case, Figure
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.registry import find_benchmark
@@ -50,11 +51,11 @@ def judge(
     """Train on the first rows, judge the second; labels too rare to be learnt are ``other``."""
     settings = find_preset(preset)
     embedder = ENCODER if settings.dense else None
-    expert = fit_expert(gather_examples([r.content for r in known], name).data, settings, embedder)
-    classes = expert.expert.labels.classes
+    expert = fit_labels(gather_examples([r.content for r in known], name), settings, embedder)
+    classes = expert.detector.labels.classes
     rows = {row.id: row for row in asked}
-    found = gather_examples([row.content for row in asked], name, classes=classes).data
-    said = expert.expert.predict(found.examples, embedder)
+    found = gather_examples([row.content for row in asked], name, classes=classes)
+    said = expert.detector.classify(found.examples, embedder)
     return {
         "label": [
             Case(
@@ -76,13 +77,13 @@ def judge_hate(
     """Whether English memes are hateful, from their text alone; heads for group and attack too."""
     settings = find_preset(preset)
     embedder = ENCODER if settings.dense else None
-    data = gather_examples(map(_label_hate, known), "hateful_memes", several=True).data
-    expert = fit_expert(data, settings, embedder).expert
+    data = gather_examples(map(_label_hate, known), "hateful_memes", several=True)
+    expert = fit_labels(data, settings, embedder).detector
     examples = gather_examples(
         map(_label_hate, asked), "hateful_memes", several=True, classes=expert.labels.classes
-    ).data.examples
+    ).examples
     cases = []
-    for row, said in zip(asked, expert.predict(examples, embedder), strict=True):
+    for row, said in zip(asked, expert.classify(examples, embedder), strict=True):
         hateful = "hateful" if row.content["gold_hate"] == ["hateful"] else "not hateful"
         told = "hateful" if "hateful" in said.labels else "not hateful"
         group = "named" if _GROUP.search(str(row.content["text"]).lower()) else "not named"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.cli import detector
+from memantics.actions import detector_verbs
 from memantics.core.errors import InputError
 from memantics.detector.examples import Loaded
 from memantics.models.embedded import ocr
@@ -180,7 +180,7 @@ def test_a_split_that_is_named_is_the_one_that_is_used(monkeypatch: pytest.Monke
         asked.append(split)
         raise InputError(f"{data} {labels}")
 
-    monkeypatch.setattr(detector, "load_examples", load)
+    monkeypatch.setattr(detector_verbs, "load_examples", load)
     for words in ((), ("--split", "test"), ("--split", "all")):
         with pytest.raises(InputError):
             run("eval", "--preset", "ridge", *words)

@@ -10,12 +10,13 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from memantics.core.errors import InputError
-from memantics.detector.evaluation import compare, cross_validate, evaluate, make_trainer
+from memantics.detector.evaluation import compare, evaluate
 from memantics.detector.examples import TYPES, Example
 from memantics.detector.fast import Prediction, find_preset
 from memantics.detector.features import Dense
 from memantics.detector.folds import split_blocks, split_examples
 from memantics.detector.kernel import Singles
+from memantics.detector.validation import cross_validate, make_trainer
 from tests.detector.samples import make_examples
 
 

@@ -17,24 +17,15 @@ from memantics.actions.expert_data import find_labelled, list_labels
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.labelled import LabelledMeme
 from memantics.core.opinion import UNKNOWN
-from memantics.detector.examples import Example
-from memantics.detector.expert import (
-    FEWEST_MEMBERS,
-    OTHER,
-    LabelledExamples,
-    TrainedExpert,
-    fit_expert,
-    gather_examples,
-)
-from memantics.detector.expert_evaluation import (
-    cross_validate_expert,
-    evaluate_expert,
-    list_cases,
-)
+from memantics.detector.examples import Example, Loaded
 from memantics.detector.explanation import explain_label
+from memantics.detector.fast import Trained, fit_labels
 from memantics.detector.features import cut, name_pieces
 from memantics.detector.heads import find_preset
+from memantics.detector.label_evaluation import evaluate_labels, list_cases
+from memantics.detector.labels import FEWEST_MEMBERS, OTHER, gather_examples
 from memantics.detector.storage import load_expert, load_with_card, save
+from memantics.detector.validation import cross_validate_labels
 
 WORDS = {
     "glad": ("sunny", "cake", "friends", "holiday"),
@@ -59,31 +50,33 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cache
-def gather() -> LabelledExamples:
-    return gather_examples(make_memes(), "moods").data
+def gather() -> Loaded:
+    return gather_examples(make_memes(), "moods")
 
 
 @cache
-def train() -> TrainedExpert:
+def train() -> Trained:
     """Once for all tests, and not where none of them runs."""
-    return fit_expert(gather(), find_preset("words"))
+    return fit_labels(gather(), find_preset("words"))
 
 
 def test_it_learns_what_words_tell() -> None:
-    found = evaluate_expert(gather(), train().held_out)
+    found = evaluate_labels(gather(), train().said)
     assert (found.find("accuracy") or 0) > 0.9
     assert found.baselines["always the commonest"] == pytest.approx((1 / 3, 2 / 3 / (4 / 3) / 3))
-    said = train().expert.predict([Example("x", "cake with friends"), Example("y", "broken, LATE")])
+    said = train().detector.classify(
+        [Example("x", "cake with friends"), Example("y", "broken, LATE")]
+    )
     assert [own.label for own in said] == ["glad", "cross"]
     assert [own.labels for own in said] == [("glad",), ("cross",)]
     assert sum(said[0].chances.values()) == pytest.approx(1)
     assert said[0].probability == max(said[0].chances.values())
-    assert train().expert.predict([]) == []
+    assert train().detector.classify([]) == []
 
 
 def test_ids_and_order_have_no_say() -> None:
-    one = train().expert.predict([Example("a", "rain"), Example("b", "cake")])
-    other = train().expert.predict([Example("q", "cake"), Example("7", "rain")])
+    one = train().detector.classify([Example("a", "rain"), Example("b", "cake")])
+    other = train().detector.classify([Example("q", "cake"), Example("7", "rain")])
     assert one[0].chances == other[1].chances
 
 
@@ -97,10 +90,10 @@ def test_groups_are_held_out_together() -> None:
         for label in [pick.choice("ab")]
         for copy in range(2)
     ]
-    data = gather_examples(memes, "copies").data
-    said = cross_validate_expert(data, find_preset("words"))
+    data = gather_examples(memes, "copies")
+    said = cross_validate_labels(data, find_preset("words"))
     # Labels are drawn by lot: with its copy in view every meme would be known.
-    assert (evaluate_expert(data, said).find("accuracy") or 0) < 0.75
+    assert (evaluate_labels(data, said).find("accuracy") or 0) < 0.75
     assert len(said) == len(memes)
 
 
@@ -108,10 +101,10 @@ def test_rare_labels_become_other_or_are_left_out() -> None:
     memes = make_memes()
     few = [LabelledMeme(f"r{n}", "odd one", (f"rare{n % 2}",)) for n in range(FEWEST_MEMBERS)]
     found = gather_examples([*memes, *few], "moods")
-    assert found.data.labels.classes == ("cross", "glad", "sad", OTHER)
+    assert found.labels.classes == ("cross", "glad", "sad", OTHER)
     assert f"{FEWEST_MEMBERS} memes with labels of fewer" in found.notes[0]
     fewer = gather_examples([*memes, *few[1:]], "moods")
-    assert OTHER not in fewer.data.labels.classes
+    assert OTHER not in fewer.labels.classes
     assert len(fewer.skips) == FEWEST_MEMBERS - 1
     blank = LabelledMeme("e", "  ", ("glad",))
     both = LabelledMeme("t", "two", ("glad", "sad"))
@@ -121,21 +114,21 @@ def test_rare_labels_become_other_or_are_left_out() -> None:
 
 def test_labels_unknown_to_an_expert_are_left_out_when_it_is_judged() -> None:
     memes = [*make_memes(), LabelledMeme("n", "new", ("smug",))]
-    found = gather_examples(memes, "moods", classes=train().expert.labels.classes)
-    assert found.data.labels.classes == train().expert.labels.classes
+    found = gather_examples(memes, "moods", classes=train().detector.labels.classes)
+    assert found.labels.classes == train().detector.labels.classes
     assert [skip.row for skip in found.skips] == ["n"]
 
 
 def test_too_little_to_learn_from_is_refused() -> None:
     with pytest.raises(InputError, match="too few"):
-        fit_expert(gather_examples(make_memes(9)[:7], "m", classes=("glad", "sad", "cross")).data,
+        fit_labels(gather_examples(make_memes(9)[:7], "m", classes=("glad", "sad", "cross")),
                    find_preset("words"))  # fmt: skip
     alike = [LabelledMeme(str(n), f"text {n % 9}", ("a",)) for n in range(20)]
     with pytest.raises(InputError, match="one class"):
-        fit_expert(gather_examples(alike, "m").data, find_preset("words"))
+        fit_labels(gather_examples(alike, "m"), find_preset("words"))
     joined = [LabelledMeme(str(n), "t", ("ab"[n % 2],), group=str(n % 3)) for n in range(30)]
     with pytest.raises(InputError, match="four groups"):
-        fit_expert(gather_examples(joined, "m").data, find_preset("words"))
+        fit_labels(gather_examples(joined, "m"), find_preset("words"))
 
 
 def make_several(count: int = 120) -> list[LabelledMeme]:
@@ -150,9 +143,9 @@ def make_several(count: int = 120) -> list[LabelledMeme]:
 
 
 def test_several_labels_can_hold_or_none() -> None:
-    data = gather_examples(make_several(), "groups", several=True).data
-    trained = fit_expert(data, find_preset("words"))
-    said = trained.expert.predict(
+    data = gather_examples(make_several(), "groups", several=True)
+    trained = fit_labels(data, find_preset("words"))
+    said = trained.detector.classify(
         [
             Example("1", "skin kitchen so"),
             Example("2", "so we go up"),
@@ -161,37 +154,37 @@ def test_several_labels_can_hold_or_none() -> None:
     )
     assert [set(own.labels) for own in said] == [{"race", "sex"}, set(), {"sex"}]
     assert sum(said[0].chances.values()) > 1
-    found = evaluate_expert(data, trained.held_out, draws=50)
+    found = evaluate_labels(data, trained.said, draws=50)
     assert (found.find("auroc") or 0) > 0.95
     assert {score.label for score in found.classes} == {"race", "sex"}
-    cases = list_cases(data, trained.held_out, "race")
+    cases = list_cases(data, trained.said, "race")
     assert {case.gold for case in cases} == {"yes", "no"}
 
 
 def test_a_label_holds_from_its_threshold_on() -> None:
     """As harm does (``test_fast.py``)."""
-    data = gather_examples(make_several(), "groups", several=True).data
-    expert = fit_expert(data, find_preset("words")).expert
+    data = gather_examples(make_several(), "groups", several=True)
+    expert = fit_labels(data, find_preset("words")).detector
     classes, example = expert.labels.classes, Example("1", "skin kitchen so")
-    (said,) = expert.predict([example])
+    (said,) = expert.classify([example])
     for above, held in ((-0.001, classes), (0.0, classes), (0.001, ())):
         thresholds = np.array([said.chances[name] + above for name in classes])
         moved = replace(expert, decision=replace(expert.decision, biases=thresholds))
-        (again,) = moved.predict([example])
+        (again,) = moved.classify([example])
         assert (again.labels, again.chances) == (held, said.chances)
 
 
 @pytest.mark.parametrize("several", [False, True])
 def test_a_file_gives_back_every_digit(tmp_path: Path, several: bool) -> None:
     memes = make_several() if several else make_memes()
-    data = gather_examples(memes, "labels", several=several).data
-    expert = fit_expert(data, find_preset("words")).expert
+    data = gather_examples(memes, "labels", several=several)
+    expert = fit_labels(data, find_preset("words")).detector
     place = tmp_path / "expert.zip"
     save(expert, place, {"topic": "mood"})
     again, card = load_expert(place)
     assert card == {"topic": "mood"}
     assert again.labels == expert.labels
-    assert again.predict(data.examples) == expert.predict(data.examples)
+    assert again.classify(data.examples) == expert.classify(data.examples)
     first = place.read_bytes()
     save(again, place, {"topic": "mood"})
     assert place.read_bytes() == first
@@ -199,7 +192,7 @@ def test_a_file_gives_back_every_digit(tmp_path: Path, several: bool) -> None:
 
 def test_a_detector_is_no_expert_and_the_other_way_round(tmp_path: Path) -> None:
     place = tmp_path / "expert.zip"
-    save(train().expert, place)
+    save(train().detector, place)
     with pytest.raises(InputError, match="is an expert for m"):
         load_with_card(place)
     from memantics.actions.detect import Detector
@@ -215,7 +208,7 @@ def test_a_detector_is_no_expert_and_the_other_way_round(tmp_path: Path) -> None
 
 
 def test_contributions_add_up_to_the_score() -> None:
-    found = explain_label(train().expert, Example("x", "cake with friends in the rain"))
+    found = explain_label(train().detector, Example("x", "cake with friends in the rain"))
     assert found.label == "glad"
     assert found.against == "sad"
     assert found.gap == pytest.approx(0, abs=1e-3)
@@ -224,16 +217,16 @@ def test_contributions_add_up_to_the_score() -> None:
         "friends",
     }
     assert "glad rather than sad" in found.lines[0]
-    towards = explain_label(train().expert, Example("x", "cake in the rain"), label="sad")
+    towards = explain_label(train().detector, Example("x", "cake in the rain"), label="sad")
     assert towards.label == "sad"
     assert towards.gap == pytest.approx(0, abs=1e-3)
     with pytest.raises(UnknownName, match="label"):
-        explain_label(train().expert, Example("x", "cake"), label="bold")
+        explain_label(train().detector, Example("x", "cake"), label="bold")
 
 
 def test_contributions_add_up_where_several_labels_can_hold() -> None:
-    data = gather_examples(make_several(), "groups", several=True).data
-    expert = fit_expert(data, find_preset("words")).expert
+    data = gather_examples(make_several(), "groups", several=True)
+    expert = fit_labels(data, find_preset("words")).detector
     found = explain_label(expert, Example("x", "skin so we"), label="race")
     assert found.against == ""
     assert found.gap == pytest.approx(0, abs=1e-3)
@@ -336,7 +329,7 @@ def test_the_starter_sample_trains_an_expert_that_says_so(name: str) -> None:
     assert made.sample
     assert "starter pack" in made.note
     assert made.held_out is not None
-    assert made.held_out.count == len(made.trained_on.data.examples)  # type: ignore[union-attr]
+    assert made.held_out.count == len(made.trained_on.examples)  # type: ignore[union-attr]
     (said,) = made.predict(["so tired of it all"])
     assert said.label in made.classes
     assert np.isfinite(list(said.chances.values())).all()

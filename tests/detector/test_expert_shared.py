@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from memantics.actions.datasets import add_release
-from memantics.actions.expert import Expert, ExpertOptions, cross_validate
+from memantics.actions.detector_verbs import validate_labels
+from memantics.actions.expert import Expert, ExpertOptions
 from memantics.actions.expert_data import find_labelled
+from memantics.detector.label_evaluation import LabelEvaluation
 from tests.places import SHARED_DATA, needs_shared_data
 
 pytestmark = [pytest.mark.slow, needs_shared_data]
@@ -39,8 +41,9 @@ def test_labels_are_told_better_than_by_any_trivial_answer(
     add_release(name.partition("/")[0], SHARED_DATA / name.partition("/")[0])
     data = find_labelled(name)
     assert not data.sample
-    assert abs(len(data.data.examples) - memes) <= 15
-    found = cross_validate(data, ExpertOptions(), folds=3)
+    assert abs(len(data.examples) - memes) <= 15
+    found = validate_labels(data, ExpertOptions(), folds=3).figures
+    assert isinstance(found, LabelEvaluation)
     assert (found.find("accuracy") or 0) > max(right for right, _ in found.baselines.values())
     assert (found.find("accuracy") or 0) > accuracy
     assert (found.find("macro_f1") or 0) > macro_f1

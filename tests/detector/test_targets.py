@@ -76,7 +76,7 @@ def test_the_card_names_whom_it_fails() -> None:
     loaded = Loaded("toy", tuple(make_targeted()))
     trained = fit(loaded.examples, find_preset("ridge"))
     found = evaluate(loaded.examples, trained.held_out)
-    card = make_card(trained.detector, loaded, found, "n", sample=False)
+    card = make_card(trained.detector, loaded, found, "n")
     assert "## Errors by target" in format_card(card)
     assert "| north |" in format_card(card)
     again = read_stored({**json.loads(json.dumps(card.dump())), "sample": False}, "toy.zip")

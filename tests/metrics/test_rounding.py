@@ -71,8 +71,8 @@ def test_a_threshold_holds_at_its_last_bit() -> None:
     scores = np.array([[0.0]])
     [chance] = harm.probabilities(scores)[:, 1]
     for threshold, expected in ((nudge(chance), 1), (chance, 1), (chance + 2e-9, 0)):
-        decision = Decision(harm, threshold, None, np.zeros(0))
-        assert decision.decide(scores)[1].tolist() == [expected]
+        decision = Decision((harm,), np.zeros(0), threshold)
+        assert decision.decide_harm(scores)[1].tolist() == [expected]
 
 
 def test_bins_and_thresholds_of_chances_that_are_alike() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -18,12 +18,10 @@ from memantics.core.memes import read_captions, read_memes
 from memantics.core.parameters import Flag
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
-from memantics.detector.fast import Prediction
 from memantics.detector.lora.card import DataOrigin
 from memantics.detector.lora.wording import TuningCase
 from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import describe_novelty
-from memantics.detector.operating_points import list_operating_points
 from memantics.detector.sources import read_examples
 from memantics.detector.verdict import read_captions as read_printed
 from memantics.models.embedded.lines import explain_unread
@@ -71,32 +69,31 @@ def load_examples(
 
 
 def put_captions(loaded: Loaded, path: Path) -> Loaded:
-    """Examples with the captions of a file (``id``, ``text_caption``, ``image_caption``)."""
-    examples, note = replace_captions(loaded.examples, path, loaded.name)
-    mark = f"{loaded.checksum}/{checksum([path], path.parent)}"
-    return replace(loaded, examples=examples, notes=(*loaded.notes, note), checksum=mark)
-
-
-def replace_captions(
-    examples: Sequence[Example], path: Path, name: str
-) -> tuple[tuple[Example, ...], str]:
-    """Examples with the captions of a file, and a note that counts them.
+    """Examples with the captions of a file (``id``, ``text_caption``, ``image_caption``).
 
     A meme or a caption that the file does not have keeps what it had.
     """
     found = read_captions(path)
-    known = {example.id for example in examples} & found.keys()
+    known = {example.id for example in loaded.examples} & found.keys()
     if not known:
-        raise DataError(path, f"names no meme of {name}", hint="ids must be those of the data")
-    made = tuple(
+        raise DataError(
+            path, f"names no meme of {loaded.name}", hint="ids must be those of the data"
+        )
+    examples = tuple(
         replace(
             value,
             text_caption=found.get(value.id, {}).get("meaning", value.text_caption),
             image_caption=found.get(value.id, {}).get("description", value.image_caption),
         )
-        for value in examples
+        for value in loaded.examples
     )
-    return made, f"captions of {path.name}: {len(known):,} of {len(made):,} memes have new ones"
+    counts = f"{len(known):,} of {len(examples):,} memes have new ones"
+    return replace(
+        loaded,
+        examples=examples,
+        notes=(*loaded.notes, f"captions of {path.name}: {counts}"),
+        checksum=f"{loaded.checksum}/{checksum([path], path.parent)}",
+    )
 
 
 def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
@@ -134,25 +131,9 @@ def _find_published(name: str) -> Benchmark | None:
     return benchmark
 
 
-def describe_loaded(loaded: Loaded) -> Iterator[str]:
-    """How many memes there are, how many are harmful, and what was left out."""
-    harmful = sum(e.label == 1 for e in loaded.examples)
-    yield f"{loaded.name}: {len(loaded.examples):,} memes, {harmful:,} harmful"
-    yield from (f"note: {note}" for note in loaded.notes)
-    yield from describe_skips(loaded)
-
-
-def describe_skips(loaded: Loaded) -> Iterator[str]:
-    """The first rows that were left out, and how many there are."""
-    for skip in loaded.skips[:5]:
-        yield f"left out: {skip.file}: row {skip.row}: {skip.reason}"
-    if len(loaded.skips) > 5:
-        yield f"left out: {len(loaded.skips):,} in all"
-
-
-def find_example(name: str, data: str | None, split: str, labels: LabelVersion) -> Example:
-    """The meme of that id in data by name."""
-    for example in load_examples(data, split, labels).examples:
+def find_example(name: str, data: Loaded) -> Example:
+    """The meme of that id in the data."""
+    for example in data.examples:
         if example.id == name:
             return example
     raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
@@ -349,15 +330,4 @@ def load_external_cases(folder: Path) -> tuple[TuningCase, ...]:
 
 def describe_texts(texts: Sequence[str]) -> dict[str, Any]:
     """What whoever judges must know of the training texts: their languages, and their novelty."""
-    said = [text for text in texts if text.strip()]
-    return {"languages": list_languages(said), **describe_novelty(said)}
-
-
-def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, Any]:
-    """What screening must know: languages, novelty, precision and recall at each threshold."""
-    said = [
-        (prediction.probability, example.label == 1)
-        for prediction, example in zip(held_out, loaded.examples, strict=False)
-    ]
-    texts = describe_texts([example.text for example in loaded.examples])
-    return {**texts, "operating_points": list_operating_points(said)}
+    return {"languages": list_languages(texts), **describe_novelty(texts)}

@@ -6,14 +6,16 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import orjson
 
 from memantics.core.journal import replace_file
+from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.detector.card import place_card
 from memantics.detector.examples import Example
-from memantics.detector.fast import Prediction
+from memantics.detector.fast import LabelPrediction, Prediction
 from memantics.detector.in_use import DETECTOR, find_in_use, forget_in_use, set_in_use
 from memantics.detector.judges import open_fast, open_judge
 from memantics.detector.neural.export import export_onnx
@@ -68,7 +70,7 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
     return Table(("id", "verdict", ">harm", "text"), tuple(rows))
 
 
-def write_predictions(out: Path, said: Sequence[Prediction]) -> None:
+def write_predictions(out: Path, said: Sequence[Prediction | LabelPrediction]) -> None:
     """Write predictions as JSON lines."""
     lines = b"".join(orjson.dumps(asdict(prediction)) + b"\n" for prediction in said)
     replace_file(out, lines, "predictions")
@@ -83,7 +85,10 @@ class ExportedDetector(Result):
     sha256: str
 
 
-def export(model: Path, out: Path) -> ExportedDetector:
+def export(
+    model: Annotated[Path, Argument("A detector file.")],
+    out: Annotated[Path, Flag("The file to write.")],
+) -> ExportedDetector:
     """Write the single file that is loaded without PyTorch, and read it back once."""
     if is_neural(model) and model.is_dir():
         export_onnx(model, out)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast, get_args
 
 import orjson
 
-from memantics.actions.detector_data import replace_captions
-from memantics.core.data import DataKind, Skip, checksum, inside
+from memantics.actions.detector_data import put_captions
+from memantics.core.data import DataKind, checksum, inside
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.labelled import LabelledMeme
 from memantics.core.result import Result, Table
 from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
-from memantics.detector.examples import Loaded
-from memantics.detector.expert import LabelledExamples, gather_examples
+from memantics.detector.examples import Example, Loaded
+from memantics.detector.labels import gather_examples
 from memantics.detector.sources import METADATA
 from memantics.registry import (
     Benchmark,
@@ -29,47 +29,6 @@ from memantics.registry import (
 
 _APART = "|"  # between the labels of a cell, where several hold
 _GIVEN = ("id", "text", "group", "text_caption", "image_caption", "image", "file_name", "split")
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledData:
-    """Labelled memes with all that is said beside them. ``topic`` is what the label is about."""
-
-    name: str
-    topic: str
-    data: LabelledExamples
-    licence: str = "not said"
-    checksum: str = ""
-    skips: tuple[Skip, ...] = ()
-    notes: tuple[str, ...] = ()
-    sample: bool = False
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many memes have each label."""
-        counts = Counter(label for gold in self.data.gold for label in gold)
-        return {name: counts[name] for name in self.data.labels.classes}
-
-    @property
-    def loaded(self) -> Loaded:
-        """The same memes without their labels, as a model card describes them."""
-        return Loaded(
-            self.name,
-            self.data.examples,
-            self.skips,
-            self.notes,
-            self.licence,
-            self.checksum,
-            self.sample,
-        )
-
-    def describe(self) -> Iterator[str]:
-        """How many memes have each label, and what was left out."""
-        counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
-        yield f"{self.name}: {len(self.data.examples):,} memes ({counts})"
-        if self.sample:
-            yield "note: the starter sample, not the release"
-        yield from (f"note: {note}" for note in self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,41 +59,45 @@ def tabulate_labels(known: Iterable[LabelInfo]) -> Table:
 def find_labelled(
     name: str,
     *,
-    data: DataKind | None = None,
+    data: str | None = None,
     split: str = "all",
     classes: tuple[str, ...] | None = None,
     captions: Path | None = None,
-) -> LabelledData:
+) -> Loaded:
     """Labelled memes by ``NAME/LABEL``; NAME is a benchmark, a table, or a folder with metadata.
 
-    Without a registered release (or with ``data="starter"``) that is the benchmark's sample.
-    ``classes`` are those of an expert that is to be judged on them. ``captions`` is a file whose
-    captions take the place of those in the data, such as ``build captions`` writes.
+    Without a registered release (or with ``data="starter"``) that is the benchmark's sample; other
+    ``data`` than ``starter`` and ``release`` are a table whose column LABEL is read. ``classes``
+    are those of an expert that is to be judged on them. ``captions`` is a file whose captions take
+    the place of those in the data, such as ``build captions`` writes.
     """
-    loaded = _find(name, data, split, classes)
-    if captions is None:
-        return loaded
-    examples, note = replace_captions(loaded.data.examples, captions, loaded.name)
-    return replace(
-        loaded,
-        data=replace(loaded.data, examples=examples),
-        notes=(*loaded.notes, note),
-        checksum=f"{loaded.checksum}/{checksum([captions], captions.parent)}",
-    )
-
-
-def _find(
-    name: str, data: DataKind | None, split: str, classes: tuple[str, ...] | None
-) -> LabelledData:
     head, _, label = name.rpartition("/")
+    if data is not None and data not in get_args(DataKind):
+        head, data = data, None
     place = Path(head)
     if head and (place.is_dir() or place.suffix.lower() in TABLE_ENDINGS):
-        return _read_table(place, label, classes)
-    if not head:
+        loaded = _read_table(place, label, classes)
+    elif not head:
         offered = [info.name for info in list_labels() if info.name.startswith(f"{label}/")]
         hint = f"such as {', '.join(offered)}" if offered else "such as mer_bench/emotion"
         raise InputError(f"{name!r} names no label", hint=f"use NAME/LABEL, {hint}")
-    return _read_benchmark(find_benchmark(head), label, data, split, classes)
+    else:
+        kind = cast("DataKind | None", data)
+        loaded = _read_benchmark(find_benchmark(head), label, kind, split, classes)
+    return loaded if captions is None else put_captions(loaded, captions)
+
+
+def read_memes(data: str) -> Loaded:
+    """Memes of a table or a folder with metadata, whatever else its columns say."""
+    table = _find_table(Path(data))
+    memes = [_make(number, row, "", table) for number, row in read_rows(table)]
+    return Loaded(
+        table.name,
+        tuple(
+            Example(meme.id, meme.text, meme.text_caption, meme.image_caption, meme.image)
+            for meme in memes
+        ),
+    )
 
 
 def _read_benchmark(
@@ -143,7 +106,7 @@ def _read_benchmark(
     data: DataKind | None,
     split: str,
     classes: tuple[str, ...] | None,
-) -> LabelledData:
+) -> Loaded:
     name = benchmark.card.name
     known = benchmark.plugin.labels
     if label not in known:
@@ -157,7 +120,7 @@ def _read_benchmark(
             raise UnknownName(f"split of {name}/{label}:", split, sorted({"all", *splits} - {""}))
     facts = describe_data(benchmark, source)
     part = "" if split == "all" else f", split {split}"
-    made = _gather(memes, f"{name}/{label}", known[label].several, classes)
+    made = gather_examples(memes, f"{name}/{label}", several=known[label].several, classes=classes)
     return replace(
         made,
         name=f"{name}/{label}{part}",
@@ -168,14 +131,7 @@ def _read_benchmark(
     )
 
 
-def _gather(
-    memes: Iterable[LabelledMeme], name: str, several: bool, classes: tuple[str, ...] | None
-) -> LabelledData:
-    found = gather_examples(memes, name, several=several, classes=classes)
-    return LabelledData(name, "", found.data, skips=found.skips, notes=found.notes)
-
-
-def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> LabelledData:
+def _find_table(place: Path) -> Path:
     table = place
     if place.is_dir():
         table = next((place / text for text in METADATA if (place / text).is_file()), place)
@@ -183,6 +139,11 @@ def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Lab
         raise InputError(
             f"no table in {place}", hint=f"give one that ends in {', '.join(TABLE_ENDINGS)}"
         )
+    return table
+
+
+def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Loaded:
+    table = _find_table(place)
     rows = list(read_rows(table))
     columns = list(rows[0][1]) if rows else []
     for needed in ("text", label):
@@ -190,7 +151,7 @@ def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Lab
             raise UnknownName(f"column of {table.name}:", needed, columns)
     memes = [_make(number, row, label, table) for number, row in rows if row.get(label)]
     several = any(_has_several(row.get(label, "")) for _, row in rows)
-    made = _gather(memes, f"{table.name}/{label}", several, classes)
+    made = gather_examples(memes, f"{table.name}/{label}", several=several, classes=classes)
     return replace(made, topic=label, checksum=f"{checksum([table], table.parent)}/{label}")
 
 
@@ -201,7 +162,7 @@ def _make(number: int, row: Row, label: str, table: Path) -> LabelledMeme:
     return LabelledMeme(
         id=given["id"] or Path(named).stem or str(number),
         text=given["text"],
-        labels=_cut(row[label]),
+        labels=_cut(row[label]) if label else (),
         group=given["group"],
         text_caption=given["text_caption"],
         image_caption=given["image_caption"],

@@ -2,306 +2,169 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from memantics.actions import detect
 from memantics.actions import detector_files as files
-from memantics.actions.cross_validation import Validation, validate_preset
-from memantics.actions.detect import Evaluation, Example, Explanation, Loaded, Robustness
-from memantics.actions.detector_data import (
-    describe_loaded,
-    describe_skips,
-    find_example,
-    load_examples,
-)
+from memantics.actions import detector_verbs as verbs
+from memantics.actions.detect import SAMPLE_LIMIT, Detector, Evaluation, Explanation, Measured
 from memantics.cli import detector_neural, detector_study
-from memantics.cli.detector_neural import Captions, Data
-from memantics.cli.flags import AsJson
+from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
-from memantics.core.errors import InputError
+from memantics.core.parameters import Argument, Flag
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(detector_neural.train)
 app.command("tune")(detector_neural.tune)
 app.command("study")(detector_study.study)
+Page = Annotated[Path | None, Flag("Write a page with curve and error browser.")]
 
-Part = Annotated[str, typer.Option("--split", help="Part of a release: train, test or all.")]
-Labels = Annotated[Literal["v1", "v2"], typer.Option(help="Label version of ToxiCN MM.")]
-Preset = Annotated[
-    str,
-    typer.Option(
-        help="auto (by language), fast, words, linear, ridge, readings, static, full or words-full"
-        " (with meanings)."
-    ),
-]
-Inner = Annotated[
-    Literal["random", "blocks"],
-    typer.Option(help="How examples are held out inside training, to calibrate and choose."),
-]
-Heads = Annotated[
-    Literal["flat", "hierarchical"],
-    typer.Option("--types", help="Types beside the decision (flat) or after it (hierarchical)."),
-]
-Ocr = Annotated[bool, typer.Option("--ocr", help="Read the images and use what they say.")]
-Pixels = Annotated[bool, typer.Option("--image-statistics", help="Add light, colour and edges.")]
-Augment = Annotated[float, typer.Option(min=0, max=1, help="Share of examples to add in disguise.")]
-Encoder = Annotated[
-    Path | None,
-    typer.Option("--embedder", help="Folder of a text encoder, for meanings by another one."),
-]
-ModelFile = Annotated[Path, typer.Argument(help="A detector file.")]
-Page = Annotated[Path | None, typer.Option(help="Write a page with curve and error browser.")]
+
+def watch_folds() -> nullcontext[dict[str, object]]:
+    """Say which fold is done."""
+    return nullcontext({"watch": lambda fold, total: tell(f"fold {fold} of {total}")})
 
 
 @app.command("train")
-def train(
-    data: Data = None,
-    preset: Preset = "fast",
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("detector.zip"),
-    captions: Captions = None,
-    split: Part = "train",
-    labels: Labels = "v1",
-    inner: Inner = "random",
-    types: Heads = "flat",
-    ocr: Ocr = False,
-    image_statistics: Pixels = False,
-    disguised: Augment = 0.0,
-    embedder: Encoder = None,
-    as_json: AsJson = False,
-) -> None:
+@expose(
+    verbs.train_detector,
+    dump=lambda done: {"model": done.file, "card": done.card, "figures": done.figures},
+    defaults={"split": "train"},
+    first=("data", "preset", "out", "captions"),
+)
+def train(done: verbs.TrainedFile) -> None:
     """Train a detector, and write it with its model card."""
-    chosen = detect.TrainOptions(
-        split, labels, inner, types, ocr, image_statistics, disguised, embedder
-    )
-    made = detect.Detector.train(load_examples(data, split, labels, captions), preset, chosen)
-    made.save(out)
-    cards = files.place_card(out)
-    if as_json:
-        print_json({"model": str(out), "card": str(cards[0]), "figures": made.held_out})
-        return
-    assert made.trained_on is not None
-    assert made.held_out is not None
-    print_lines(describe_loaded(made.trained_on))
-    _show_evaluation(made.held_out, "Held out inside training")
-    size = out.stat().st_size / 1e6
-    console().print(plain(f"{out} ({size:.1f} MB), card: {cards[0].name}, {cards[1].name}"))
-    if made.sample:
-        console().print(plain(detect.SAMPLE_LIMIT, "dim"))
+    print_lines(done.data.describe())
+    show_evaluation(done.figures, "Held out inside training")
+    size, card = done.file.stat().st_size / 1e6, done.card.name.removesuffix(".md")
+    console().print(plain(f"{done.file} ({size:.1f} MB), card: {card}.md, {card}.json"))
+    if done.detector.sample:
+        console().print(plain(SAMPLE_LIMIT, "dim"))
 
 
 @app.command("info")
-def info(model: ModelFile, as_json: AsJson = False) -> None:
+@spread
+def info(model: Annotated[Path, Argument("A detector file.")], as_json: AsJson = False) -> None:
     """Show a detector's model card: data, figures, errors by target, limits."""
-    judge = detect.Detector.load(model)
+    judge = Detector.load(model)
     if as_json:
         print_json(dict(judge.card))
-        return
-    print_lines(judge.show_card().splitlines())
+    else:
+        print_lines(judge.show_card().splitlines())
 
 
 @app.command("use")
+@spread
 def use(
-    model: Annotated[Path, typer.Argument(help="A detector file or folder; 'sample' goes back.")],
+    model: Annotated[Path, Argument("A detector file or folder; 'sample' goes back.")],
 ) -> None:
     """Use a detector in analyze, screen and serve wherever none is named."""
     if str(model) == "sample" and not model.exists():
         files.forget_detector()
         console().print(plain("the sample detector of the starter pack is in use"))
-        return
-    console().print(plain(f"in use: {files.use_detector(model)}"))
+    else:
+        console().print(plain(f"in use: {files.use_detector(model)}"))
+
+
+def _save_page(done: Measured, page: Page = None) -> None:
+    if page is not None:
+        done.save(page)
 
 
 @app.command("eval")
-def evaluate_detector(
-    model: Annotated[
-        Path | None, typer.Argument(help="A detector file. None: cross-validate a preset.")
-    ] = None,
-    data: Data = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="Part of a release: train, test or all. Default: test; without a file, train."
-        ),
-    ] = None,
-    labels: Labels = "v1",
-    captions: Captions = None,
-    folds: Annotated[
-        Literal["blocks", "random"],
-        typer.Option(help="Without a file: 10 contiguous id blocks, or 5 random folds."),
-    ] = "blocks",
-    count: Annotated[int | None, typer.Option("--fold-count", min=2, help="Other folds.")] = None,
-    preset: Preset = "fast",
-    robustness: Annotated[
-        bool, typer.Option("--robustness", help="Add disguises and near-duplicates.")
-    ] = False,
-    trained_on: Annotated[
-        str | None,
-        typer.Option(help="With --robustness and a file: its training data, for near-duplicates."),
-    ] = None,
-    embedder: Encoder = None,
-    page: Page = None,
-    as_json: AsJson = False,
-) -> None:
+@expose(
+    verbs.measure_detector,
+    watch=watch_folds,
+    save=_save_page,
+    dump=lambda done: {
+        "title": done.title,
+        "notes": done.notes,
+        "figures": done.figures,
+        "robustness": done.robustness,
+    },
+)
+def evaluate_detector(done: Measured, page: Path | None) -> None:
     """Measure a detector file on labelled memes, or a preset by cross-validation."""
-    if model is None:
-        done = validate_preset(
-            load_examples(data, split or "train", labels, captions),
-            Validation(preset, folds, count, embedder, robustness),
-            lambda fold, total: tell(f"fold {fold} of {total}"),
-        )
-    else:
-        judge = detect.Detector.load(model, embedder)
-        loaded = load_examples(data, split or "test", labels, captions)
-        known = load_examples(trained_on, "train", labels) if robustness and trained_on else None
-        done = judge.measure(loaded, robustness, known)
-    if page is not None:
-        done.save(page)
-    if as_json:
-        figures = {"figures": done.figures, "robustness": done.robustness}
-        print_json({"title": done.title, "notes": done.notes, **figures})
-        return
-    print_lines(describe_loaded(done.data))
-    for note in done.notes:
-        console().print(plain(f"note: {note}", "yellow"))
-    _show_evaluation(done.figures, done.title)
+    show_measured(done)
     if done.robustness is not None:
-        _show_robustness(done.robustness)
+        if done.robustness.evasions:
+            show_table(done.robustness.table())
+        print_lines(done.robustness.lines)
+        for note in done.robustness.notes:
+            console().print(plain(f"note: {note}", "dim"))
     if page is not None:
         console().print(plain(f"page: {page}"))
 
 
 @app.command("predict")
-def predict(
-    model: ModelFile,
-    texts: Annotated[
-        list[str] | None, typer.Argument(help="Texts to judge, or image files to read and judge.")
-    ] = None,
-    data: Data = None,
-    split: Part = "test",
-    labels: Labels = "v1",
-    out: Annotated[Path | None, typer.Option(help="Write JSON lines there.")] = None,
-    language: Annotated[str, typer.Option(help="Language of the texts. Default: told.")] = "",
-    embedder: Encoder = None,
-    as_json: AsJson = False,
-) -> None:
+@expose(verbs.predict_harm, dump=lambda done: done.harms)
+def predict(done: verbs.Predicted, out: Path | None) -> None:
     """Judge texts, images, or memes from a file, with a trained detector."""
-    judge = detect.Detector.load(model, embedder)
-    if texts and data:
-        raise InputError("texts and --data do not go together", hint="give one of them")
-    loaded = Loaded("texts", judge.prepare(texts)) if texts else load_examples(data, split, labels)
-    said = judge.predict(loaded, language)
-    if out is not None:
-        files.write_predictions(out, said)
-    if as_json:
-        print_json(said)
-        return
-    print_lines(describe_skips(loaded))
-    blank = judge.count_blank(loaded.examples)
-    if blank:
-        console().print(plain(f"note: {blank:,} memes have no text: nothing speaks of them", "dim"))
-    for reason in sorted({prediction.unjudged for prediction in said} - {""}):
+    print_lines(done.data.describe_skips())
+    if done.blank:
+        note = f"note: {done.blank:,} memes have no text: nothing speaks of them"
+        console().print(plain(note, "dim"))
+    for reason in sorted({prediction.unjudged for prediction in done.harms} - {""}):
         console().print(plain(f"unjudged: {reason}", "yellow"))
     if out is not None:
-        console().print(plain(f"{len(said):,} predictions: {out}"))
+        console().print(plain(f"{len(done.harms):,} predictions: {out}"))
     else:
-        show_table(files.tabulate(loaded.examples, said))
-        if len(said) > 40:
-            console().print(plain(f"{len(said):,} in all; --json or --out gives every one"))
-    if judge.sample:
-        console().print(plain(judge.note, "dim"))
+        show_table(files.tabulate(done.data.examples, done.harms))
+        if len(done.harms) > 40:
+            console().print(plain(f"{len(done.harms):,} in all; --json or --out gives every one"))
+    if done.detector.sample:
+        console().print(plain(done.detector.note, "dim"))
 
 
 @app.command("compare")
-def compare(
-    first: Annotated[Path, typer.Argument(help="A detector file.")],
-    second: Annotated[Path, typer.Argument(help="Another one.")],
-    data: Data = None,
-    split: Part = "test",
-    labels: Labels = "v1",
-    embedder: Encoder = None,
-    as_json: AsJson = False,
-) -> None:
+@expose(verbs.compare_detectors, dump=lambda done: done.found)
+def compare(done: verbs.Compared, first: Path, second: Path) -> None:
     """Compare two detectors on the same labelled memes, pair by pair."""
-    one, two = (detect.Detector.load(path, embedder) for path in (first, second))
-    loaded = load_examples(data, split, labels)
-    found = one.compare(two, loaded)
-    if as_json:
-        print_json(found)
-        return
-    print_lines(describe_loaded(loaded))
-    if one.has_seen(loaded) or two.has_seen(loaded):
-        console().print(plain(f"note: {detect.SEEN}", "yellow"))
-    show_table(found.table(first.name, second.name))
-    console().print(plain(found.summary))
+    print_lines(done.data.describe())
+    for note in done.notes:
+        console().print(plain(f"note: {note}", "yellow"))
+    show_table(done.found.table(first.name, second.name))
+    console().print(plain(done.found.summary))
 
 
 @app.command("export")
-def export(
-    model: ModelFile,
-    out: Annotated[Path, typer.Option(help="The file to write.")],
-    as_json: AsJson = False,
-) -> None:
+@expose(files.export)
+def export(done: files.ExportedDetector) -> None:
     """Write the single file that the other commands load without PyTorch."""
-    done = files.export(model, out)
-    if as_json:
-        print_json(done)
-        return
-    console().print(plain(f"{out}: {done.bytes / 1e6:.1f} MB\nsha256 {done.sha256}"))
+    console().print(plain(f"{done.file}: {done.bytes / 1e6:.1f} MB\nsha256 {done.sha256}"))
 
 
 @app.command("explain")
-def explain(
-    model: ModelFile,
-    text: Annotated[str | None, typer.Argument(help="The text on a meme.")] = None,
-    text_caption: Annotated[str, typer.Option(help="What the text means.")] = "",
-    image_caption: Annotated[str, typer.Option(help="What the image shows.")] = "",
-    data: Data = None,
-    name: Annotated[str | None, typer.Option("--id", help="A meme of the data.")] = None,
-    split: Part = "all",
-    labels: Labels = "v1",
-    page: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
-    embedder: Encoder = None,
-    as_json: AsJson = False,
-) -> None:
+@expose(verbs.explain_meme, dump=lambda done: done.found)
+def explain(done: verbs.Explained, page: Path | None) -> None:
     """Show which characters, words and captions moved a decision."""
-    judge = detect.Detector.load(model, embedder)
-    if (text is None) == (name is None):
-        raise InputError("give a text, or --id of a meme of the data", hint="one of them")
-    if text is not None:
-        example = Example("text", text, text_caption, image_caption)
-    else:
-        example = find_example(str(name), data, split, labels)
-    found = judge.explain(example)
-    if page is not None:
-        judge.save_explanation(page, example, found)
-    if as_json:
-        print_json(found)
-        return
-    _show_explanation(found)
-    if judge.sample:
-        console().print(plain(judge.note, "dim"))
+    _show_explanation(done.found)
+    if done.detector.sample:
+        console().print(plain(done.detector.note, "dim"))
     if page is not None:
         console().print(plain(f"page: {page}"))
 
 
-def _show_evaluation(found: Evaluation, title: str) -> None:
+def show_measured(done: Measured) -> None:
+    """The figures of a detector, with what belongs beside them."""
+    print_lines(done.data.describe())
+    for note in done.notes:
+        console().print(plain(f"note: {note}", "yellow"))
+    show_evaluation(done.figures, done.title)
+
+
+def show_evaluation(found: Evaluation | verbs.LabelEvaluation, title: str) -> None:
+    """All tables of an evaluation."""
     show_table(found.table(title))
-    if found.target_table is not None:
-        show_table(found.target_table)
-    error = f"calibration error {100 * found.calibration_error:.1f} points"
-    console().print(plain(f"{found.count:,} memes; {error}"))
-
-
-def _show_robustness(found: Robustness) -> None:
-    if found.evasions:
-        show_table(found.table())
-    print_lines(found.lines)
-    for note in found.notes:
-        console().print(plain(f"note: {note}", "dim"))
+    if isinstance(found, Evaluation):
+        if found.target_table is not None:
+            show_table(found.target_table)
+        error = f"calibration error {100 * found.calibration_error:.1f} points"
+        console().print(plain(f"{found.count:,} memes; {error}"))
 
 
 def _show_explanation(found: Explanation) -> None:

@@ -8,9 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
-from memantics.actions.detector_data import CAPTIONS_HELP, DATA_HELP
 from memantics.actions.options import TaskOptions
 from memantics.actions.train_networks import (
     Language,
@@ -28,10 +25,6 @@ from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
-
-# For the commands of detectors that are not yet made of an action.
-Data = Annotated[str | None, typer.Option(help=DATA_HELP)]
-Captions = Annotated[Path | None, typer.Option(help=CAPTIONS_HELP)]
 
 
 def _listen(as_json: bool) -> Callable[[str], None]:

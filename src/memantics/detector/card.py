@@ -15,9 +15,8 @@ from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.detector.evaluation import Evaluation
 from memantics.detector.examples import Loaded
-from memantics.detector.expert import FastExpert
-from memantics.detector.expert_evaluation import ExpertEvaluation
 from memantics.detector.fast import FastDetector
+from memantics.detector.label_evaluation import LabelEvaluation
 from memantics.detector.targets import TargetErrors, tabulate_targets
 
 LIMITS = (
@@ -64,61 +63,39 @@ class ModelCard:
 
 
 def make_card(
-    detector: FastDetector, loaded: Loaded, evaluation: Evaluation, note: str, *, sample: bool
+    detector: FastDetector, loaded: Loaded, evaluation: Evaluation | LabelEvaluation, note: str
 ) -> ModelCard:
     """The card of a detector that was trained just now."""
-    settings = detector.settings
+    settings, expert = detector.settings, bool(detector.labels.name)
+    if isinstance(evaluation, Evaluation):
+        figures = {"harmful": evaluation.harmful, "types": evaluation.types}
+    else:
+        figures = {"all": evaluation.figures, "classes": evaluation.classes}
+    chosen = "calibration and thresholds"
+    if detector.decision.threshold is not None:
+        chosen = f"threshold {detector.decision.threshold:.3f}, calibration and type biases"
+    kind = f"expert for {detector.labels.name}" if expert else "fast detector"
     return ModelCard(
-        name=f"fast detector, preset {settings.preset}",
+        name=f"{kind}, preset {settings.preset}",
         data=loaded.name,
         licence=loaded.licence,
         checksum=loaded.checksum,
         examples=len(loaded.examples),
-        harmful=sum(e.label == 1 for e in loaded.examples),
+        harmful=None if expert else loaded.counts["harmful"],
         skipped=len(loaded.skips),
         settings=asdict(settings),
         selection=(
-            f"ridge {detector.ridge} of {list(settings.ridges)}, threshold"
-            f" {detector.decision.threshold:.3f}, calibration and type biases: all on predictions"
-            f" for examples held out in {settings.inner_folds} {settings.inner} folds of the"
-            " training data; no test data was looked at"
+            f"ridge {detector.ridge} of {list(settings.ridges)},"
+            f" {chosen}: all on predictions for"
+            f" {'groups' if expert else 'examples'} held out in {settings.inner_folds}"
+            f" {settings.inner} folds of the training data; no test data was looked at"
         ),
-        figures={"harmful": evaluation.harmful, "types": evaluation.types},
-        figures_note=note,
-        limits=(SAMPLE_LIMIT, *LIMITS) if sample else LIMITS,
-        notes=loaded.notes,
-        targets=evaluation.targets,
-    )
-
-
-def make_expert_card(
-    expert: FastExpert,
-    loaded: Loaded,
-    labels: Mapping[str, int],
-    evaluation: ExpertEvaluation,
-    note: str,
-) -> ModelCard:
-    """The card of an expert that was trained just now; ``labels`` counts memes by label."""
-    settings = expert.settings
-    return ModelCard(
-        name=f"expert for {expert.labels.name}, preset {settings.preset}",
-        data=loaded.name,
-        licence=loaded.licence,
-        checksum=loaded.checksum,
-        examples=expert.examples,
-        harmful=None,
-        skipped=len(loaded.skips),
-        settings=asdict(settings),
-        selection=(
-            f"ridge {expert.ridge} of {list(settings.ridges)}, calibration and thresholds: all on"
-            f" predictions for groups held out in {settings.inner_folds} {settings.inner} folds of"
-            " the training data; no test data was looked at"
-        ),
-        figures={"all": evaluation.figures, "classes": evaluation.classes},
+        figures=figures,
         figures_note=note,
         limits=(SAMPLE_LIMIT, *LIMITS) if loaded.sample else LIMITS,
         notes=loaded.notes,
-        labels=labels,
+        labels=loaded.counts if expert else {},
+        targets=evaluation.targets if isinstance(evaluation, Evaluation) else (),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -52,11 +52,25 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelSet:
+    """Labels that are told apart; ``several``: any number of them can hold. Harm has no name."""
+
+    name: str
+    classes: tuple[str, ...]
+    several: bool = False
+
+
+HARM = LabelSet("", LABELS)
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """Examples from one place. ``skips`` were left out, ``notes`` say what else to know.
 
     ``licence`` is that of the data, ``checksum`` pins the files and the part they came from;
-    ``sample`` marks the starter pack, whose figures mean nothing.
+    ``sample`` marks the starter pack, whose figures mean nothing. Labels other than harm are in
+    ``gold``, one or several for each example; ``groups`` are never parted between what is learnt
+    from and what is judged; ``topic`` is what the labels are about.
     """
 
     name: str
@@ -66,10 +80,58 @@ class Loaded:
     licence: str = "not said"
     checksum: str = ""
     sample: bool = False
+    labels: LabelSet = HARM
+    gold: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[str, ...] = ()
+    topic: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """What is printed on the memes, where anything is."""
+        return [example.text for example in self.examples if example.text.strip()]
 
     def list_languages(self) -> list[str]:
         """The languages of its texts."""
-        return list_languages([example.text for example in self.examples if example.text.strip()])
+        return list_languages(self.texts)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many memes have each label."""
+        if not self.labels.name:
+            said = Counter(example.label for example in self.examples)
+            return {name: said[place] for place, name in enumerate(LABELS)}
+        held = Counter(label for gold in self.gold for label in gold)
+        return {name: held[name] for name in self.labels.classes}
+
+    def take(self, places: Sequence[int]) -> Loaded:
+        """Some of the examples, with their labels and groups."""
+        return replace(
+            self,
+            examples=tuple(self.examples[place] for place in places),
+            gold=tuple(self.gold[place] for place in places),
+            groups=tuple(self.groups[place] for place in places),
+        )
+
+    def describe(self) -> Iterator[str]:
+        """How many memes have each label, and what was left out."""
+        shown = f"{self.name}: {len(self.examples):,} memes"
+        if self.labels.name:
+            counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
+            yield f"{shown} ({counts})"
+        else:
+            yield f"{shown}, {self.counts['harmful']:,} harmful"
+        if self.labels.name and self.sample:
+            yield "note: the starter sample, not the release"
+        yield from (f"note: {note}" for note in self.notes)
+        if not self.labels.name:  # notes on other labels count what was left out
+            yield from self.describe_skips()
+
+    def describe_skips(self) -> Iterator[str]:
+        """The first rows that were left out, and how many there are."""
+        for skip in self.skips[:5]:
+            yield f"left out: {skip.file}: row {skip.row}: {skip.reason}"
+        if len(self.skips) > 5:
+            yield f"left out: {len(self.skips):,} in all"
 
 
 def list_languages(texts: Sequence[str]) -> list[str]:

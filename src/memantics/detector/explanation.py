@@ -1,9 +1,9 @@
 """What moved a decision: pieces of the texts with signed contributions that add up.
 
-The score that is explained is the log-odds of "harmful", or of an expert's label against the next
-likely one. The heads are polynomials of degree 1
-or 2 in the pieces, and for those halving every piece gives exact shares (Aumann and Shapley's
-rule): contributions and the base add up to the score.
+The score that is explained is the log-odds of "harmful", or of another label against the next
+likely one. The heads are polynomials of degree 1 or 2 in the pieces, and for those halving every
+piece gives exact shares (Aumann and Shapley's rule): contributions and the base add up to the
+score.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from memantics.core.errors import UnknownName
 from memantics.core.result import Result, Table
-from memantics.detector.examples import Example
-from memantics.detector.expert import ExpertPrediction, FastExpert
-from memantics.detector.fast import FastDetector, Prediction
+from memantics.detector.calibration import Floats
+from memantics.detector.examples import LABELS, Example
+from memantics.detector.fast import FastDetector, LabelPrediction, Prediction
 from memantics.detector.features import (
     FIELDS,
     Embedder,
@@ -32,7 +33,7 @@ from memantics.detector.features import (
     read_field,
 )
 from memantics.detector.heads import HeadModel, make_rows
-from memantics.detector.kernel import Singles, add_margin, margin_places
+from memantics.detector.kernel import Singles, margin_places
 from memantics.detector.novelty import OUTSIDE_NOTE
 
 
@@ -63,7 +64,8 @@ class Reasons(Result):
     """A score with its reasons. ``base`` is the score of an empty meme.
 
     ``gap`` is what the contributions leave open (0 but for rounding where the kernel's degree is
-    at most 2); ``needed`` is the score from which the decision is as it is.
+    at most 2); ``needed`` is the score from which the decision is as it is. The score is the
+    log-odds of ``label`` against ``against`` (empty: against its absence).
     """
 
     score: float
@@ -71,6 +73,8 @@ class Reasons(Result):
     needed: float
     parts: tuple[Part, ...]
     fields: tuple[FieldShare, ...]
+    label: str
+    against: str
 
     @property
     def gap(self) -> float:
@@ -101,6 +105,14 @@ class Reasons(Result):
         moved = f"{self.base:+.2f} for any meme {self.score - self.base:+.2f} for this one"
         return f"score {self.score:+.2f} = {moved}"
 
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The verdict, and how its score came about."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Reasons):
@@ -121,17 +133,12 @@ class Explanation(Reasons):
             f"{self.sum}; harmful from {self.needed:+.2f}",
         )
 
-    def _repr_html_(self) -> str:
-        return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
-
 
 @dataclass(frozen=True, slots=True)
-class ExpertExplanation(Reasons):
-    """Why an expert gives a label: log-odds against ``against`` (empty: against its absence)."""
+class LabelExplanation(Reasons):
+    """Why an expert gives a label."""
 
-    prediction: ExpertPrediction
-    label: str
-    against: str
+    prediction: LabelPrediction
 
     @property
     def lines(self) -> tuple[str, str]:
@@ -139,9 +146,6 @@ class ExpertExplanation(Reasons):
         chance = self.prediction.chances[self.label]
         rest = f" rather than {self.against}" if self.against else ""
         return f"{self.label}{rest}, chance {chance:.2f}", f"{self.sum}; from {self.needed:+.2f}"
-
-    def _repr_html_(self) -> str:
-        return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
 
 
 def _covers(part: Part, other: Part) -> bool:
@@ -151,36 +155,65 @@ def _covers(part: Part, other: Part) -> bool:
     return same and part.start <= other.start and (part.end or 0) >= (other.end or 0)
 
 
+class _Lean(NamedTuple):
+    """Log-odds of a label, what a unit of each head adds, and from where on the label holds."""
+
+    label: str
+    against: str
+    score: float
+    mix: Singles
+    needed: float
+
+
 def explain(
     detector: FastDetector, example: Example, embedder: Embedder | None = None
 ) -> Explanation:
     """Say what moved the decision on one example."""
-    raw = detector.score([example], embedder)
-    mix = _mix(detector, raw)
-    harm = detector.decision.harm
-    score = _odds(harm.logits(add_margin(detector.heads, raw)))
-    parts, moved = _attribute(detector, example, embedder, mix)
-    threshold = min(max(detector.decision.threshold, 1e-9), 1 - 1e-9)
-    return Explanation(
-        score=score,
-        base=score - moved,
-        needed=float(np.log(threshold / (1 - threshold))),
-        parts=parts,
-        fields=tuple(_share(parts, example)),
-        prediction=detector.predict([example], embedder)[0],
-    )
+    lean = _lean_harm(detector, detector.score([example], embedder))
+    (said,) = detector.predict([example], embedder)
+    return Explanation(*_reason(detector, example, embedder, lean), said)
 
 
 def explain_label(
-    expert: FastExpert, example: Example, embedder: Embedder | None = None, label: str = ""
-) -> ExpertExplanation:
+    expert: FastDetector, example: Example, embedder: Embedder | None = None, label: str = ""
+) -> LabelExplanation:
     """Say what moved an expert towards a label, by default the likeliest, on one example."""
-    (said,) = expert.predict([example], embedder)
+    (said,) = expert.classify([example], embedder)
     label = label or said.label
     if label not in expert.labels.classes:
         raise UnknownName("label", label, expert.labels.classes)
+    lean = _lean_label(expert, np.asarray(expert.score([example], embedder), float), label)
+    return LabelExplanation(*_reason(expert, example, embedder, lean), said)
+
+
+def _reason(
+    model: FastDetector, example: Example, embedder: Embedder | None, lean: _Lean
+) -> tuple[float, float, float, tuple[Part, ...], tuple[FieldShare, ...], str, str]:
+    parts, moved = _attribute(model, example, embedder, lean.mix)
+    fields = tuple(_share(parts, example))
+    score = lean.score
+    return score, score - moved, lean.needed, parts, fields, lean.label, lean.against
+
+
+def _lean_harm(detector: FastDetector, raw: Singles) -> _Lean:
+    """The margin of the types counts for its two heads."""
+    harm = detector.decision.softmaxes[0]
+    slopes = (harm.weights[:, 1] - harm.weights[:, 0]) / harm.deviation
+    places = margin_places(detector.heads)
+    mix = slopes
+    if places is not None:
+        none, others = places
+        mix = slopes[:-1].copy()
+        mix[others[int(raw[0, others].argmax())]] += slopes[-1]
+        mix[none] -= slopes[-1]
+    (logits,) = harm.logits(detector.widen(raw))
+    threshold = min(max(detector.decision.threshold or 0.0, 1e-9), 1 - 1e-9)
+    score, needed = float(logits[1] - logits[0]), float(np.log(threshold / (1 - threshold)))
+    return _Lean(LABELS[1], LABELS[0], score, np.asarray(mix, np.float32), needed)
+
+
+def _lean_label(expert: FastDetector, raw: Floats, label: str) -> _Lean:
     place, decision = expert.labels.classes.index(label), expert.decision
-    raw = np.asarray(expert.score([example], embedder), float)
     if expert.labels.several:
         softmax, other, against = decision.softmaxes[place], 0, ""
         place, needed = 1, float(np.log(decision.biases[place] / (1 - decision.biases[place])))
@@ -191,12 +224,10 @@ def explain_label(
         other = int(rivals.argmax())
         against = expert.labels.classes[other]
         needed = float(decision.biases[other] - decision.biases[place])
-    logits = softmax.logits(raw)[0]
+    (logits,) = softmax.logits(raw)
     slopes = (softmax.weights[:, place] - softmax.weights[:, other]) / softmax.deviation
-    parts, moved = _attribute(expert, example, embedder, np.asarray(slopes, np.float32))
     score = float(logits[place] - logits[other])
-    fields = tuple(_share(parts, example))
-    return ExpertExplanation(score, score - moved, needed, parts, fields, said, label, against)
+    return _Lean(label, against, score, np.asarray(slopes, np.float32), needed)
 
 
 def _attribute(
@@ -227,24 +258,6 @@ class _Silent:
         """No image: zeros."""
         width = 0 if self._seer is None else self._seer.see([None]).shape[1]
         return np.zeros((len(images), width), np.float32)
-
-
-def _odds(logits: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-    return float(logits[0, 1] - logits[0, 0])
-
-
-def _mix(detector: FastDetector, raw: Singles) -> Singles:
-    """How much one unit of each head moves the log-odds; the margin counts for its two heads."""
-    harm = detector.decision.harm
-    slopes = (harm.weights[:, 1] - harm.weights[:, 0]) / harm.deviation
-    places = margin_places(detector.heads)
-    if places is None:
-        return slopes.astype(np.float32)
-    none, others = places
-    mix = slopes[:-1].copy()
-    mix[others[int(raw[0, others].argmax())]] += slopes[-1]
-    mix[none] -= slopes[-1]
-    return np.asarray(mix, np.float32)
 
 
 def _list_parts(

@@ -1,4 +1,7 @@
-"""The fast detector of harm: the heads of harmful and of each type, and calibrated decisions."""
+"""The machine for labels: heads over what memes say, and calibrated decisions.
+
+It learns whether memes are harmful, and of which type, or any other labels, one or several.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,31 @@ import numpy as np
 
 from memantics.core.errors import InputError
 from memantics.core.result import Result
-from memantics.detector.calibration import (
-    Floats,
-    Softmax,
-    choose_biases,
-    choose_threshold,
-    fit_even,
-    fit_types,
-    macro_f1,
+from memantics.detector.calibration import Floats
+from memantics.detector.decisions import (
+    Decision,
+    decide_nested,
+    fit_decision,
+    fit_harm_decision,
+    rate_harm,
 )
 from memantics.detector.disguises import add_copies
-from memantics.detector.examples import LABELS, Example, need_labels, need_two_classes
+from memantics.detector.examples import (
+    HARM,
+    LABELS,
+    Example,
+    LabelSet,
+    Loaded,
+    need_labels,
+    need_two_classes,
+)
 from memantics.detector.features import Embedder
 from memantics.detector.heads import (
     FEWEST,
     PRESETS,
     FastSettings,
+    FittedHeads,
     HeadModel,
-    Ints,
     TypeHead,
     find_preset,
     fit_heads,
@@ -34,20 +44,28 @@ from memantics.detector.heads import (
     make_rows,
     split_inner,
 )
-from memantics.detector.kernel import MOST, Singles, add_margin, list_types, make_targets
-from memantics.metrics.rounding import settle
+from memantics.detector.kernel import (
+    MOST,
+    Singles,
+    Targets,
+    add_margin,
+    list_types,
+    make_targets,
+    weigh,
+)
 
 __all__ = [
     "PRESETS",
     "Decision",
     "FastDetector",
     "FastSettings",
+    "LabelPrediction",
     "Prediction",
     "Trained",
     "TypeHead",
     "find_preset",
     "fit",
-    "fit_decision",
+    "fit_labels",
     "make_dense",
     "make_rows",
     "train",
@@ -77,53 +95,56 @@ class Prediction(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """From scores of all heads to chances, labels and types."""
+class LabelPrediction(Result):
+    """What an expert says about one meme.
 
-    harm: Softmax
-    threshold: float
-    kinds: Softmax | None
-    biases: Floats
-    hierarchical: bool = False
+    ``labels`` is one label, or any number where several can hold; ``label`` the likeliest.
+    ``chances`` add up to 1 unless several labels can hold.
+    """
 
-    def decide(self, scores: Floats) -> tuple[Floats, Ints, Floats | None, Ints | None]:
-        """Chance of harm, label, chances of the types, place of the type."""
-        chances = self.harm.probabilities(scores)[:, 1]
-        labels = (settle(chances) >= settle(self.threshold)).astype(np.int64)
-        if self.kinds is None:
-            return chances, labels, None, None
-        logits = self.kinds.logits(scores) + self.biases
-        if self.hierarchical:
-            logits[:, 0] = np.where(labels == 1, -np.inf, np.inf)
-        return chances, labels, self.kinds.probabilities(scores), logits.argmax(axis=1)
+    id: str
+    label: str
+    probability: float
+    labels: tuple[str, ...]
+    chances: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastDetector(HeadModel):
-    """A trained detector of harm."""
+    """A trained detector of harm, or of other ``labels``, whose classes are then its heads."""
 
     decision: Decision
+    labels: LabelSet = HARM
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types it tells apart; empty where it was trained without."""
-        return list_types(self.heads)
+        """The types of harm that it tells apart; empty where it was trained without."""
+        return () if self.labels.name else list_types(self.heads)
 
-    def scores(self, examples: Sequence[Example], embedder: Embedder | None = None) -> Floats:
-        """Raw scores of the heads, and the margin of the types."""
-        return add_margin(self.heads, self.score(examples, embedder))
+    def widen(self, scores: Singles) -> Floats:
+        """Raw scores of the heads and, of harm, the margin of the types."""
+        return np.asarray(scores, float) if self.labels.name else add_margin(self.heads, scores)
 
     def predict(
         self, examples: Sequence[Example], embedder: Embedder | None = None
     ) -> list[Prediction]:
-        """What it says about each example; ids are copied into the answer and not looked at."""
+        """Whether each example is harmful; ids are copied into the answer and not looked at."""
         if not examples:
             return []
-        return self.name_predictions(examples, self.scores(examples, embedder))
+        return self.name_predictions(examples, self.widen(self.score(examples, embedder)))
+
+    def classify(
+        self, examples: Sequence[Example], embedder: Embedder | None = None
+    ) -> list[LabelPrediction]:
+        """The labels of each example; ids are copied into the answer and not looked at."""
+        if not examples:
+            return []
+        scores = self.widen(self.score(examples, embedder))
+        return self.name_labels(examples, *self.decision.decide(scores))
 
     def name_predictions(self, examples: Sequence[Example], scores: Floats) -> list[Prediction]:
-        """Decisions from scores."""
-        chances, labels, shares, kinds = self.decision.decide(scores)
+        """Decisions on harm from scores."""
+        chances, labels, shares, kinds = self.decision.decide_harm(scores)
         types = self.types
         return [
             Prediction(
@@ -138,16 +159,31 @@ class FastDetector(HeadModel):
             for place, example in enumerate(examples)
         ]
 
+    def name_labels(
+        self, examples: Sequence[Example], chances: Floats, places: Sequence[tuple[int, ...]]
+    ) -> list[LabelPrediction]:
+        """Chances and places of classes in words."""
+        classes = self.labels.classes
+        found = []
+        for example, row, held in zip(examples, chances.tolist(), places, strict=True):
+            first = held[0] if len(held) == 1 else int(np.argmax(row))
+            labels = tuple(classes[place] for place in held)
+            shares = dict(zip(classes, row, strict=True))
+            found.append(LabelPrediction(example.id, classes[first], row[first], labels, shares))
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Trained:
     """A detector, and what it said about each training example while that was held out.
 
-    Thresholds were chosen on these very predictions, so their figures are slightly flattering.
+    Thresholds of harm were chosen on ``held_out`` itself, so its figures are slightly flattering;
+    ``said`` are labels other than harm.
     """
 
     detector: FastDetector
-    held_out: tuple[Prediction, ...]
+    held_out: tuple[Prediction, ...] = ()
+    said: tuple[LabelPrediction, ...] = ()
 
 
 def train(
@@ -163,67 +199,91 @@ def fit(
     embedder: Embedder | None = None,
     origins: Sequence[int] | None = None,
 ) -> Trained:
-    """Train, and keep the predictions for held-out examples.
+    """Train on harm, and keep the predictions for held-out examples.
 
     ``origins`` says which example each one was made from (its own place: from none). They are
     held out together: whoever has learnt a disguised copy has seen the meme. Predictions for
     copies that the settings ask for come last.
     """
     need_labels(examples, "training data")
-    labels = np.array([int(e.label or 0) for e in examples], np.int64)
-    need_two_classes(labels.tolist(), "the training data")
-    if len(examples) < FEWEST:
-        raise InputError(f"{len(examples)} examples are too few", hint=f"give at least {FEWEST}")
+    need_two_classes([int(e.label or 0) for e in examples], "the training data")
+    _need_enough(examples)
     places: Sequence[int] = range(len(examples)) if origins is None else origins
     if settings.copies:
         share = min(settings.copies, MOST / len(examples) - 1)
         grown = add_copies(examples, places, max(0.0, share), settings.seed)
         examples, places = grown.examples, grown.origins
-        labels = np.array([int(e.label or 0) for e in examples], np.int64)
+    labels = np.array([int(e.label or 0) for e in examples], np.int64)
     targets = make_targets(examples)
     strata = [f"{e.label}/{e.type}" for e in examples]
-    groups = split_inner([e.id for e in examples], strata, settings, places)
+    folds = split_inner([e.id for e in examples], strata, settings, places)
 
     def rate(held_out: Singles) -> float:
-        return _rate(add_margin(targets.heads, held_out), labels, groups)
+        return rate_harm(add_margin(targets.heads, held_out), labels, folds)
 
-    fitted = fit_heads(examples, targets, settings, groups, rate, embedder)
-    table = add_margin(targets.heads, fitted.held_out)
-    detector = FastDetector(
-        settings=settings,
-        extractor=fitted.extractor,
-        heads=targets.heads,
-        scorer=fitted.scorer,
-        decision=fit_decision(table, examples, targets.heads, groups, settings),
-        ridge=fitted.ridge,
-        examples=len(examples),
-        embedder=fitted.embedder,
-    )
+    fitted = fit_heads(examples, targets, settings, folds, rate, embedder)
+    table, after = add_margin(targets.heads, fitted.held_out), settings.type_head == "hierarchical"
+    decision = fit_harm_decision(table, examples, targets.heads, folds, hierarchical=after)
+    detector = _assemble(fitted, targets.heads, settings, decision, HARM)
     return Trained(detector, tuple(detector.name_predictions(examples, table)))
 
 
-def _rate(table: Floats, labels: Ints, groups: Ints) -> float:
-    chances = fit_even(table, labels, groups).probabilities(table)[:, 1]
-    said = (chances >= choose_threshold(chances, labels)).astype(np.int64)
-    return macro_f1(labels, said, 2)
+def fit_labels(data: Loaded, settings: FastSettings, embedder: Embedder | None = None) -> Trained:
+    """Train on any labels; every choice is made on groups held out inside the data."""
+    _check(data)
+    classes, several = data.labels.classes, data.labels.several
+    signs = np.array([[name in names for name in classes] for names in data.gold])
+    strata = ["|".join(names) for names in data.gold]
+    targets = Targets(classes, np.where(signs, 1, -1).astype(np.float32), weigh(strata))
+    first = {group: place for place, group in reversed(list(enumerate(data.groups)))}
+    origins = [first[group] for group in data.groups]
+    folds = split_inner([e.id for e in data.examples], strata, settings, origins)
+
+    def rate(held_out: Singles) -> float:
+        return decide_nested(np.asarray(held_out, float), signs, folds, several=several).figure
+
+    fitted = fit_heads(data.examples, targets, settings, folds, rate, embedder)
+    table = np.asarray(fitted.held_out, float)
+    best = decide_nested(table, signs, folds, several=several)
+    decision = fit_decision(table, signs, several=several, biased=best.biased)
+    detector = _assemble(fitted, classes, settings, decision, data.labels)
+    said = detector.name_labels(data.examples, best.chances, best.places)
+    return Trained(detector, said=tuple(said))
 
 
-def fit_decision(
-    table: Floats,
-    examples: Sequence[Example],
-    heads: Sequence[str],
-    groups: Ints,
+def _assemble(
+    fitted: FittedHeads,
+    heads: tuple[str, ...],
     settings: FastSettings,
-) -> Decision:
-    """Calibrate and choose thresholds on scores of held-out examples."""
-    labels = np.array([int(e.label or 0) for e in examples], np.int64)
-    harm = fit_even(table, labels, groups)
-    threshold = choose_threshold(harm.probabilities(table)[:, 1], labels)
-    types = list_types(heads)
-    if not types:
-        return Decision(harm, threshold, None, np.zeros(0))
-    known = [place for place, e in enumerate(examples) if e.type in types]
-    truth = np.array([types.index(str(examples[place].type)) for place in known], np.int64)
-    kinds = fit_types(table[known], truth, len(types))
-    biases = choose_biases(kinds.logits(table[known]), truth)
-    return Decision(harm, threshold, kinds, biases, settings.type_head == "hierarchical")
+    decision: Decision,
+    labels: LabelSet,
+) -> FastDetector:
+    return FastDetector(
+        settings=settings,
+        extractor=fitted.extractor,
+        heads=heads,
+        scorer=fitted.scorer,
+        decision=decision,
+        ridge=fitted.ridge,
+        examples=len(fitted.held_out),
+        embedder=fitted.embedder,
+        labels=labels,
+    )
+
+
+def _need_enough(examples: Sequence[Example]) -> None:
+    if len(examples) < FEWEST:
+        raise InputError(f"{len(examples)} examples are too few", hint=f"give at least {FEWEST}")
+
+
+def _check(data: Loaded) -> None:
+    _need_enough(data.examples)
+    if len(data.labels.classes) < 2 and not data.labels.several:
+        raise InputError(
+            f"{data.labels.name}: one class only", hint="give memes of at least two classes"
+        )
+    if len(set(data.groups)) < 4:
+        raise InputError(
+            f"{data.labels.name}: fewer than four groups of memes",
+            hint="memes that hang together are held out together; give more",
+        )

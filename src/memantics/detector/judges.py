@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import ImageError, InputError, StoreError, first_fault
 from memantics.core.images import read_bytes
-from memantics.detector.examples import Example
+from memantics.detector.card import SAMPLE_NOTE
+from memantics.detector.examples import HARM, Example, LabelSet, Loaded
 from memantics.detector.explanation import Explanation, explain
-from memantics.detector.fast import FastDetector, FastSettings, Prediction
+from memantics.detector.fast import FastDetector, FastSettings, LabelPrediction, Prediction
 from memantics.detector.features import Embedder
-from memantics.detector.heads import STATIC, embeds
+from memantics.detector.heads import STATIC, embeds, sees
 from memantics.detector.lora.judging import ADAPTER, open_adapter
 from memantics.detector.lora.judging import FACTS as TUNED
 from memantics.detector.lora.wording import TuningCase, Wording
@@ -27,10 +30,9 @@ from memantics.detector.neural.saved import (
     predict_neural,
 )
 from memantics.detector.novelty import find_novelty
-from memantics.detector.opened import OpenModel
 from memantics.detector.operating_points import OperatingPoint, choose_operating_point
 from memantics.detector.pictures import SeeingEmbedder
-from memantics.detector.storage import load_with_card
+from memantics.detector.storage import load_expert, load_with_card
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedded.static import StaticEncoder
 from memantics.models.embedders import LOCAL, LocalImageEncoder, open_text_encoder
@@ -59,6 +61,10 @@ class FastJudge:
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """One prediction per example, in order."""
         return self.detector.predict(self.look(examples), self.embedder)
+
+    def classify(self, examples: Sequence[Example]) -> list[LabelPrediction]:
+        """The labels of each example, in order, where they are others than harm."""
+        return self.detector.classify(self.look(examples), self.embedder)
 
     def look(self, examples: Sequence[Example]) -> tuple[Example, ...]:
         """Examples with their images read, where the detector has learnt from such texts."""
@@ -129,25 +135,71 @@ class LoraJudge:
 Judge = FastJudge | NeuralJudge | LoraJudge
 
 
-class OpenDetector(OpenModel):
+class OpenDetector:
     """A detector that stays loaded, with all that verdicts need to know of it.
 
-    ``name`` is its file or preset. ``novelty`` tells texts unlike its training texts; None where
-    its file does not know.
+    ``name`` is its file, its preset, or what labels it tells. ``card`` is its model card, ``path``
+    its file or folder. ``novelty`` tells texts unlike its training texts; None where its file does
+    not know.
     """
 
-    unnamed = ("zh",)  # files of earlier versions were trained on Chinese
-
     def __init__(self, judge: Judge, name: str, path: Path | None = None) -> None:
-        super().__init__(name, judge.card, path)
-        self.judge = judge
-        fast = judge.detector if isinstance(judge, FastJudge) else None
-        self.novelty = find_novelty(fast, self.card)
+        self.machine, self.name, self.card, self.path = judge, name, judge.card, path
+        self.novelty = find_novelty(self.fast, self.card)
+
+    @property
+    def fast(self) -> FastDetector | None:
+        """What scores memes here; None of a network."""
+        return self.machine.detector if isinstance(self.machine, FastJudge) else None
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels that it tells apart."""
+        return self.fast.labels if self.fast is not None else HARM
+
+    @property
+    def topic(self) -> str:
+        """What its labels are about, such as ``emotion``."""
+        return str(self.card.get("topic") or self.labels.name.rpartition("/")[2])
+
+    @property
+    def sample(self) -> bool:
+        """Whether it was trained on the starter pack, whose verdicts mean nothing."""
+        return bool(self.card.get("sample", False))
+
+    @property
+    def note(self) -> str:
+        """What belongs beside each of its verdicts; empty where nothing does."""
+        note = SAMPLE_NOTE if self.sample else ""
+        return note.replace("a detector", "an expert") if self.labels.name else note
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of its training texts; earlier files of harm were trained on Chinese."""
+        unnamed = () if self.labels.name else ("zh",)
+        return tuple(map(str, self.card.get("languages") or unnamed))
+
+    @property
+    def checksum(self) -> str:
+        """Digest of its file; of its card where it is a folder or was not saved."""
+        if self.path is not None and self.path.is_file():
+            return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return hashlib.sha256(repr(sorted(self.card.items())).encode()).hexdigest()
+
+    @cached_property
+    def version(self) -> str:
+        """Its name and checksum, as verdicts cite it."""
+        return f"{self.name}@{self.checksum[:12]}"
+
+    def has_seen(self, data: Loaded) -> bool:
+        """Whether it was trained on these very files."""
+        return bool(data.checksum) and self.card.get("checksum", "") == data.checksum
 
     @property
     def threshold(self) -> float:
         """The probability from which it calls a meme harmful."""
-        return self.judge.detector.decision.threshold if isinstance(self.judge, FastJudge) else 0.5
+        known = None if self.fast is None else self.fast.decision.threshold
+        return 0.5 if known is None else known
 
     @property
     def point(self) -> OperatingPoint:
@@ -164,31 +216,37 @@ class OpenDetector(OpenModel):
 
     def reads(self, example: Example) -> bool:
         """Whether an example holds anything that it looks at."""
-        fast = self.judge if isinstance(self.judge, FastJudge) else None
+        fast = self.machine if isinstance(self.machine, FastJudge) else None
         return not example.empty or fast is None or fast.sees_images
 
     def find_reasons(self, example: Example) -> Explanation | None:
         """What moved its decision; None from networks."""
-        if not isinstance(self.judge, FastJudge):
+        if not isinstance(self.machine, FastJudge):
             return None
-        (seen,) = self.judge.look([example])
-        return explain(self.judge.detector, seen, self.judge.embedder)
+        (seen,) = self.machine.look([example])
+        return explain(self.machine.detector, seen, self.machine.embedder)
 
 
-def open_judge(path: Path, encoder: Path | None = None, base: Path | None = None) -> Judge:
+def open_judge(
+    path: Path,
+    encoder: Path | None = None,
+    base: Path | None = None,
+    pictures: Path | None = None,
+) -> Judge:
     """Open a detector of any kind.
 
-    ``encoder`` is the folder of the text encoder that a fast one was trained with, ``base`` that
-    of the model which a LoRA adapter was tuned on, where it has moved since.
+    ``encoder`` and ``pictures`` are the folders of the encoders of texts and pictures that a fast
+    one was trained with, ``base`` that of the model which a LoRA adapter was tuned on, where it
+    has moved since.
     """
     if is_neural(path):
         return NeuralJudge(open_neural(path))
     if (path / TUNED).is_file():
         return _open_lora(path, base)
-    return open_fast(path, encoder)
+    return open_fast(path, encoder, pictures)
 
 
-def open_fast(path: Path, encoder: Path | None = None) -> FastJudge:
+def open_fast(path: Path, encoder: Path | None = None, pictures: Path | None = None) -> FastJudge:
     """Open a fast detector; a network is refused with what to do."""
     if is_neural(path) or (path / TUNED).is_file():
         raise InputError(
@@ -198,7 +256,14 @@ def open_fast(path: Path, encoder: Path | None = None) -> FastJudge:
     detector, card = load_with_card(path)
     # Of two detectors that are compared only one may need the folder.
     folder = encoder if detector.embedder.startswith(LOCAL) else None
-    return FastJudge(detector, open_embedder(detector.settings, folder), card)
+    pictures = pictures if sees(detector.settings) else None
+    return FastJudge(detector, open_embedders(detector.settings, folder, pictures), card)
+
+
+def open_expert(path: Path, encoder: Path | None = None, pictures: Path | None = None) -> FastJudge:
+    """Open a detector of labels other than harm."""
+    detector, card = load_expert(path)
+    return FastJudge(detector, open_embedders(detector.settings, encoder, pictures), card)
 
 
 def _open_lora(folder: Path, base: Path | None) -> LoraJudge:

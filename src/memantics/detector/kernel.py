@@ -289,11 +289,13 @@ def make_targets(examples: Sequence[Example]) -> Targets:
         if name == HARMFUL or _FEWEST <= sum(flags) <= len(flags) - _FEWEST
     }
     signs = np.where(np.array(list(kept.values())).T, 1.0, -1.0).astype(np.float32)
-    return Targets(tuple(kept), np.ascontiguousarray(signs), _weigh(examples))
+    return Targets(
+        tuple(kept), np.ascontiguousarray(signs), weigh([f"{e.label}/{e.type}" for e in examples])
+    )
 
 
-def _weigh(examples: Sequence[Example]) -> Singles:
-    strata = [f"{e.label}/{e.type}" for e in examples]
+def weigh(strata: Sequence[str]) -> Singles:
+    """Rarer labels weigh more, by the root of their number."""
     counts = Counter(strata)
     weights = np.array([counts[key] ** -0.5 for key in strata])
     return np.asarray(weights / weights.mean(), np.float32)

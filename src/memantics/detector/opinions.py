@@ -3,96 +3,57 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 from memantics.core.language import understand
 from memantics.core.opinion import SURE, UNKNOWN, Judge, Judges, Opinion
 from memantics.detector.examples import Example
-from memantics.detector.expert import ExpertPrediction, FastExpert
-from memantics.detector.features import Embedder
+from memantics.detector.fast import LabelPrediction
 from memantics.detector.in_use import find_in_use, list_in_use
-from memantics.detector.judges import open_embedder
-from memantics.detector.opened import OpenModel
-from memantics.detector.storage import load_expert
+from memantics.detector.judges import FastJudge, OpenDetector, open_expert
 
 
-class OpenExpert(OpenModel):
-    """An expert that stays loaded."""
+def find_accuracy(expert: OpenDetector) -> float | None:
+    """Its accuracy on memes held out inside training of which it was sure."""
+    return _number(expert.card.get("accuracy"))
 
-    def __init__(
-        self,
-        expert: FastExpert,
-        card: Mapping[str, Any],
-        embedder: Embedder | None = None,
-        path: Path | None = None,
-    ) -> None:
-        super().__init__(expert.labels.name, card, path)
-        self.expert, self.embedder = expert, embedder
 
-    @property
-    def note(self) -> str:
-        """What belongs beside each of its verdicts; empty where nothing does."""
-        return super().note.replace("a detector", "an expert")
-
-    @property
-    def label(self) -> str:
-        """What it was trained for, as ``NAME/LABEL``."""
-        return self.name
-
-    @property
-    def topic(self) -> str:
-        """What its label is about, such as ``emotion``."""
-        return str(self.card.get("topic") or self.name.rpartition("/")[2])
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The labels that it tells apart."""
-        return self.expert.labels.classes
-
-    @property
-    def accuracy(self) -> float | None:
-        """Its accuracy on memes held out inside training of which it was sure."""
-        return _number(self.card.get("accuracy"))
-
-    def ask(self, text: str, language: str) -> Opinion:
-        """What it says of a text; ``unknown`` for none, and for languages it never saw."""
-        opinion = Opinion(self.topic, UNKNOWN, f"expert {self.name}", sample=self.sample)
-        accuracy, baseline = self.accuracy, _number(self.card.get("baseline"))
-        learnt, said = self.languages, None
-        why = ""
-        if not text.strip():
-            why = "there is no text"
-        elif learnt and (foreign := understand(text, learnt, language).foreign):
-            why = f"the text is in {foreign}; it learnt {', '.join(learnt)}"
-        elif accuracy is not None and baseline is not None and accuracy <= baseline:
-            why = (
-                f"it is right no more often ({accuracy:.0%}) than a trivial answer ({baseline:.0%})"
-            )
-        else:
-            (said,) = self.expert.predict([Example("", text)], self.embedder)
-            if said.probability < SURE:
-                why = f"no label is likelier than not ({said.label} {said.probability:.0%})"
-        if said is None or why:
-            return replace(opinion, why=why)
-        return replace(
-            opinion,
-            label=said.label,
-            probability=said.probability,
-            accuracy=accuracy,
-            baseline=baseline,
-        )
+def ask(expert: OpenDetector, text: str, language: str) -> Opinion:
+    """What an expert says of a text; ``unknown`` for none, and for languages it never saw."""
+    opinion = Opinion(expert.topic, UNKNOWN, f"expert {expert.labels.name}", sample=expert.sample)
+    accuracy, baseline = find_accuracy(expert), _number(expert.card.get("baseline"))
+    learnt, said = expert.languages, None
+    why = ""
+    if not text.strip():
+        why = "there is no text"
+    elif learnt and (foreign := understand(text, learnt, language).foreign):
+        why = f"the text is in {foreign}; it learnt {', '.join(learnt)}"
+    elif accuracy is not None and baseline is not None and accuracy <= baseline:
+        why = f"it is right no more often ({accuracy:.0%}) than a trivial answer ({baseline:.0%})"
+    elif isinstance(expert.machine, FastJudge):
+        (said,) = expert.machine.classify([Example("", text)])
+        if said.probability < SURE:
+            why = f"no label is likelier than not ({said.label} {said.probability:.0%})"
+    if said is None or why:
+        return replace(opinion, why=why)
+    return replace(
+        opinion,
+        label=said.label,
+        probability=said.probability,
+        accuracy=accuracy,
+        baseline=baseline,
+    )
 
 
 def measure_sure(
-    gold: Sequence[tuple[str, ...]], said: Sequence[ExpertPrediction]
+    gold: Sequence[tuple[str, ...]], said: Sequence[LabelPrediction]
 ) -> dict[str, float | None]:
     """Of held-out memes of which it was sure: their share, how often it and a constant are right.
 
     >>> chances = (0.6, 0.4)
-    >>> said = [ExpertPrediction("", "a", chance, ("a",), {}) for chance in chances]
+    >>> said = [LabelPrediction("", "a", chance, ("a",), {}) for chance in chances]
     >>> measure_sure([("a",), ("b",)], said)
     {'coverage': 0.5, 'accuracy': 1.0, 'baseline': 1.0}
     """
@@ -118,8 +79,7 @@ def open_judges(topics: Sequence[str] | None = None) -> Judges:
     judges = {}
     for topic, place in places.items():
         if place is not None:
-            expert, card = load_expert(place)
-            opened = OpenExpert(expert, card, open_embedder(expert.settings), place)
-            version = opened.checksum[:12]
-            judges[topic] = Judge(topic, opened.name, version, opened.classes, opened.ask)
+            opened = OpenDetector(open_expert(place), "", place)
+            labels, version = opened.labels, opened.checksum[:12]
+            judges[topic] = Judge(topic, labels.name, version, labels.classes, partial(ask, opened))
     return judges

@@ -6,7 +6,6 @@ other labels had a format each, are read as well.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,9 @@ from pydantic import Field
 
 from memantics.core.errors import InputError
 from memantics.detector import archive
-from memantics.detector.examples import Example
-from memantics.detector.expert import ClassDecision, FastExpert, LabelSet
+from memantics.detector.calibration import Softmax
+from memantics.detector.examples import HARM, Example, LabelSet
 from memantics.detector.fast import Decision, FastDetector
-from memantics.detector.kernel import add_margin
 
 FORMAT = ("memantics-detector", 2)
 _OLD_HARM, _OLD_LABELS = ("memantics-fast-detector", 1), ("memantics-expert", 1)
@@ -35,12 +33,10 @@ class _Manifest(archive.Manifest):
     several: bool = False
 
 
-def save(
-    model: FastDetector | FastExpert, path: Path, card: Mapping[str, object] | None = None
-) -> None:
+def save(model: FastDetector, path: Path, card: Mapping[str, object] | None = None) -> None:
     """Write a model in one step; ``card`` is the model card that travels with it."""
     facts: dict[str, object] = {"format": FORMAT[0], "version": FORMAT[1]}
-    if isinstance(model, FastExpert):
+    if model.labels.name:
         facts |= {"label": model.labels.name, "several": model.labels.several}
     else:
         decision = model.decision
@@ -56,7 +52,7 @@ def load(path: Path) -> FastDetector:
 def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     """Read a detector of harm, and the model card that travels with it."""
     found, card = archive.load_archive(path, _Manifest, _EVERY, _rebuild)
-    if isinstance(found, FastExpert):
+    if found.labels.name:
         raise InputError(
             f"{path} is an expert for {found.labels.name}, no detector of harm",
             hint="ask it with 'memantics expert predict'",
@@ -64,10 +60,10 @@ def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     return found, card
 
 
-def load_expert(path: Path) -> tuple[FastExpert, dict[str, Any]]:
+def load_expert(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     """Read an expert and its card; what is damaged, tampered with or of another kind is refused."""
     found, card = archive.load_archive(path, _Manifest, _EVERY, _rebuild, "expert")
-    if not isinstance(found, FastExpert):
+    if not found.labels.name:
         raise InputError(
             f"{path} is a detector of harm, no expert",
             hint="ask it with 'memantics detector predict'",
@@ -75,82 +71,71 @@ def load_expert(path: Path) -> tuple[FastExpert, dict[str, Any]]:
     return found, card
 
 
-def _rebuild(manifest: _Manifest, parts: archive.Parts) -> FastDetector | FastExpert:
-    if not manifest.label:
-        return _rebuild_harm(manifest, parts)
-    count = len(manifest.heads) if manifest.several else 1
-    softmaxes = tuple(archive.read_softmax(parts, f"class{place}") for place in range(count))
-    expert = FastExpert(
-        labels=LabelSet(manifest.label, manifest.heads, manifest.several),
-        decision=ClassDecision(softmaxes, archive.read_array(parts, "biases"), manifest.several),
-        **archive.rebuild_heads(manifest, parts),
-    )
-    _check_classes(expert)
-    return expert
-
-
-def _rebuild_harm(manifest: _Manifest, parts: archive.Parts) -> FastDetector:
-    if manifest.threshold is None:
+def _rebuild(manifest: _Manifest, parts: archive.Parts) -> FastDetector:
+    harm = not manifest.label
+    if harm and manifest.threshold is None:
         raise ValueError("it has neither labels nor a threshold")
+    if harm:
+        names = ["harm", *(["kinds"] if "kinds_mean.npy" in parts else [])]
+    else:
+        names = [f"class{place}" for place in range(len(manifest.heads) if manifest.several else 1)]
     decision = Decision(
-        archive.read_softmax(parts, "harm"),
-        manifest.threshold,
-        archive.read_softmax(parts, "kinds") if "kinds_mean.npy" in parts else None,
+        tuple(archive.read_softmax(parts, name) for name in names),
         archive.read_array(parts, "biases"),
+        manifest.threshold if harm else None,
         manifest.hierarchical,
+        manifest.several,
     )
-    detector = FastDetector(decision=decision, **archive.rebuild_heads(manifest, parts))
-    _check_numbers(detector)
-    _try_out(detector)
+    labels = HARM if harm else LabelSet(manifest.label, manifest.heads, manifest.several)
+    fields = archive.rebuild_heads(manifest, parts)
+    detector = FastDetector(labels=labels, decision=decision, **fields)
+    _check(detector)
     return detector
 
 
-def _list_arrays(model: FastDetector | FastExpert) -> dict[str, archive.Array]:
+def _name_softmaxes(model: FastDetector) -> dict[str, Softmax]:
+    found = model.decision.softmaxes
+    if model.labels.name:
+        return {f"class{place}": softmax for place, softmax in enumerate(found)}
+    return dict(zip(("harm", "kinds"), found, strict=False))
+
+
+def _list_arrays(model: FastDetector) -> dict[str, archive.Array]:
     arrays: dict[str, archive.Array] = {"biases": model.decision.biases}
-    if isinstance(model, FastExpert):
-        named = {f"class{place}": each for place, each in enumerate(model.decision.softmaxes)}
-    else:
-        kinds = model.decision.kinds
-        named = {"harm": model.decision.harm} | ({"kinds": kinds} if kinds else {})
-    for name, softmax in named.items():
+    for name, softmax in _name_softmaxes(model).items():
         arrays |= archive.list_softmax(name, softmax)
     return arrays
 
 
-def _check_numbers(detector: FastDetector) -> None:
+def _check(model: FastDetector) -> None:
     """Refuse numbers and shapes under which every meme would be judged alike, or by nothing."""
-    types, decision = len(detector.types), detector.decision
-    archive.check_heads(detector, _list_arrays(detector))
-    columns = len(detector.heads) + bool(types)
-    archive.check_softmax("harm", decision.harm, columns, 2)
-    if decision.kinds is not None:
-        archive.check_softmax("kinds", decision.kinds, columns, types)
-    if (decision.kinds is None) != (not types) or decision.biases.shape != (types,):
-        raise ValueError("types and biases differ in number")
+    types, heads = len(model.types), len(model.heads)
+    archive.check_heads(model, _list_arrays(model))
+    if model.labels.name:
+        if len(set(model.heads)) != heads or not heads:
+            raise ValueError("classes are missing, or come twice")
+        columns, biases, wrong = heads, heads, False
+        sizes = dict.fromkeys(_name_softmaxes(model), 2 if model.labels.several else heads)
+    else:
+        sizes = {"harm": 2, "kinds": types}
+        wrong = (len(model.decision.softmaxes) == 1) != (not types)
+        columns, biases = heads + bool(types), types
+    for name, softmax in _name_softmaxes(model).items():
+        archive.check_softmax(name, softmax, columns, sizes[name])
+    if wrong or model.decision.biases.shape != (biases,):
+        raise ValueError("labels and biases differ in number")
+    _try_out(model)
 
 
-def _check_classes(expert: FastExpert) -> None:
-    """The same of labels other than harm."""
-    decision, count = expert.decision, len(expert.heads)
-    if len(set(expert.heads)) != count or not count:
-        raise ValueError("classes are missing, or come twice")
-    archive.check_heads(expert, _list_arrays(expert))
-    for place, softmax in enumerate(decision.softmaxes):
-        archive.check_softmax(f"class{place}", softmax, count, 2 if decision.several else count)
-    if decision.biases.shape != (count,):
-        raise ValueError("classes and biases differ in number")
-    (said,) = expert.name_predictions(
-        [Example("", "")], np.asarray(archive.score_blank(expert), float)
-    )
-    if not np.isfinite(list(said.chances.values())).all():
-        raise ValueError("the chances of an empty meme are no numbers")
-
-
-def _try_out(detector: FastDetector) -> None:
+def _try_out(model: FastDetector) -> None:
     """Judge an empty meme."""
-    scores = add_margin(detector.heads, archive.score_blank(detector))
-    if scores.shape[1] != len(detector.decision.harm.mean):
+    scores, blank = model.widen(archive.score_blank(model)), [Example("", "")]
+    if scores.shape[1] != len(model.decision.softmaxes[0].mean):
         raise ValueError("scores and decision differ in number")
-    (said,) = detector.name_predictions([Example("", "")], scores)
-    if not math.isfinite(said.probability):
+    if model.labels.name:
+        (said,) = model.name_labels(blank, *model.decision.decide(scores))
+        chances = list(said.chances.values())
+    else:
+        chances = [model.name_predictions(blank, scores)[0].probability]
+    if not np.isfinite(chances).all():
         raise ValueError("the chance of an empty meme is no number")

@@ -164,7 +164,7 @@ def judge(
     """
     found = [_look(detector, subject) for subject in subjects]
     ready = [place for place, known in enumerate(found) if known.status == "judged"]
-    said = detector.judge.predict([subjects[place].example for place in ready])
+    said = detector.machine.predict([subjects[place].example for place in ready])
     for place, prediction in zip(ready, said, strict=True):
         verdict = _decide(detector, found[place], prediction, point or detector.point)
         if explain and verdict.flagged:

@@ -188,10 +188,8 @@ def test_on_the_starter_pack_emotions_are_told_better_than_by_any_trivial_answer
     made = Expert.train("mer_bench/emotion")
     use_expert(made.save())
     pack = find_labelled("mer_bench/emotion", data="starter", classes=made.classes)
-    said = [made.judge(example.text) for example in pack.data.examples]
-    told = [
-        (own.label, gold[0]) for own, gold in zip(said, pack.data.gold, strict=True) if own.known
-    ]
+    said = [made.judge(example.text) for example in pack.examples]
+    told = [(own.label, gold[0]) for own, gold in zip(said, pack.gold, strict=True) if own.known]
     right = sum(label == gold for label, gold in told) / len(told)
     shares = [sum(gold == name for _, gold in told) / len(told) for name in made.classes]
     assert right > max(shares)

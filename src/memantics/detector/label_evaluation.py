@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
-from memantics.detector.evaluation import percent
-from memantics.detector.expert import ExpertPrediction, LabelledExamples, fit_expert
-from memantics.detector.features import Embedder
-from memantics.detector.folds import split_random
-from memantics.detector.heads import FastSettings
+from memantics.detector.evaluation import percent, show_span
+from memantics.detector.examples import Loaded
+from memantics.detector.fast import LabelPrediction
 from memantics.metrics.weighted import Case, Figure, Measure, measure
-
-UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class ExpertEvaluation(Result):
+class LabelEvaluation(Result):
     """Figures on labelled memes.
 
     ``figures`` are accuracy, macro-F1 and calibration error; where several labels can hold, each
@@ -48,7 +44,7 @@ class ExpertEvaluation(Result):
                 score.label or "all",
                 score.key.replace("_", " "),
                 percent(score.value),
-                _span(score),
+                show_span(score),
                 str(score.n),
             )
             for score in (*self.figures, *self.classes)
@@ -61,19 +57,15 @@ class ExpertEvaluation(Result):
         return self.table(f"{self.label}: {self.count:,} memes")._repr_html_()
 
 
-def _span(score: Score) -> str:
-    return "–" if score.low is None else f"{percent(score.low)}–{percent(score.high)}"
-
-
-def evaluate_expert(
-    data: LabelledExamples, said: Sequence[ExpertPrediction], draws: int = 1000
-) -> ExpertEvaluation:
+def evaluate_labels(
+    data: Loaded, said: Sequence[LabelPrediction], draws: int = 1000
+) -> LabelEvaluation:
     """Figures with 95 % intervals; groups are drawn as wholes."""
     if data.labels.several:
         figures, classes = _rate_several(data, said, draws)
     else:
         figures, classes = _rate_one(data, said, draws)
-    return ExpertEvaluation(
+    return LabelEvaluation(
         label=data.labels.name,
         count=len(data.examples),
         groups=len(set(data.groups)),
@@ -83,9 +75,7 @@ def evaluate_expert(
     )
 
 
-def list_cases(
-    data: LabelledExamples, said: Sequence[ExpertPrediction], label: str = ""
-) -> list[Case]:
+def list_cases(data: Loaded, said: Sequence[LabelPrediction], label: str = "") -> list[Case]:
     """Judged cases: of one label, or whether ``label`` holds where several can."""
     cases = []
     for place, prediction in enumerate(said):
@@ -102,7 +92,7 @@ def list_cases(
 Scores = tuple[tuple[Score, ...], tuple[Score, ...]]
 
 
-def _rate_one(data: LabelledExamples, said: Sequence[ExpertPrediction], draws: int) -> Scores:
+def _rate_one(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> Scores:
     cases = list_cases(data, said)
     figures = [
         _score(key, measure(cases, Figure(key), draws=draws))
@@ -117,7 +107,7 @@ def _rate_one(data: LabelledExamples, said: Sequence[ExpertPrediction], draws: i
     return tuple(figures), tuple(classes)
 
 
-def _rate_several(data: LabelledExamples, said: Sequence[ExpertPrediction], draws: int) -> Scores:
+def _rate_several(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> Scores:
     classes: list[Score] = []
     means: dict[str, list[float]] = {}
     for name in data.labels.classes:
@@ -143,7 +133,7 @@ def _score(key: str, found: Measure, label: str = "", n: int | None = None) -> S
     )
 
 
-def _rate_baselines(data: LabelledExamples) -> dict[str, tuple[float, float]]:
+def _rate_baselines(data: Loaded) -> dict[str, tuple[float, float]]:
     """Accuracy and macro-F1 of always the commonest label, and of labels drawn by their shares."""
     size = len(data.gold)
     if data.labels.several:
@@ -162,25 +152,3 @@ def _rate_baselines(data: LabelledExamples) -> dict[str, tuple[float, float]]:
         "always the commonest": (top, 2 * top / (1 + top) / len(known)),
         "drawn by shares": (drawn, 1 / len(known)),
     }
-
-
-def cross_validate_expert(
-    data: LabelledExamples,
-    settings: FastSettings,
-    embedder: Embedder | None = None,
-    count: int = 5,
-    on_fold: Callable[[int, int], None] = lambda _done, _all: None,
-) -> list[ExpertPrediction]:
-    """Predictions for every example by an expert that has not seen its group."""
-    groups = sorted(set(data.groups))
-    folds = dict(zip(groups, split_random(groups, min(count, len(groups))).tolist(), strict=True))
-    found: dict[int, ExpertPrediction] = {}
-    total = max(folds.values()) + 1
-    for fold in range(total):
-        inside = [n for n, group in enumerate(data.groups) if folds[group] != fold]
-        outside = [n for n, group in enumerate(data.groups) if folds[group] == fold]
-        expert = fit_expert(data.take(inside), settings, embedder).expert
-        said = expert.predict([data.examples[n] for n in outside], embedder)
-        found.update(zip(outside, said, strict=True))
-        on_fold(fold + 1, total)
-    return [found[place] for place in range(len(data.examples))]
