@@ -159,9 +159,8 @@ def sample() -> Loaded:
 def test_the_card_says_data_licence_selection_figures_and_limits(tmp_path: Path) -> None:
     loaded = replace(sample(), name="toy | `x`\n# y")
     trained = fit(loaded.examples, find_preset("fast"))
-    card = make_card(
-        trained.detector, loaded, evaluate(loaded.examples, trained.held_out), "n", sample=True
-    )
+    found = evaluate(loaded.examples, trained.held_out)
+    card = make_card(trained.detector, loaded, found, "n")
     text = format_card(card)
     for part in ("CC0-1.0", "60, ", "threshold", "macro_f1", SAMPLE_LIMIT, "no test data"):
         assert part in text

@@ -80,7 +80,7 @@ def test_a_release_is_checked_learnt_and_listed(name: str, tmp_path: Path) -> No
     assert name in {own.name for own in list_benchmarks()}
     label = next(iter(find_benchmark(name).plugin.labels))
     data = find_labelled(f"{name}/{label}", split="train")
-    assert len(data.data.examples) == 40
+    assert len(data.examples) == 40
     assert not data.sample
     made = Expert.train(f"{name}/{label}", ExpertOptions(preset="words"))
     wanted = {"hateful": "hateful", "harm": "very harmful", "misogynous": "misogynous"}[label]
@@ -155,7 +155,7 @@ def test_the_fine_grained_release_is_read_whole() -> None:
     survey = add_release("fine_grained_hateful_memes", SHARED_DATA / "hateful_memes")
     assert survey.found.records == 8500
     assert {row.verdict for row in survey.statistics} == {"reproduced"}
-    attacks = find_labelled("fine_grained_hateful_memes/attack").data
+    attacks = find_labelled("fine_grained_hateful_memes/attack")
     counts = {name: sum(name in gold for gold in attacks.gold) for name in attacks.labels.classes}
     assert counts["dehumanizing"] == 1318
     assert counts["exclusion"] == 114
