@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from memantics.actions.knowledge import STARTER, KnowledgeStore
 from memantics.core.errors import StoreError
-from memantics.knowledge.querying import select
+from memantics.knowledge.querying import read_rows
+from memantics.knowledge.searching import search
+from tests.commands import Shell
+from tests.hostile.cases import SEED, count_cases, noted
+from tests.hostile.stores import damage, generate
 
 EVERYTHING = "SELECT ?a ?c { GRAPH ?g { ?a ?b ?c } }"
+SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +31,20 @@ WAYS: dict[str, Callable[[KnowledgeStore], object]] = {
     "ids": lambda store: store.ids(),
     "dump": lambda store: store.dump(),
     "quads": lambda store: [list(store.quads(meme)) for meme in store.ids()],
-    "select": lambda store: list(select(store.graphs, EVERYTHING)),
+    "rows": lambda store: read_rows(store.graphs, EVERYTHING, store.folder),
+}
+ASKED: dict[str, Callable[[KnowledgeStore], object]] = {
+    "figures": lambda store: store.figures(SECONDS),
+    "dangling": lambda store: store.dangling(SECONDS),
+    "validate": lambda store: store.validate(timeout=SECONDS),
+    "search": lambda store: search(store, "the"),
+    "serialize": lambda store: store.serialize(),
 }
 
 
-def test_changed_bytes_are_told_in_one_line(sound: Path, tmp_path: Path) -> None:
+def spoil(sound: Path, tmp_path: Path) -> Iterator[Path]:
+    """Copies of a store, in each of which all blocks of one table are damaged."""
     files = sorted((sound / "graphs").glob("*.sst"), key=lambda path: -path.stat().st_size)
-    told: list[str] = []
     for number, file in enumerate(files[:8]):
         folder = tmp_path / str(number)
         shutil.copytree(sound, folder)
@@ -40,6 +52,12 @@ def test_changed_bytes_are_told_in_one_line(sound: Path, tmp_path: Path) -> None
         for place in range(100, len(data) * 3 // 4, 1000):  # its blocks, not their index
             data[place] ^= 0x55
         (folder / "graphs" / file.name).write_bytes(data)
+        yield folder
+
+
+def test_changed_bytes_are_told_in_one_line(sound: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    for folder in spoil(sound, tmp_path):
         for look in WAYS.values():
             try:
                 look(KnowledgeStore.open(folder))
@@ -48,3 +66,54 @@ def test_changed_bytes_are_told_in_one_line(sound: Path, tmp_path: Path) -> None
     assert told
     assert all("cannot be used: Corruption" in line for line in told)
     assert all("import into a new folder" in line for line in told)
+
+
+@pytest.mark.slow
+def test_no_question_of_ours_waits_for_ever(sound: Path, tmp_path: Path) -> None:
+    """An aggregate over damaged blocks counts errors without end."""
+    late = "gave no answer within 3 seconds"
+    told: list[str] = []
+    for folder in spoil(sound, tmp_path):
+        try:
+            KnowledgeStore.open(folder).figures(SECONDS)
+        except StoreError as error:
+            told.append(str(error))
+    assert all("Corruption" in line or late in line for line in told)
+    assert any(late in line for line in told)
+
+
+@pytest.mark.slow
+def test_commands_end_in_one_line(sound: Path, shell: Shell, tmp_path: Path) -> None:
+    ends = set()
+    for folder in spoil(sound, tmp_path / "spoilt"):
+        for words in (("stats", "--timeout", "3"), ("export",), ("stats", "--dangling")):
+            ran = shell.run("kb", *words, "--store", folder)
+            ends.add(ran.code)
+            if ran.code:
+                assert ran.code == 2
+                assert ran.err.startswith("error: the knowledge store ")
+                assert len(ran.err.strip().splitlines()) == 1
+    assert 2 in ends
+
+
+@pytest.mark.slow
+def test_tables_changed_anywhere(sound: Path, tmp_path: Path) -> None:
+    for number, case in enumerate(generate(SEED, count_cases(8))):
+        with noted("stores", case):
+            folder = damage(sound, tmp_path / str(number), case)
+            for look in ASKED.values():
+                try:
+                    look(KnowledgeStore.open(folder))
+                except StoreError as error:
+                    assert "\n" not in str(error)  # noqa: PT017 - what the line looks like
+        shutil.rmtree(folder)
+
+
+def test_questions_give_the_same_in_a_folder_and_in_memory(sound: Path) -> None:
+    inside = KnowledgeStore.in_memory()
+    inside.import_path(STARTER)
+    outside = KnowledgeStore.open(sound)
+    assert outside.figures() == inside.figures()
+    assert outside.dangling() == inside.dangling()
+    assert search(outside, "cat", "Scene") == search(inside, "cat", "Scene")
+    assert search(outside, "cat").total > 0

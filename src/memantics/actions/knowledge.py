@@ -14,7 +14,7 @@ from memantics.knowledge.drawing import draw, read_style
 from memantics.knowledge.figures import StoreFigures, list_dangling, measure
 from memantics.knowledge.formats import Format, guess_format, serialize
 from memantics.knowledge.ontology.vocabulary import RELATIONS, name_dimension
-from memantics.knowledge.querying import MOST_CHARACTERS, QueryRows, shorten
+from memantics.knowledge.querying import MOST_CHARACTERS, PATIENCE, QueryRows, shorten
 from memantics.knowledge.records import (
     Dangling,
     Individual,
@@ -31,9 +31,11 @@ from memantics.report.pages.knowledge import find_image, write_page
 
 __all__ = [
     "MOST_CHARACTERS",
+    "PATIENCE",
     "STARTER",
     "Account",
     "Breach",
+    "Dangling",
     "Format",
     "Individual",
     "Knowledge",
@@ -91,18 +93,23 @@ class KnowledgeStore(GraphStore):
         return account
 
     def validate(
-        self, shapes: Path | None = None, engine: Literal["store", "pyshacl"] = "store"
+        self,
+        shapes: Path | None = None,
+        engine: Literal["store", "pyshacl"] = "store",
+        timeout: float = PATIENCE,
     ) -> tuple[Breach, ...]:
         """Every breach of the ontology's SHACL shapes, or of those in a file."""
-        return (validate if engine == "store" else validate_slowly)(self, shapes)
+        if engine == "store":
+            return validate(self, shapes, timeout)
+        return validate_slowly(self, shapes)
 
-    def figures(self) -> StoreFigures:
-        """What the store holds, in figures."""
-        return measure(self)
+    def figures(self, timeout: float = PATIENCE) -> StoreFigures:
+        """What the store holds, in figures; an error after ``timeout`` seconds."""
+        return measure(self, timeout)
 
-    def dangling(self) -> tuple[Dangling, ...]:
+    def dangling(self, timeout: float = PATIENCE) -> tuple[Dangling, ...]:
         """Every statement of which an end is no individual."""
-        return tuple(list_dangling(self))
+        return tuple(list_dangling(self, timeout))
 
     def serialize(self, memes: Sequence[str] | None = None, form: Format = "nquads") -> bytes:
         """Statements about some memes, or about all, in a format that can be imported again."""

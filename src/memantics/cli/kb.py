@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +12,8 @@ import typer
 from rich.tree import Tree
 
 from memantics.actions.knowledge import (
+    PATIENCE,
+    Dangling,
     Format,
     Knowledge,
     KnowledgeStore,
@@ -31,6 +34,7 @@ app = typer.Typer(
 )
 
 Store = Annotated[Path, Flag("Where the knowledge lies.", "--store", metavar="DIR")]
+Timeout = Annotated[float, Flag("Seconds at most.", min=0.1)]
 Memes = Annotated[list[str] | None, Argument("Ids of memes. Default: all.")]
 STORE = Path("knowledge")
 
@@ -67,7 +71,7 @@ def query_knowledge(
     query: Annotated[str, Argument("A SPARQL query; - reads it from standard input.")],
     store: Store = STORE,
     limit: Annotated[int, Flag("Rows at most.", min=1, max=1_000_000)] = 100,
-    timeout: Annotated[float, Flag("Seconds at most.", min=0.1)] = 30.0,
+    timeout: Timeout = 30.0,
     as_json: AsJson = False,
 ) -> None:
     """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
@@ -88,14 +92,15 @@ def show_stats(
     dangling: Annotated[
         bool, Flag("List every reference that leads nowhere.", "--dangling")
     ] = False,
+    timeout: Timeout = PATIENCE,
     as_json: AsJson = False,
 ) -> None:
     """Count what the store holds."""
     opened = KnowledgeStore.open(store)
     if dangling:
-        _show_dangling(opened, as_json)
+        _show_dangling(opened.dangling(timeout), as_json)
         return
-    found = opened.figures()
+    found = opened.figures(timeout)
     if as_json:
         print_json(found)
         return
@@ -109,8 +114,7 @@ def show_stats(
         show_table(shown)
 
 
-def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
-    found = store.dangling()
+def _show_dangling(found: Sequence[Dangling], as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
@@ -130,11 +134,12 @@ def validate_knowledge(
         Flag("Who checks: the store (fast), or pyshacl (independent, slow)."),
     ] = "store",
     every: Annotated[bool, Flag("List every breach, not kinds of it.", "--all")] = False,
+    timeout: Timeout = PATIENCE,
     as_json: AsJson = False,
 ) -> None:
     """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
     opened = KnowledgeStore.open(store)
-    found = opened.validate(shapes, engine)
+    found = opened.validate(shapes, engine, timeout)
     violations = [breach for breach in found if breach.severity == "Violation"]
     if as_json:
         print_json({"memes": len(opened.ids()), "breaches": [asdict(breach) for breach in found]})

@@ -22,7 +22,7 @@ import orjson
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.nesting import measure_nesting
 from memantics.knowledge.naming import PREFIXES
-from memantics.knowledge.querying import QueryRows
+from memantics.knowledge.querying import QueryRows, read_rows
 from memantics.knowledge.store import GraphStore
 
 if TYPE_CHECKING:
@@ -179,17 +179,22 @@ def _measure_memory() -> int:
 
 
 def main(source: IO[bytes], out: IO[bytes]) -> None:
-    """Answer the query that comes in, as JSON; errors are answers, too."""
+    """Answer what comes in, a user's query or several of ours; errors are answers, too."""
     wanted = orjson.loads(source.readline())
     try:
-        check_query(wanted["query"])
+        ours = wanted.get("queries", ())
+        if not ours:
+            check_query(wanted["query"])
         if wanted["folder"]:
             store = GraphStore.open(Path(wanted["folder"]))
         else:
             store = GraphStore.from_quads(source.read())
         close_network()
-        rows = answer(store.graphs, wanted["query"], wanted["limit"])
-        reply: dict[str, object] = asdict(rows)
+        reply: dict[str, object]
+        if ours:
+            reply = {"answers": [read_rows(store.graphs, one, store.folder) for one in ours]}
+        else:
+            reply = asdict(answer(store.graphs, wanted["query"], wanted["limit"]))
     except MemanticsError as error:
         reply = {"error": error.what, "hint": error.hint}
     out.write(orjson.dumps(reply))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memantics.knowledge.naming import MEME, OWN, SAID, TERM, meme_of, read_thing, unescape
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, TOXICITY_KINDS
-from memantics.knowledge.querying import select
+from memantics.knowledge.querying import PATIENCE, select, store_errors
 from memantics.knowledge.records import Dangling
 from memantics.knowledge.store import GraphStore
 
@@ -68,57 +68,57 @@ class StoreFigures:
     dangling: int
 
 
-def measure(store: GraphStore) -> StoreFigures:
+def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreFigures:
     """Count what a store holds."""
+    with store_errors(store.folder):
+        statements = len(store.graphs)  # reads an index to its end: damage is told soon
+    individuals, related, kinded, confirmed, lost = select(
+        store, _INDIVIDUALS, _RELATIONS, _KINDS, _CONFIRMED, _DANGLING, timeout=timeout
+    )
     found = {
-        row["class"].value.removeprefix(TERM).removeprefix(OWN): DimensionFigures(
-            int(row["count"].value), int(row["memes"].value)
+        row["class"].removeprefix(TERM).removeprefix(OWN): DimensionFigures(
+            int(row["count"]), int(row["memes"])
         )
-        for row in select(store.graphs, _INDIVIDUALS)
+        for row in individuals
     }
     group = sorted(found.keys() - set(DIMENSIONS))
     dimensions: dict[str, DimensionFigures] = {
         name: found.get(name, DimensionFigures(0, 0)) for name in (*DIMENSIONS, *group)
     }
-    links = {
-        row["relation"].value: int(row["count"].value) for row in select(store.graphs, _RELATIONS)
-    }
-    kinds = {
-        row["kind"].value.removeprefix(TERM): int(row["count"].value)
-        for row in select(store.graphs, _KINDS)
-    }
+    links = {row["relation"]: int(row["count"]) for row in related}
+    kinds = {row["kind"].removeprefix(TERM): int(row["count"]) for row in kinded}
     said = {
         unescape(iri.removeprefix(SAID)): count
         for iri, count in links.items()
         if iri.startswith(SAID)
     }
-    confirmed = next(iter(select(store.graphs, _CONFIRMED)))["count"]
     return StoreFigures(
         memes=len(store.ids()),
-        statements=len(store.graphs),
+        statements=statements,
         individuals=sum(figures.individuals for figures in dimensions.values()),
-        confirmed=int(confirmed.value),
+        confirmed=int(confirmed[0]["count"]),
         dimensions=dimensions,
         relations={name: links.get(TERM + name, 0) for name in RELATIONS},
         said=dict(sorted(said.items(), key=lambda entry: (-entry[1], entry[0]))),
         kinds={name: kinds.get(name, 0) for name in TOXICITY_KINDS},
-        dangling=sum(1 for _ in list_dangling(store)),
+        dangling=len(lost),
     )
 
 
-def list_dangling(store: GraphStore) -> Iterator[Dangling]:
+def list_dangling(store: GraphStore, timeout: float = PATIENCE) -> Iterator[Dangling]:
     """Every statement of which an end is no individual, by meme."""
     found = []
-    for row in select(store.graphs, _DANGLING):
-        start, end = row["start"].value == "true", row["end"].value == "true"
-        relation = row["relation"].value
+    (rows,) = select(store, _DANGLING, timeout=timeout)
+    for row in rows:
+        start, end = row["start"] == "true", row["end"] == "true"
+        relation = row["relation"]
         name = relation.removeprefix(TERM) if relation.startswith(TERM) else ""
         found.append(
             Dangling(
-                meme_of(row["graph"].value) or "",
-                read_thing(row["one"].value),
+                meme_of(row["graph"]) or "",
+                read_thing(row["one"]),
                 name or unescape(relation.removeprefix(SAID)),
-                read_thing(row["other"].value),
+                read_thing(row["other"]),
                 "both" if not start and not end else "target" if start else "source",
             )
         )

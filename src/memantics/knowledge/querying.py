@@ -18,14 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from memantics.core.errors import InputError, StoreError
+from memantics.core.errors import InputError, MemanticsError, StoreError
 from memantics.core.result import Result
 from memantics.knowledge.naming import MEME, PREFIXES, meme_of, read_thing
 
 if TYPE_CHECKING:
-    from pyoxigraph import QuerySolution, Store
+    from pyoxigraph import Store
+
+    from memantics.knowledge.store import GraphStore
 
 MOST_CHARACTERS = 100_000
+PATIENCE = 60.0  # seconds for what a command asks of a whole store
+Row = dict[str, str]
 _HELPER = "memantics.knowledge.answering"
 _SHOWN = 200
 
@@ -81,15 +85,40 @@ def store_errors(folder: Path | None = None) -> Iterator[None]:
         ) from error
 
 
-def select(graphs: Store, query: str) -> Iterator[QuerySolution]:
-    """The rows of a SELECT query of ours."""
+def select(store: GraphStore, *queries: str, timeout: float = PATIENCE) -> list[list[Row]]:
+    """The rows of each of these SELECT queries of ours.
+
+    A store in a folder is asked in another process: where a block is damaged, an aggregate counts
+    errors for ever, and nothing can stop it.
+    """
+    if store.folder is None:
+        return [read_rows(store.graphs, query) for query in queries]
+    reply = _call(
+        {"folder": str(store.folder), "queries": queries},
+        timeout,
+        StoreError(
+            f"the knowledge store {store.folder} gave no answer within {timeout:g} seconds",
+            hint="give a large one longer with --timeout; import a damaged one into a new folder",
+        ),
+    )
+    if "error" in reply:
+        raise StoreError(reply["error"], hint=reply["hint"])
+    answers: list[list[Row]] = reply["answers"]
+    return answers
+
+
+def read_rows(graphs: Store, query: str, folder: Path | None = None) -> list[Row]:
+    """The rows of a SELECT query, values by variable; what is unbound is absent."""
     from pyoxigraph import QuerySolutions
 
-    with store_errors():
+    with store_errors(folder):
         found = graphs.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
         if not isinstance(found, QuerySolutions):
             raise InputError("only SELECT queries have rows")
-        yield from found
+        names = [variable.value for variable in found.variables]
+        return [
+            {n: t.value for n, t in zip(names, row, strict=True) if t is not None} for row in found
+        ]
 
 
 def shorten(value: str) -> str:
@@ -115,29 +144,39 @@ def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> QueryRo
             hint="ask in several steps",
         )
     folder = str(source) if isinstance(source, Path) else ""
-    head = orjson.dumps({"folder": folder, "query": _sound(query), "limit": limit})
+    reply = _call(
+        {"folder": folder, "query": _sound(query), "limit": limit},
+        timeout,
+        InputError(
+            f"the query took more than {timeout:g} seconds",
+            hint="ask for less (more patterns, LIMIT), or give it longer with --timeout",
+        ),
+        source if isinstance(source, bytes) else b"",
+    )
+    if "error" in reply:
+        raise InputError(reply["error"], hint=reply["hint"])
+    return QueryRows(tuple(reply["variables"]), tuple(map(tuple, reply["rows"])), reply["cut"])
+
+
+def _call(head: object, timeout: float, late: MemanticsError, body: bytes = b"") -> dict[str, Any]:
+    """What the helper says; ``late`` is raised where it says nothing in time."""
     try:
         done = subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-m", _HELPER],
-            input=head + b"\n" + (source if isinstance(source, bytes) else b""),
+            input=orjson.dumps(head) + b"\n" + body,
             capture_output=True,
             timeout=timeout,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise InputError(
-            f"the query took more than {timeout:g} seconds",
-            hint="ask for less (more patterns, LIMIT), or give it longer with --timeout",
-        ) from error
+        raise late from error
     if done.returncode:
         raise StoreError(
             f"the query ended with code {done.returncode}",
             hint="it may have run out of memory or be nested too deeply: ask for less",
         )
-    reply = orjson.loads(done.stdout)
-    if "error" in reply:
-        raise InputError(reply["error"], hint=reply["hint"])
-    return QueryRows(tuple(reply["variables"]), tuple(map(tuple, reply["rows"])), reply["cut"])
+    reply: dict[str, Any] = orjson.loads(done.stdout)
+    return reply
 
 
 def _sound(text: str) -> str:

@@ -10,6 +10,7 @@ from memantics.knowledge.querying import select
 from memantics.knowledge.store import GraphStore
 
 _MOST_WORDS = 8
+_SECONDS = 15.0  # somebody waits for the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,8 @@ def search(
     if not words and dimension is None:
         found = set(store.ids())
     else:
-        found = {
-            meme
-            for row in select(store.graphs, _ask_for(words, dimension))
-            if (meme := meme_of(row["graph"].value)) is not None
-        }
+        (rows,) = select(store, _ask_for(words, dimension), timeout=_SECONDS)
+        found = {meme for row in rows if (meme := meme_of(row["graph"])) is not None}
         if words and dimension is None:
             found |= {meme for meme in store.ids() if text.strip().casefold() in meme.casefold()}
     listed = sorted(found)

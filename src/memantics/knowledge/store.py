@@ -167,7 +167,9 @@ class GraphStore:
     def quads(self, meme: str) -> Iterator[Quad]:
         """The graph of one meme, statement by statement."""
         graph = node(graph_iri(meme))
-        if not self.graphs.contains_named_graph(graph):
+        with store_errors(self.folder):
+            found = self.graphs.contains_named_graph(graph)
+        if not found:
             known = self.ids()
             if len(known) > _FEW:
                 near = difflib.get_close_matches(meme, known, n=1, cutoff=0.5)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from memantics.core.errors import DataError, need_packages
 from memantics.knowledge.naming import meme_of
-from memantics.knowledge.querying import select
+from memantics.knowledge.querying import PATIENCE, Row, select
 from memantics.knowledge.shapes import SH, Check, Severity, compile_shapes
 from memantics.knowledge.store import GraphStore, read_ontology
 
@@ -29,11 +29,17 @@ class Breach:
     message: str
 
 
-def validate(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
+def validate(
+    store: GraphStore, shapes: Path | None = None, timeout: float = PATIENCE
+) -> tuple[Breach, ...]:
     """Every breach in a store, by meme, the gravest first; with a file, of its shapes instead."""
     checks = _own_checks() if shapes is None else compile_shapes(_read(shapes), shapes.name)
-    found = (breach for check in checks for breach in _ask(store, check))
-    return _in_order(found)
+    answers = select(store, *(check.query for check in checks), timeout=timeout)
+    return _in_order(
+        _read_breach(check, row)
+        for check, rows in zip(checks, answers, strict=True)
+        for row in rows
+    )
 
 
 @lru_cache(maxsize=1)
@@ -41,14 +47,16 @@ def _own_checks() -> tuple[Check, ...]:
     return compile_shapes(read_ontology("shapes"), "shapes.ttl")
 
 
-def _ask(store: GraphStore, check: Check) -> Iterator[Breach]:
-    path = check.path.removeprefix("^").strip("<>")
-    for row in select(store.graphs, check.query):
-        graph, focus = row["graph"].value, row["focus"].value
-        value = row["value"].value if check.has_value else ""
-        yield Breach(
-            meme_of(graph) or "", focus, path, value, check.component, check.severity, check.message
-        )
+def _read_breach(check: Check, row: Row) -> Breach:
+    return Breach(
+        meme_of(row["graph"]) or "",
+        row["focus"],
+        check.path.removeprefix("^").strip("<>"),
+        row["value"] if check.has_value else "",
+        check.component,
+        check.severity,
+        check.message,
+    )
 
 
 def validate_slowly(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
