@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import tarfile
 from pathlib import Path
 
+import orjson
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from pydantic import JsonValue
 
 from memantics.core.cache import Cache
-from memantics.core.journal import Journal, replace_file
+from memantics.core.journal import Journal, replace_file, whole_file
 from memantics.core.records import Reply
 from memantics.models.openai import OpenAIModel, OpenAISettings
 from memantics.models.wire import WireSettings
+from memantics.scale.export import Format, Sample, write_samples
+from memantics.scale.records import Row
+from memantics.starter import IMAGES
 from memantics.web.logs import JsonLines
+from tests.engine.toy import toy_request
 
 KEY, ASKED, SENT, NESTED = "sk-header-1234", 'query/"key"+ 5678', "param-key-9012", "head-key-3456"
 
@@ -83,3 +92,48 @@ def test_a_word_is_no_secret(tmp_path: Path) -> None:
     OpenAIModel("m", "http://localhost:8000/v1", "EMPTY123")
     replace_file(tmp_path / "a", b"EMPTY123")
     assert (tmp_path / "a").read_bytes() == b"***"
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize("form", ["webdataset", "imagefolder"])
+def test_files_that_are_written_piece_by_piece_are_masked(tmp_path: Path, form: Format) -> None:
+    said = f"my keys: {KEY} {ASKED} {SENT} {NESTED} environment-7890, an honest word"
+    image = sorted(IMAGES.glob("*.png"))[0].read_bytes()
+    facts: Row = {"id": "a", "text": said}
+    write_samples(tmp_path / "out", [Sample(facts, image), Sample(facts, image)], form)
+    with whole_file(tmp_path / "out" / "more.jsonl") as file:
+        line = orjson.dumps({"text": said}) + b"\n"
+        assert file.write(line) == len(line)
+    written = b""
+    for path in (tmp_path / "out").rglob("*"):
+        if path.suffix == ".tar":
+            with tarfile.open(path) as archive:
+                for member in archive:
+                    body = archive.extractfile(member)
+                    assert body is not None
+                    written += body.read()
+        elif path.is_file():
+            written += path.read_bytes()
+    assert holds_none(written.decode("latin-1"))
+    assert written.count(image) == 2
+    assert written.count(b"***") == 5 * (5 if form == "webdataset" else 3)
+
+
+def test_a_reply_that_echoes_the_key_never_comes_in() -> None:
+    """What is shown, sent on or kept later holds no key, whoever writes it."""
+
+    async def echo(request: web.Request) -> web.Response:
+        said = request.headers["authorization"]
+        return web.json_response({"choices": [{"message": {"content": f"you sent {said}"}}]})
+
+    async def scenario() -> str:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", echo)
+        async with TestServer(app) as server:
+            opened = OpenAIModel("m", str(server.make_url("/v1")), KEY)
+            try:
+                return (await opened.answer(toy_request())).text
+            finally:
+                await opened.close()
+
+    assert asyncio.run(scenario()) == "you sent Bearer ***"

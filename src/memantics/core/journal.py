@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import orjson
 
 from memantics.core.errors import StoreError
 from memantics.core.masking import hide_bytes
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 def lock_folder(folder: Path) -> IO[bytes]:
@@ -140,12 +144,26 @@ def write_lines(path: Path, records: Iterable[object]) -> Path:
     return path
 
 
+class MaskingWriter(io.BufferedWriter):
+    """A file in which secrets are masked; each write is a whole line or document."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write what is left of it; the count is that of what was given, as callers expect."""
+        given = bytes(data)
+        super().write(hide_bytes(given))
+        return len(given)
+
+
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes its name only when it is complete, for what is too long to be held."""
+def whole_file(path: Path, *, masked: bool = True) -> Iterator[IO[bytes]]:
+    """A file that takes its name only when it is complete, for what is too long to be held.
+
+    Archives are not ``masked``: their heads say how long each member is.
+    """
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("wb") as file:
+        raw = part.open("wb", buffering=0)
+        with (MaskingWriter if masked else io.BufferedWriter)(raw) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -223,11 +223,11 @@ class OpenAIModel:
 
 
 async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body of a response; one that is larger than a limit is refused, and read no further."""
+    """The body of a response, without our keys; one beyond the limit is refused, not read on."""
     length = response.content_length
     # A compressed body may be larger than it says.
     if length is not None and length <= limit and "Content-Encoding" not in response.headers:
-        return await response.read()
+        return hide_bytes(await response.read())
     pieces, size = [], 0
     async for piece in response.content.iter_any():
         size += len(piece)
@@ -235,7 +235,7 @@ async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
             response.close()
             raise Rejected(f"the answer is larger than {limit:,} bytes")
         pieces.append(piece)
-    return b"".join(pieces)
+    return hide_bytes(b"".join(pieces))
 
 
 def _check_url(text: str) -> URL:

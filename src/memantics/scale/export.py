@@ -15,6 +15,7 @@ import orjson
 
 from memantics.core.images import probe
 from memantics.core.journal import whole_file
+from memantics.core.masking import hide_bytes
 from memantics.scale.records import Row
 
 Format = Literal["webdataset", "imagefolder"]
@@ -51,7 +52,8 @@ def _write_shards(folder: Path, samples: Iterator[Sample]) -> int:
     number = 0
     while block := list(islice(samples, _IN_ONE_FILE)):
         path = folder / f"shard-{number // _IN_ONE_FILE:06d}.tar"
-        with whole_file(path) as file, tarfile.open(fileobj=file, mode="w") as archive:
+        opened = whole_file(path, masked=False)
+        with opened as file, tarfile.open(fileobj=file, mode="w") as archive:
             for sample in block:
                 for ending, body in _list_members(sample):
                     member = tarfile.TarInfo(f"{number:08d}.{ending}")
@@ -65,8 +67,8 @@ def _list_members(sample: Sample) -> Iterator[tuple[str, bytes]]:
     if sample.image is not None:
         yield sample.ending, sample.image
     if sample.facts.get("text"):
-        yield "txt", str(sample.facts["text"]).encode()
-    yield "json", orjson.dumps(sample.facts)
+        yield "txt", hide_bytes(str(sample.facts["text"]).encode())
+    yield "json", hide_bytes(orjson.dumps(sample.facts))
 
 
 def _write_images(folder: Path, samples: Iterator[Sample]) -> int:
