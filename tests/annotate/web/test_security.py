@@ -331,6 +331,64 @@ def test_an_upload_of_more_than_the_limit_is_cut_off(office: Office, project: in
     assert long.status_code == 413
 
 
+# Form, field, its longest text, what the form needs beside, and the status of what is not refused.
+FIELDS = [
+    ("/projects/new", "title", 200, {"workflow": "pun-form"}, 303),
+    ("/projects/new", "own", 60_000, {"title": "t"}, 422),
+    ("/p/{project}/invite", "note", 200, {"role": "lead"}, 200),
+    ("/p/{project}/members", "name", 200, {"role": "lead"}, 404),
+    ("/p/{project}/setup", "contact", 500, {"prelabels": "shown"}, 303),
+    ("/p/{project}/setup", "warning", 2000, {"prelabels": "shown"}, 303),
+    ("/settings/language", "back", 2000, {"language": "en"}, 303),
+    ("/settings/password", "old", 1000, {"new": PASSWORD, "again": PASSWORD}, 422),
+]
+
+
+@pytest.mark.parametrize(("path", "name", "most", "more", "status"), FIELDS)
+def test_a_field_that_is_too_long_is_refused_not_cut(
+    office: Office, project: int, path: str, name: str, most: int, more: dict[str, str], status: int
+) -> None:
+    lead = office.visitor("lead")
+    path = path.format(project=project)
+    fine = lead.post(path, {**more, name: "x" * most})
+    assert (fine.status_code, "are taken" in fine.text) == (status, False)
+    long = lead.post(path, {**more, name: "x" * (most + 1)})
+    assert long.status_code == 422
+    assert f"{name}: {most + 1:,} characters; at most {most:,} are taken" in long.text
+    said = lead.post(path, {**more, name: "x" * (most + 1)}, accept="application/json").json()
+    assert said["error"].startswith(f"{name}: {most + 1:,} characters")
+
+
+def test_questions_and_logins_that_are_too_long_are_refused(office: Office, project: int) -> None:
+    ann = office.visitor("ann")
+    for length, status in ((2000, 403), (2001, 422)):
+        assert ann.get(f"/p/{project}/next?stage={'x' * length}").status_code == status
+    # What a page says about itself is looked up, not shown.
+    assert ann.get(f"/?done={'x' * 3000}").status_code == 200
+    visitor = office.visitor()
+    assert visitor.get(f"/login?lang={'x' * 3000}").status_code == 200
+    assert visitor.log_in("ann", "x" * 1000).status_code == 401
+    assert visitor.log_in("ann", "x" * 1001).status_code == 422
+    assert visitor.log_in("a" * 201).status_code == 422
+
+
+def test_forms_with_too_many_parts_are_refused(office: Office, project: int) -> None:
+    ann = office.visitor("ann")
+    work = ann.get(f"/p/{project}/next").headers["location"].partition("?")[0]
+    for count, said in (("500", False), ("501", True), ("9" * 5000, True)):
+        answer = ann.post(work, {"k-harmful": f"choice:{count}", "version": "0"})
+        assert answer.status_code == 422
+        assert ("at most 500 parts" in answer.text) == said
+    token = ann.token()
+    for count, status in ((1999, 303), (2000, 413)):
+        many = "&".join(f"a{number}=1" for number in range(count))
+        head = {"content-type": "application/x-www-form-urlencoded"}
+        body = f"token={token}&{many}&language=en"[: None if status == 413 else -12]
+        answer = ann.client.post("/settings/language", content=body, headers=head)
+        assert answer.status_code == status
+    assert answer.text == "a form has at most 2,000 fields"
+
+
 def test_a_form_names_no_charset_but_utf_8(office: Office, project: int) -> None:
     """Any codec of Python was looked up, and some of them take quadratic time."""
     lead = office.visitor("lead")

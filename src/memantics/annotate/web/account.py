@@ -54,8 +54,7 @@ def _say_wait(ask: Ask, error: TooManyAttempts) -> str:
 
 
 def _password(ask: Ask, name: str) -> str:
-    value = ask.form.get(name, "")
-    return value[:LONGEST_PASSWORD] if isinstance(value, str) else ""
+    return ask.secret(name, LONGEST_PASSWORD)
 
 
 @routes.post("/logout", public=True)

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from fastapi import FastAPI, Request
 from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from memantics.annotate.errors import AnnotateError, Forbidden, TokenInvalid
@@ -36,8 +37,10 @@ from memantics.annotate.web.settings import (
 from memantics.core.errors import StoreError
 from memantics.web.forms import open_form
 from memantics.web.logs import note_failure
+from memantics.web.shell import FORM_BYTES
 
 MAX_FIELDS = 2000
+LONGEST = 2000  # characters of a field that says nothing else
 MAX_FILES = 200
 WORKERS = 16
 MOST = 2**31 - 1
@@ -139,7 +142,8 @@ class Ask:
     @cached_property
     def words(self) -> Catalogue:
         """The interface in the language of the person, else of the browser."""
-        chosen = self.preferences.language if self.preferences else self.query("lang")
+        asked = self.request.query_params.get("lang", "")
+        chosen = self.preferences.language if self.preferences else asked
         accepted = self.request.headers.get("accept-language", "")
         return SITE.words(choose_language(chosen, accepted))
 
@@ -155,7 +159,7 @@ class Ask:
 
     def query(self, name: str) -> str:
         """A value behind the question mark."""
-        return self.request.query_params.get(name, "")[:2000]
+        return _bounded(name, self.request.query_params.get(name, ""), LONGEST)
 
     def place(self, name: str) -> int:
         """A number in the path; one that no database counts up to names nothing."""
@@ -164,14 +168,18 @@ class Ask:
             raise Forbidden
         return value
 
-    def text(self, name: str, longest: int = 2000) -> str:
-        """A text of the form, trimmed; absent ones are empty."""
+    def text(self, name: str, longest: int = LONGEST) -> str:
+        """A text of the form, trimmed; absent ones are empty, longer ones are refused."""
+        return _bounded(name, self.secret(name, FORM_BYTES).replace("\0", "").strip(), longest)
+
+    def secret(self, name: str, longest: int) -> str:
+        """A text of the form as it is, such as a password."""
         value = self.form.get(name, "")
-        return value.replace("\0", "").strip()[:longest] if isinstance(value, str) else ""
+        return _bounded(name, value, longest) if isinstance(value, str) else ""
 
     def number(self, name: str, default: int | None = None) -> int | None:
         """A whole number of the form or the query; anything else is the default."""
-        value = self.text(name, 20) or self.query(name)
+        value = self.text(name) or self.query(name)
         known = value.isascii() and value.isdigit() and len(value) <= len(str(MOST))
         return int(value) if known and int(value) <= MOST else default
 
@@ -213,7 +221,7 @@ class Ask:
         return response
 
     def _flash(self) -> str:
-        key = f"flash.{self.query('done')}"
+        key = f"flash.{self.request.query_params.get('done', '')}"
         return self.words.messages.get(key, "")
 
     def go(self, path: str, done: str = "") -> Response:
@@ -314,7 +322,7 @@ def install(
 
 
 def read_fields(body: bytes) -> FormData:
-    """The fields of a form without files; one with too many is as good as empty.
+    """The fields of a form without files; too many are refused.
 
     >>> read_fields(b"name=ann&note=a+b%21&empty=").multi_items()
     [('name', 'ann'), ('note', 'a b!'), ('empty', '')]
@@ -323,7 +331,7 @@ def read_fields(body: bytes) -> FormData:
         text = body.decode("ascii", "replace")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        return FormData()
+        raise HTTPException(413, f"a form has at most {MAX_FIELDS:,} fields") from None
     return FormData(list[tuple[str, str | UploadFile]](pairs))
 
 
@@ -347,6 +355,19 @@ def _serve(
         note_failure("database", error, request=ask.request.state.request_id)
         ask.found = None  # the page about it must not ask the database who this is
         return refuse(ask, error)
+
+
+class TooLong(AnnotateError):
+    """A field with more characters than it takes; what was cut would be kept as if it were all."""
+
+
+def _bounded(name: str, value: str, longest: int) -> str:
+    if len(value) > longest:
+        raise TooLong(
+            f"{name}: {len(value):,} characters; at most {longest:,} are taken",
+            hint="go back, make it shorter, send it again",
+        )
+    return value
 
 
 class ForgedForm(AnnotateError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from starlette.datastructures import FormData
 
+from memantics.annotate.errors import AnswerError
 from memantics.annotate.web.pages import Catalogue
 from memantics.annotate.workflow import Scalar, WorkflowField
 
@@ -226,7 +227,7 @@ def read_form(form: FormData) -> dict[str, JsonValue]:
         name = key.removeprefix(KIND)
         kind, _, count = declared.partition(":")
         if count:
-            several = min(int(count), MOST_PARTS) if count.isascii() and count.isdigit() else 0
+            several = _read_count(name, count)
             parts = [_read_part(kind, form, f"{PREFIX}{name}-{n}") for n in range(several)]
             if any(part is not None for part in parts):
                 values[name] = parts
@@ -235,6 +236,14 @@ def read_form(form: FormData) -> dict[str, JsonValue]:
             if value is not None:
                 values[name] = value
     return values
+
+
+def _read_count(name: str, count: str) -> int:
+    """How many parts a field says it has; Python itself refuses numbers of 5,000 digits."""
+    known = count.isascii() and count.isdigit()
+    if known and (len(count) > 6 or int(count) > MOST_PARTS):
+        raise AnswerError({name: f"at most {MOST_PARTS} parts"})
+    return int(count) if known else 0
 
 
 def _read_part(kind: str, form: FormData, name: str) -> JsonValue:
