@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 from PIL import Image as Pillow
 
 from memantics.actions.browse_runs import RunFolder
+from memantics.actions.queues import make_error_queue
 from memantics.actions.report import report
 from memantics.actions.score import score
 from memantics.core.errors import DataError
-from memantics.core.records import Answer, Image, Item
+from memantics.core.records import Answer, Image, Item, Message
+from memantics.core.registry import find_run_places
 from memantics.core.rundir import RunWriter
 from memantics.starter import IMAGES
-from tests.runs import TEXT, make_facts, write_run
+from tests.commands import Shell
+from tests.runs import TEXT, make_facts, pick, write_run
 
 TASK = "memeintent/intent"
 
@@ -24,7 +29,7 @@ def write_foreign(folder: Path, *images: Path) -> Path:
     """A run whose item names these images."""
     with RunWriter(folder, make_facts(TASK, "fake/model", {})) as writer:
         item = Item("1", "1", ["x"], TEXT, images=tuple(map(Image, images)))
-        writer.add_item(item, ())
+        writer.add_item(item, (Message("user", item.images),))
         writer.add_answer(Answer("1", 0, "answered", text="x", value="x"))
     score(folder)
     return folder
@@ -66,6 +71,61 @@ def test_a_report_embeds_no_image_outside_of_the_data(
     assert [bool(picture.uri) for picture in pictures] == [True, True, False, False]
     for picture in pictures[:2]:
         assert base64.b64decode(picture.uri.partition(",")[2])
+
+
+def test_a_gallery_embeds_no_image_outside_of_the_data(
+    shell: Shell, private: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    private = private.rename(tmp_path_factory.mktemp("away") / private.name)
+    shell.done("run", "mer_bench", "-m", "fake/keys", "--limit", "2")
+    (folder,) = (shell.folder / "runs").glob("mer*")
+    counts = []
+    for target in (None, private):
+        items = folder / "items.jsonl"
+        if target is not None:
+            lines = [orjson.loads(line) for line in items.read_bytes().splitlines()]
+            lines[0]["item"]["images"][1]["path"] = str(target)
+            items.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+        shell.done("gallery", folder, "--out", "gallery.html")
+        page = (shell.folder / "gallery.html").read_text()
+        counts.append(count_pictures(page))
+        assert ("outside of the registered data" in page) == (target is not None)
+    assert counts[1] == counts[0] - 1 > 0
+
+
+def test_a_log_for_inspect_holds_no_image_outside_of_the_data(
+    tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai")
+    from memantics.report.inspection import build_log
+    from memantics.report.runs import load_runs
+
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+    folder = write_foreign(tmp_path / "runs" / "foreign", sorted(IMAGES.glob("*.png"))[0], private)
+    (run,) = load_runs([folder])
+    run = replace(run, facts=replace(run.facts, started="2026-11-17T09:00:00+00:00"))
+    (sample,) = build_log(run, {}, find_run_places([folder])).samples or []
+    said = sample.input[0].content  # type: ignore[union-attr]
+    assert [part.type for part in said] == ["image", "text"]  # type: ignore[union-attr]
+    assert said[1].text == "[image letter.png: outside of the registered data]"  # type: ignore[union-attr]
+
+
+def test_a_queue_of_errors_copies_no_image_outside_of_the_data(
+    tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(IMAGES)
+    runs = tmp_path / "runs"
+    for name, image in (("known", sorted(IMAGES.glob("*.png"))[0]), ("foreign", private)):
+        with RunWriter(runs / name, make_facts("mquest/qa", "fake/model", {})) as writer:
+            form = pick("A", "B")
+            tags = {"dimension": "Scene", "kind": "R"}
+            writer.add_item(Item("1", "1", "A", form, images=(Image(image),), tags=tags), ())
+            writer.add_answer(Answer("1", 0, "answered", text="B", value="B"))
+    assert make_error_queue([runs / "known"], tmp_path / "known").items == 1
+    with pytest.raises(DataError, match=r"letter\.png: is outside of the registered data"):
+        make_error_queue([runs / "foreign"], tmp_path / "queue")
+    assert not (tmp_path / "queue").exists()
 
 
 def test_a_damaged_line_breaks_no_page_of_another_run(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 
 def export(folder: Path, out: Path, *, images: bool = True) -> EvalLog:
     (run,) = load_runs([folder])
-    path = write_log(run, out, {}, images=images)
+    path = write_log(run, out, {}, [folder.parent.resolve()] if images else None)
     assert path.parent == out
     return read_eval_log(str(path), resolve_attachments=True)
 

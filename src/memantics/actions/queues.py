@@ -20,6 +20,7 @@ from memantics.core.memes import MEMES, read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import QueueCard, QueueItem, Shown, read_verdicts, write_queue
 from memantics.core.records import Item
+from memantics.core.registry import find_run_places, is_inside
 from memantics.core.result import Result
 from memantics.core.rundir import last_answers, read_bare_items, read_facts
 from memantics.registry import open_task_of_run
@@ -155,6 +156,9 @@ def make_error_queue(
     if not wrong:
         raise InputError("the runs got no shared item wrong", hint="give a smaller --share")
     place = Path(out)
+    places = find_run_places(runs)
+    for name in wrong:
+        _check_images(items[name], places)
     made = (_make_error(items[name], replies[name], place) for name in wrong)
     card = QueueCard(
         title="Errors of models",
@@ -163,6 +167,17 @@ def make_error_queue(
         origin=f"annotate errors: {len(runs)} runs",
     )
     return MadeQueue(place, write_queue(place, card, made))
+
+
+def _check_images(item: Item, places: Sequence[Path]) -> None:
+    """A run folder may come from anybody, and name any image of the machine."""
+    for image in item.images[:1]:
+        if not is_inside(image.path, places):
+            raise DataError(
+                image.path,
+                "is outside of the registered data",
+                hint="register its folder with 'memantics data add', or run from above it",
+            )
 
 
 def _make_error(item: Item, replies: Sequence[str], out: Path) -> QueueItem:

@@ -17,7 +17,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Field, Item, Outcome
-from memantics.core.registry import find_places
+from memantics.core.registry import find_run_places
 from memantics.core.rundir import last_answers, read_facts, read_items
 from memantics.core.task import Task, Unparsed
 from memantics.registry import (
@@ -76,13 +76,12 @@ def report(
         replace_file(path, text.encode("utf-8", "replace"), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
-        places = find_places(Path.cwd(), *(folder.resolve().parent for folder in folders))
         settings = ReportSettings(
             images=images,
             published=published,
             find_gold=_GoldFinder(),
             find_marks=_find_marks,
-            places=places,
+            places=find_run_places(folders),
         )
         build_report(folders, path, settings)
     return path
@@ -140,7 +139,8 @@ def export_inspect(
 ) -> list[Path]:
     """Write runs as logs that Inspect's viewer opens, one file each."""
     check_inspect()
-    return [write_log(run, out, _mark(run), images=images) for run in load_runs(folders)]
+    places = find_run_places(folders) if images else None
+    return [write_log(run, out, _mark(run), places) for run in load_runs(folders)]
 
 
 def _mark(run: Run) -> dict[str, float | None]:
@@ -172,7 +172,7 @@ def write_gallery(
 ) -> Path:
     """Write judged edits side by side, with their scores and failures, on one page."""
     folder, path = find_folder(run), Path(out)
-    body = render_gallery(make_gallery(folder, read_figures(folder)))
+    body = render_gallery(make_gallery(folder, read_figures(folder), find_run_places([folder])))
     replace_file(path, body.encode("utf-8", "replace"), "page")
     return path
 

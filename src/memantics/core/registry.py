@@ -112,6 +112,11 @@ def find_places(*more: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(place.resolve() for place in (*found, *more)))
 
 
+def find_run_places(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """The same for these run folders: what lies beside them and below the current folder too."""
+    return find_places(Path.cwd(), *(folder.resolve().parent for folder in folders))
+
+
 def is_inside(path: Path, places: Iterable[Path]) -> bool:
     """Whether a file lies below one of the folders, links followed.
 

@@ -86,11 +86,14 @@ class Gallery:
     views: tuple[tuple[str, tuple[Score, ...]], ...]
 
 
-def make_gallery(folder: Path, figures: Figures) -> Gallery:
-    """Read a run of the judge; ``figures`` are each item's own values by figure (``rfs``, …)."""
+def make_gallery(folder: Path, figures: Figures, places: Sequence[Path]) -> Gallery:
+    """Read a run of the judge; ``figures`` are each item's own values by figure (``rfs``, …).
+
+    Only images below ``places`` are shown: a run folder may come from anybody.
+    """
     facts, scores = read_facts(folder), read_scores(folder)
     items = [line.item for line in read_items(folder)]
-    pictures = _shrink(items)
+    pictures = _shrink(items, places)
     answers = last_answers(folder)
     groups: dict[str, list[Item]] = {}
     for item in items:
@@ -131,9 +134,9 @@ def make_gallery(folder: Path, figures: Figures) -> Gallery:
     return Gallery(facts, scores, lines, tuple(exhibits), views)
 
 
-def _shrink(items: Sequence[Item]) -> dict[Path, Thumbnail]:
+def _shrink(items: Sequence[Item], places: Sequence[Path]) -> dict[Path, Thumbnail]:
     paths = list(dict.fromkeys(image.path for item in items for image in item.images))
-    return dict(zip(paths, make_thumbnails(paths, _MAX_BYTES), strict=True))
+    return dict(zip(paths, make_thumbnails(paths, _MAX_BYTES, places), strict=True))
 
 
 def _list_editors(scores: Scores) -> Iterator[EditorLine]:

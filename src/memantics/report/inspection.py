@@ -16,6 +16,7 @@ from pydantic import JsonValue, ValidationError
 from memantics.core.errors import ImageError, MissingExtra, StoreError, first_fault
 from memantics.core.images import probe, read_bytes
 from memantics.core.records import Answer, Image, Item, Message, Part, Score
+from memantics.core.registry import is_inside
 from memantics.core.rundir import ItemLine, dump_line, read_answers, read_items
 from memantics.report.payload import OPEN, RIGHT, WRONG, judge_answer, show_value
 from memantics.report.runs import Run
@@ -120,13 +121,16 @@ def pack_item(item: Item) -> dict[str, JsonValue]:
     return packed
 
 
-def write_log(run: Run, out: Path, marks: Marks, *, images: bool = True) -> Path:
-    """Write the log of a run into a folder; ``marks`` are items' own values of the main figure."""
+def write_log(run: Run, out: Path, marks: Marks, places: Sequence[Path] | None = ()) -> Path:
+    """Write the log of a run into a folder; ``marks`` are items' own values of the main figure.
+
+    Images below ``places`` are put into it; None: none.
+    """
     check_inspect()
     from inspect_ai.log import write_eval_log
 
     try:
-        log = build_log(run, marks, images=images)
+        log = build_log(run, marks, places)
     except ValidationError as error:
         raise StoreError(
             f"{run.folder} cannot be written as a log: {first_fault(error)}",
@@ -145,7 +149,7 @@ def write_log(run: Run, out: Path, marks: Marks, *, images: bool = True) -> Path
     return path
 
 
-def build_log(run: Run, marks: Marks, *, images: bool = True) -> EvalLog:
+def build_log(run: Run, marks: Marks, places: Sequence[Path] | None) -> EvalLog:
     """The whole log of a run."""
     from inspect_ai.log import EvalLog
 
@@ -154,7 +158,7 @@ def build_log(run: Run, marks: Marks, *, images: bool = True) -> EvalLog:
         attempts.setdefault(answer.item, []).append(answer)
     lines = [line for line in read_items(run.folder) if line.item.id in attempts]
     samples = [
-        _sample(run, line, attempts[line.item.id], marks.get(line.item.id), images)
+        _sample(run, line, attempts[line.item.id], marks.get(line.item.id), places)
         for line in lines
     ]
     return EvalLog(
@@ -238,13 +242,17 @@ def _stats(run: Run) -> EvalStats:
 
 
 def _sample(
-    run: Run, line: ItemLine, attempts: Sequence[Answer], mark: float | None, images: bool
+    run: Run,
+    line: ItemLine,
+    attempts: Sequence[Answer],
+    mark: float | None,
+    places: Sequence[Path] | None,
 ) -> EvalSample:
     from inspect_ai.log import EvalError, EvalSample
 
     item, last = line.item, attempts[-1]
-    shown = list(_bear(line.messages)) if images else line.messages
-    asked = show_messages(shown, images=images)
+    shown = line.messages if places is None else list(_bear(line.messages, places))
+    asked = show_messages(shown, images=places is not None)
     output = _output(run.facts.model, last)
     error = None
     if last.status == "failed":
@@ -268,12 +276,15 @@ def _sample(
     )
 
 
-def _bear(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages, with a word in the place of an image that is gone or was never one."""
+def _bear(messages: Iterable[Message], places: Sequence[Path]) -> Iterator[Message]:
+    """The messages, with a word in the place of an image that is gone, none, or not of the data."""
     for message in messages:
         parts: list[Part] = []
         for part in message.parts:
             try:
+                if isinstance(part, Image) and not is_inside(part.path, places):
+                    parts.append(f"[image {part.path.name}: outside of the registered data]")
+                    continue
                 if isinstance(part, Image):
                     probe(read_bytes(part.path), part.path.name)
                 parts.append(part)
