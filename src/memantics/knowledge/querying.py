@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -24,8 +24,6 @@ from memantics.knowledge.naming import MEME, PREFIXES, meme_of, read_thing
 
 if TYPE_CHECKING:
     from pyoxigraph import Store
-
-    from memantics.knowledge.store import GraphStore
 
 MOST_CHARACTERS = 100_000
 PATIENCE = 60.0  # seconds for what a command asks of a whole store
@@ -85,7 +83,14 @@ def store_errors(folder: Path | None = None) -> Iterator[None]:
         ) from error
 
 
-def select(store: GraphStore, *queries: str, timeout: float = PATIENCE) -> list[list[Row]]:
+class Askable(Protocol):
+    """A store's statements, and the folder that they lie in, if any."""
+
+    graphs: Store
+    folder: Path | None
+
+
+def select(store: Askable, *queries: str, timeout: float = PATIENCE) -> list[list[Row]]:
     """The rows of each of these SELECT queries of ours.
 
     A store in a folder is asked in another process: where a block is damaged, an aggregate counts
