@@ -108,11 +108,11 @@ def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path: Path) -> No
 
 
 def test_columns_that_are_no_csv_are_refused() -> None:
-    lines, columns = ['"id"x,text\n', "a,b\n"], TableColumns("", "", "")
+    columns = TableColumns("", "", "")
     with pytest.raises(DataError, match="its first row is no CSV"):
-        next(_read_separated(lines, Path("x.csv"), columns, ","))
-    lines[0] = '"id",text\n'
-    assert next(_read_separated(lines, Path("x.csv"), columns, ",")).id == "a"
+        next(_read_separated(io.StringIO('"id"x,text\na,b\n'), Path("x.csv"), columns, ","))
+    sound = io.StringIO('"id",text\na,b\n')
+    assert next(_read_separated(sound, Path("x.csv"), columns, ",")).id == "a"
 
 
 def test_archives_are_not_waited_for_at_a_pipe(tmp_path: Path) -> None:

@@ -263,7 +263,8 @@ def inside(root: Path, name: str) -> Path:
 
 
 def _resolves(root: Path, path: Path) -> bool:
-    return path.resolve().is_relative_to(root.resolve())
+    # Not ``Path.resolve``, which raises RuntimeError at a link that leads to itself.
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def _stays(root: Path, path: Path) -> bool:

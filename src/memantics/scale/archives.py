@@ -14,6 +14,9 @@ from memantics.core.memes import SUFFIXES
 from memantics.scale.records import Ref
 from memantics.scale.tables import LONGEST_LINE, TableColumns, find_columns, show_name, stamp_file
 
+# What a header leads to that says what cannot be: sizes, times and maps of any number or word.
+_DAMAGED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError)
+_FARTHEST = 2**62
 _CUT_OFF = "the archive is cut off or damaged: what follows is lost; copy it again"
 
 
@@ -33,12 +36,17 @@ def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
     """A reference for each image of a sample, or for its text where it has none."""
     try:
         archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below, also when not exhausted
-    except (tarfile.TarError, OSError) as error:
+    except (*_DAMAGED, OSError) as error:
         raise DataError(path, f"is no tar archive: {error}", hint="write it again") from error
     with archive:
         stamp = stamp_file(path)
         sample: _Sample | None = None
+        damaged = _Sample(show_name(path.name), fault=_CUT_OFF)
         for member in _walk(archive):
+            if member is None:
+                yield from _list_refs(sample, path, stamp) if sample else ()
+                sample = damaged
+                break
             name = PurePosixPath(member.name)
             stem, _, ending = name.name.partition(".")
             if not stem:  # hidden, such as what macOS adds for each file
@@ -51,21 +59,28 @@ def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
             _add_member(sample, archive, member, ending, columns)
         if sample is not None:
             yield from _list_refs(sample, path, stamp)
-        if not _is_end(archive):
-            yield from _list_refs(_Sample(show_name(path.name), fault=_CUT_OFF), path, stamp)
 
 
-def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """The files of an archive, up to where it ends, is cut off or damaged."""
+def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo | None]:
+    """The members of an archive but folders; None at last where it is cut off or damaged."""
     while True:
         try:
             member = archive.next()
         except tarfile.TarError:
-            return
-        if member is None:
+            member = None
+        except _DAMAGED:
+            yield None
             return
         archive.members = []  # type: ignore[attr-defined]  # else it keeps every header
-        if member.isfile():
+        if member is None and _is_end(archive):
+            return
+        # A size below zero leads back to where a reader has been, for ever.
+        if member is None or not (
+            0 <= member.size < _FARTHEST and member.offset < archive.offset < _FARTHEST
+        ):
+            yield None
+            return
+        if not member.isdir():
             yield member
 
 
@@ -89,13 +104,15 @@ def _add_member(
     columns: TableColumns,
 ) -> None:
     kind = ending.lower().rpartition(".")[2]  # ``input.png`` and ``mask.png`` are images, too
-    if f".{kind}" in SUFFIXES:
+    if f".{kind}" in SUFFIXES and (not member.isfile() or member.issparse()):
+        sample.fault = f"{show_name(member.name)} is stored as a link, a device or with holes"
+    elif f".{kind}" in SUFFIXES:
         sample.images.append((ending, member))
-    elif kind in ("txt", "json") and member.size <= LONGEST_LINE:
+    elif kind in ("txt", "json") and member.isfile() and member.size <= LONGEST_LINE:
         held = archive.extractfile(member)
         try:
             body = held.read() if held else b""
-        except tarfile.TarError:
+        except _DAMAGED:
             sample.fault = _CUT_OFF
             return
         if kind == "txt":
@@ -109,7 +126,7 @@ def _add_fields(sample: _Sample, body: bytes, name: str, columns: TableColumns) 
     try:
         fields = orjson.loads(body)
     except orjson.JSONDecodeError:
-        sample.fault = f"{name} is no JSON"
+        sample.fault = f"{show_name(name)} is no JSON"
         return
     if not isinstance(fields, dict):
         return

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from itertools import accumulate
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memantics.core.data import inside
 from memantics.core.errors import ImageError
@@ -13,16 +12,18 @@ from memantics.core.images import DEFAULT_BOUNDS, read_bytes
 from memantics.scale.records import Ref
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_ROWS_AT_ONCE = 16  # of images in a table: a whole row group may take gigabytes
 
 
 class Fetcher:
-    """Reads references. A Parquet file stays open, its last row group in memory."""
+    """Reads references. A row group of a Parquet file is read on from the last row asked for."""
 
     def __init__(self) -> None:
-        self._open: tuple[str, object] | None = None
-        self._group: tuple[str, str, int, pa.ChunkedArray] | None = None
-        self._starts: list[int] = []
+        self._table = ("", "", "")
+        self._cells: Iterator[tuple[int, Any]] = iter(())
+        self._left = range(0)  # rows of the group that were not yet passed
 
     def fetch(self, ref: Ref) -> bytes | None:
         """The bytes of the image, or None for a text without one, also where its cell is empty."""
@@ -38,25 +39,44 @@ class Fetcher:
         return None if data is None else _check(ref, data)
 
     def _read_cell(self, ref: Ref) -> bytes | None:
-        import pyarrow.parquet as pq
-
-        if self._open is None or self._open[0] != ref.place:
-            file = pq.ParquetFile(ref.place)
-            counts = [
-                file.metadata.row_group(place).num_rows for place in range(file.num_row_groups)
-            ]
-            self._starts = [0, *accumulate(counts[:-1])]
-            self._open = (ref.place, file)
-        group = bisect_right(self._starts, ref.index) - 1
-        if self._group is None or self._group[:3] != (ref.place, ref.column, group):
-            opened: pq.ParquetFile = self._open[1]
-            cells = opened.read_row_group(group, columns=[ref.column]).column(0)
-            self._group = (ref.place, ref.column, group, cells)
-        value = self._group[3][ref.index - self._starts[group]].as_py()
+        table = (ref.place, ref.column, ref.stamp)
+        if self._table != table or ref.index not in self._left:
+            self._left, self._cells = _open_group(ref)
+        self._table, self._left = table, range(ref.index + 1, self._left.stop)
+        try:
+            found = next((cell for place, cell in self._cells if place == ref.index), None)
+            value = None if found is None else found.as_py()
+        except Exception:
+            self._left = range(0)  # what iterates has ended
+            raise
         data = value.get("bytes") if isinstance(value, dict) else value
         if data is None and isinstance(value, dict) and value.get("path"):
             return read_bytes(inside(Path(ref.place).parent, value["path"]))
         return data if isinstance(data, bytes) and data else None
+
+
+def _open_group(ref: Ref) -> tuple[range, Iterator[tuple[int, Any]]]:
+    """The places of the row group that holds a reference, and its cells with their places."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(ref.place)
+    start = 0
+    for group in range(file.num_row_groups):
+        rows = range(start, start + file.metadata.row_group(group).num_rows)
+        if ref.index in rows:
+            return rows, _read_cells(file, group, ref.column, start)
+        start = rows.stop
+    file.close()
+    return range(0), iter(())
+
+
+def _read_cells(
+    file: pq.ParquetFile, group: int, column: str, start: int
+) -> Iterator[tuple[int, Any]]:
+    with file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=[column]):
+            yield from enumerate(batch.column(0), start)
+            start += batch.num_rows
 
 
 def _check(ref: Ref, data: bytes) -> bytes:

@@ -14,15 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from memantics.core.errors import DataError, InputError, MemanticsError
+from memantics.core.errors import DataError, InputError
 from memantics.core.memes import MEMES, SUFFIXES
 from memantics.scale.archives import read_tar
 from memantics.scale.records import Ref
 from memantics.scale.tables import (
     LINES,
+    LONGEST_LINE,
     PARQUET,
     TABLES,
     TableColumns,
+    count_rows,
     find_format,
     read_lines,
     read_table,
@@ -37,6 +39,7 @@ _PIPED = "standard input"
 _LISTS = (MEMES, "metadata.jsonl", "metadata.csv", "metadata.parquet")
 # Images that may not be read are looked at, too: then their rows say so.
 _PICTURES = SUFFIXES | {".avif", ".heic", ".heif", ".jfif", ".jxl", ".svg", ".tif", ".tiff"}
+_LONGEST_ID, _LONGEST_TEXT = 1_000, 25_000
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".tgz")
 _ASIDE = re.compile(rb'"kept"\s*:\s*false')  # what ``collect`` set aside
 
@@ -52,9 +55,18 @@ def read_sources(
         _check(source, stdin)  # all of them first: the last may be reached hours later
     for source in sources:
         if str(source) == STDIN and stdin is not None:
-            yield from read_lines(stdin, Path.cwd() / _PIPED, columns)
+            yield from map(_bound, read_lines(stdin, Path.cwd() / _PIPED, columns))
         else:
-            yield from _read_path(Path(source), columns)
+            yield from map(_bound, _read_path(Path(source), columns))
+
+
+def _bound(ref: Ref) -> Ref:
+    """A reference of which a thousand fit into memory; detectors refuse 20,000 characters."""
+    if len(ref.id) > _LONGEST_ID:
+        ref = replace(ref, id=ref.id[:_LONGEST_ID], fault=f"its id has {len(ref.id):,} characters")
+    if ref.text is not None and len(ref.text) > _LONGEST_TEXT:
+        ref = replace(ref, text=ref.text[:_LONGEST_TEXT])
+    return ref
 
 
 def _check(source: str | Path, stdin: IO[bytes] | None) -> None:
@@ -102,7 +114,7 @@ def count_ahead(
     found: list[int] = []
 
     def count() -> None:
-        with suppress(MemanticsError, OSError, ValueError):
+        with suppress(Exception):
             number = 0
             for some in _count_memes(sources, columns or TableColumns()):
                 if ended.is_set():
@@ -124,12 +136,14 @@ def _count_memes(sources: Sequence[str | Path], columns: TableColumns) -> Iterat
         _check(path, None)
         if path.suffix.lower() == LINES and path.is_file():
             with path.open("rb") as lines:
-                for line in lines:
-                    yield not _ASIDE.search(line) and bool(line.strip())
+                while line := lines.readline(LONGEST_LINE):
+                    whole = line.endswith(b"\n") or len(line) < LONGEST_LINE
+                    yield whole and not _ASIDE.search(line) and bool(line.strip())
         elif path.suffix.lower() == PARQUET and path.is_file():
             import pyarrow.parquet as pq
 
-            yield pq.ParquetFile(path).metadata.num_rows
+            with pq.ParquetFile(path) as file:
+                yield count_rows(file, path)
         else:
             yield from (1 for _ in _read_path(path, columns))
 

@@ -23,6 +23,7 @@ from memantics.scale.records import Ref
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 LINES, SEPARATORS, PARQUET = ".jsonl", {".csv": ",", ".tsv": "\t"}, ".parquet"
 TABLES = (LINES, *SEPARATORS, PARQUET)
@@ -31,11 +32,14 @@ _UNPACK: Mapping[str, Callable[..., Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+_UNREADABLE = (ValueError, OverflowError, LookupError)  # what pyarrow raises of a value
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 _IDS = ("id", "meme_id", "image_id", "__key__")
 _IMAGES = ("image", "file_name", "image_path", "img", "path", "file", "jpg", "png")
 _TEXTS = ("text", "caption", "ocr", "txt")
 LONGEST_LINE = 16 * 1024 * 1024
+# A file of a kilobyte may say that it holds a billion rows, or texts of a gigabyte.
+_MOST_ROWS_A_BYTE, _ROWS_AT_ONCE = 100, 64
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -121,11 +125,10 @@ def read_lines(lines: IO[bytes], path: Path, columns: TableColumns) -> Iterator[
             yield _make_ref(row, names, path, number)
 
 
-def _read_separated(
-    lines: Iterable[str], path: Path, columns: TableColumns, mark: str
-) -> Iterator[Ref]:
+def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str) -> Iterator[Ref]:
     csv.field_size_limit(LONGEST_LINE)
-    rows = csv.DictReader(lines, delimiter=mark, strict=True)
+    taken = _TakenLines(lines)
+    rows = csv.DictReader(taken, delimiter=mark, strict=True)
     try:
         names = find_columns(rows.fieldnames or (), columns, path)
     except csv.Error as error:
@@ -135,6 +138,7 @@ def _read_separated(
     number = 1
     while True:
         number += 1
+        taken.size = 0
         try:
             row = next(rows)
             "".join(map(str, row.values())).encode()
@@ -146,6 +150,24 @@ def _read_separated(
             yield _fault(path, number, f"row {number} is not UTF-8; save the table as UTF-8")
         else:
             yield _make_ref(row, names, path, number)
+
+
+class _TakenLines(Iterator[str]):
+    """Lines of a table; those of one row have an end, also where a quote is left open."""
+
+    def __init__(self, lines: IO[str]) -> None:
+        self._lines, self.size = lines, 0
+
+    def __next__(self) -> str:
+        line = self._lines.readline(LONGEST_LINE)
+        self.size += len(line)
+        if self.size >= LONGEST_LINE:
+            while line and not line.endswith(("\n", "\r")):
+                line = self._lines.readline(LONGEST_LINE)
+            raise csv.Error(f"it is longer than {LONGEST_LINE:,} characters")
+        if not line:
+            raise StopIteration
+        return line
 
 
 def _fault(path: Path, number: int, fault: str) -> Ref:
@@ -227,35 +249,76 @@ def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
 
     try:
         file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, ValueError, OSError) as error:
         raise DataError(path, f"is no Parquet file: {error}", hint="write it again") from error
     with file:
+        count_rows(file, path)
         names = find_columns(file.schema_arrow.names, columns, path)
         inner = bool(names.image) and _holds_bytes(file.schema_arrow.field(names.image), path)
         plain = [names.id, names.text, "language", "" if inner else names.image]
         wanted = [name for name in plain if name and name in file.schema_arrow.names]
         stamp = stamp_file(path)
-        number = 0
-        for batch in file.iter_batches(batch_size=4096, columns=wanted):
+        for number, row in enumerate(_list_rows(file, wanted, path)):
+            if isinstance(row, str):
+                yield _fault(path, number, row)
+            elif inner:
+                text, value = row.get(names.text), row.get(names.id)
+                ref = Ref(
+                    str(value),
+                    "table",
+                    str(path),
+                    number,
+                    column=names.image,
+                    text=text if isinstance(text, str) else None,
+                    language=str(row.get("language") or ""),
+                    stamp=stamp,
+                )
+                yield _number(ref, path, number) if value in (None, "") else ref
+            else:
+                yield _make_ref(row, names, path, number)
+
+
+def count_rows(file: pq.ParquetFile, path: Path) -> int:
+    """How many rows a Parquet file says it has, unless that is absurd."""
+    count, size = int(file.metadata.num_rows), path.stat().st_size
+    if not 0 <= count <= max(100_000, _MOST_ROWS_A_BYTE * size):
+        raise DataError(
+            path, f"says that it holds {count:,} rows in {size:,} bytes", hint="write it again"
+        )
+    return count
+
+
+def _list_rows(
+    file: pq.ParquetFile, wanted: list[str], path: Path
+) -> Iterator[dict[str, object] | str]:
+    """Some columns row by row; of a row that cannot be read, why."""
+    import pyarrow as pa
+
+    batches = file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted)
+    while True:
+        try:
+            batch = next(batches, None)
+        except (pa.ArrowException, ValueError, OSError) as error:
+            yield f"{path.name} is damaged: what follows is lost; copy it again ({error})"
+            return
+        if batch is None:
+            return
+        try:
             rows = batch.to_pylist() if wanted else [{}] * batch.num_rows
-            for row in rows:
-                if inner:
-                    text = row.get(names.text)
-                    value = row.get(names.id)
-                    ref = Ref(
-                        str(value),
-                        "table",
-                        str(path),
-                        number,
-                        column=names.image,
-                        text=text if isinstance(text, str) else None,
-                        language=str(row.get("language") or ""),
-                        stamp=stamp,
-                    )
-                    yield _number(ref, path, number) if value in (None, "") else ref
-                else:
-                    yield _make_ref(row, names, path, number)
-                number += 1
+        except _UNREADABLE:
+            rows = [_read_row(batch, place) for place in range(batch.num_rows)]
+        yield from rows
+
+
+def _read_row(batch: pa.RecordBatch, place: int) -> dict[str, object] | str:
+    """A row of a batch in which a value is no UTF-8, or a date beyond the calendar."""
+    row: dict[str, object] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = column[place].as_py()
+        except _UNREADABLE as error:
+            return f"its {name} cannot be read: {error}"
+    return row
 
 
 def _holds_bytes(field: pa.Field, path: Path) -> bool:
