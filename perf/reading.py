@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from memantics.core.images import decode
+from memantics.core.lines import ImageReading, order_lines
 from memantics.models.embedded import rapid
-from memantics.models.embedded.lines import ImageReading, order_lines
 
 # How many times cheaper than before. x86 processors compute with denormal numbers in microcode,
 # which is most of what ``thorough`` saves; ARM processors never did (docs/research/ocr.md).

@@ -31,7 +31,8 @@ from PIL import Image
 from memantics.actions.reappraise import line_reader
 from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
-from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
+from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.models.embedded.rapid import RapidReader
 from memantics.phonetics.speech import read_aloud
 from memantics.reappraise.chain import reappraise
 from memantics.reappraise.folder import BOTH

@@ -16,13 +16,13 @@ from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.intents.form import read_background, read_intents
 from memantics.build.questions.blind import read_letter
 from memantics.core.images import load, read_bytes
+from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.task import Unparsed
 from memantics.models.embedded.ocr import open_reader
 from memantics.reappraise.records import MemeFeeling
 from memantics.reappraise.stages import read_feeling, read_plan
 from memantics.starter import image_path
-from memantics.vision.captions import TextLine
 from memantics.vision.page import Page, read_page
 from tests.build.test_strong_model import list_complaints, replies
 from tests.tasks.test_replay import ROWS, read

@@ -8,9 +8,9 @@ import pytest
 
 from memantics.actions import detector_verbs
 from memantics.core.errors import InputError
+from memantics.core.lines import ImageReading, TextLine
 from memantics.detector.examples import Loaded
 from memantics.models.embedded import ocr
-from memantics.models.embedded.ocr import ImageReading, Line
 from tests.commands import Shell
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
@@ -111,7 +111,9 @@ class Reader:
 
     def read(self, data: bytes, name: str) -> ImageReading:
         del data
-        return ImageReading((Line("苦瓜酸菜" if name[0] == "b" else "西瓜", (0, 0, 9, 9), 1.0),))
+        return ImageReading(
+            (TextLine("苦瓜酸菜" if name[0] == "b" else "西瓜", (0, 0, 9, 9), 1.0),)
+        )
 
 
 def test_what_was_learnt_from_images_is_read_in_them_again(

@@ -13,11 +13,11 @@ from memantics.actions import detector_data
 from memantics.actions.detect import Detector, TrainOptions
 from memantics.actions.detector_data import looks_like_path, read_starter_examples
 from memantics.core.errors import ImageError, InputError
+from memantics.core.lines import ImageReading, TextLine
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train
 from memantics.models.embedded import ocr
-from memantics.models.embedded.ocr import ImageReading, Line
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
 
@@ -107,7 +107,7 @@ class Reader:
         from memantics.core.images import decode
 
         dark = decode(data, name).convert("L").getextrema() == (0, 0)
-        return ImageReading(() if dark else (Line("我们买苦瓜酸菜", (0, 0, 9, 9), 1.0),))
+        return ImageReading(() if dark else (TextLine("我们买苦瓜酸菜", (0, 0, 9, 9), 1.0),))
 
 
 def test_a_path_is_read_or_refused_and_never_judged_as_a_text(

@@ -20,11 +20,16 @@ from memantics.actions.screen import ScreenSettings, read_rows, screen
 from memantics.actions.verdicts import Moderator
 from memantics.core.errors import InputError
 from memantics.core.images import load
+from memantics.core.lines import TextLine
 from memantics.models.embedded import rapid
-from memantics.models.embedded.ocr import Profile, RapidReader
-from memantics.models.embedded.rapid import MOST_LENGTH, MOST_REGIONS, choose_regions
+from memantics.models.embedded.rapid import (
+    MOST_LENGTH,
+    MOST_REGIONS,
+    Profile,
+    RapidReader,
+    choose_regions,
+)
 from memantics.reappraise.chain import MOST_PIXELS
-from memantics.vision.captions import TextLine
 from memantics.vision.page import MOST_CAPTIONS, read_page
 from tests.scale.inline import InlineEngine
 

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from memantics.starter import IMAGES, read_starter
-from memantics.vision.panels import count_panels, find_panels
-from memantics.vision.regions import LayoutCheck, Region, join_lines, measure_overlap, share_matched
+from memantics.vision.panels import Region, count_panels, find_panels
+from memantics.vision.regions import LayoutCheck, join_lines, measure_overlap, share_matched
 
 
 def photo(width: int, height: int, seed: int) -> Image.Image:

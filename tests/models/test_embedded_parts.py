@@ -16,17 +16,13 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError, Unavailable
+from memantics.core.lines import ImageReading, TextLine, order_lines
 from memantics.models.embedded import encoder as encoders
 from memantics.models.embedded import rapid
 from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
 from memantics.models.embedded.lexicon import MoodLexicon
-from memantics.models.embedded.ocr import (
-    ImageReading,
-    Line,
-    RapidReader,
-    RememberingOcr,
-    order_lines,
-)
+from memantics.models.embedded.ocr import RememberingOcr
+from memantics.models.embedded.rapid import RapidReader
 from memantics.models.embedded.sound import Hearing
 from memantics.models.embedded.wording import spell
 from memantics.registry.ear import PhoneticEar
@@ -51,7 +47,7 @@ class CountingOcr:
 
     def read(self, data: bytes, name: str) -> ImageReading:
         self.calls += 1
-        return ImageReading((Line(data.decode(), (0, 0, 9, 9), 0.5),))
+        return ImageReading((TextLine(data.decode(), (0, 0, 9, 9), 0.5),))
 
 
 def test_a_drawn_caption_is_read_in_order(eye: RapidReader, tmp_path: Path) -> None:
@@ -95,7 +91,7 @@ BOXES = st.tuples(st.integers(0, 400), st.integers(0, 400), st.integers(5, 90), 
 
 @given(st.lists(BOXES, max_size=12))
 def test_order_keeps_every_line(boxes: list[tuple[int, int, int, int]]) -> None:
-    lines = [Line(str(i), (x, y, x + w, y + h), 1.0) for i, (x, y, w, h) in enumerate(boxes)]
+    lines = [TextLine(str(i), (x, y, x + w, y + h), 1.0) for i, (x, y, w, h) in enumerate(boxes)]
     ordered = order_lines(lines)
     assert Counter(ordered) == Counter(lines)
     assert order_lines(reversed(lines)) == ordered

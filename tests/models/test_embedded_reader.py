@@ -16,6 +16,7 @@ import pytest
 from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError
+from memantics.core.lines import ImageReading, TextLine
 from memantics.core.model import Model
 from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.models import embedded
@@ -23,7 +24,6 @@ from memantics.models.embedded import EmbeddedReader
 from memantics.models.embedded.encoder import GramEncoder
 from memantics.models.embedded.evidence import Senses, compare_pixels, find_topic, split_sides
 from memantics.models.embedded.lexicon import MoodLexicon
-from memantics.models.embedded.ocr import ImageReading, Line
 from tests.models.forms import (
     EAR,
     EMOTIONS,
@@ -52,7 +52,7 @@ class NamedOcr:
 
     def read(self, data: bytes, name: str) -> ImageReading:
         text = self.said.get(Path(name).stem, "")
-        return ImageReading(tuple(Line(line, (0, 0, 1, 1), 1.0) for line in text.splitlines()))
+        return ImageReading(tuple(TextLine(line, (0, 0, 1, 1), 1.0) for line in text.splitlines()))
 
 
 def reader(**said: str) -> EmbeddedReader:

@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable, UnknownName
 from memantics.core.records import Form, Image, Message, Request, Sampling
 from memantics.models import llm
-from memantics.models.llm import EmbeddedLlm, LlmSettings, read_settings, tighten
+from memantics.models.llm import EmbeddedLlm, LlmSettings, tighten
+from memantics.models.params import read_params
 from memantics.registry import ModelSettings, open_model
 
 pytestmark = pytest.mark.slow
@@ -144,9 +145,9 @@ def test_absent_packages_say_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_settings_are_bounded() -> None:
-    assert read_settings({"threads": "2"}).workers == 2
+    assert read_params(LlmSettings, {"threads": "2"}, "llm").workers == 2
     with pytest.raises(InputError, match="256 to"):
-        read_settings({"context": "1"})
+        read_params(LlmSettings, {"context": "1"}, "llm")
 
 
 def test_a_tightened_schema_keeps_names_that_look_like_keywords() -> None:

@@ -12,7 +12,8 @@ from PIL import Image, ImageDraw
 
 from memantics.core.errors import InputError
 from memantics.models.embedded import rapid
-from memantics.models.embedded.ocr import RapidReader, RememberingOcr
+from memantics.models.embedded.ocr import RememberingOcr
+from memantics.models.embedded.rapid import RapidReader
 from memantics.registry import STARTER_IMAGES
 
 MEMES = ("en-001", "CN90001")

@@ -11,14 +11,15 @@ from PIL import Image
 
 from memantics.actions.reappraise import line_reader
 from memantics.core.editor import Editor
+from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.records import Request
-from memantics.models.embedded.ocr import RapidReader, RememberingOcr
+from memantics.models.embedded.ocr import RememberingOcr
+from memantics.models.embedded.rapid import RapidReader
 from memantics.models.fake import Said
 from memantics.reappraise.records import Target
 from memantics.reappraise.stages import Planner
 from memantics.reappraise.workshop import StageReview, Workshop
-from memantics.vision.captions import TextLine
 from memantics.vision.page import Page, read_page
 from tests.vision.pictures import Print, blank, print_on
 

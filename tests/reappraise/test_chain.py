@@ -15,6 +15,7 @@ from PIL import Image
 from memantics.core.editor import EditRequest
 from memantics.core.errors import MissingExtra, Refused, Transient, Unavailable
 from memantics.core.images import load
+from memantics.core.lines import TextLine
 from memantics.core.memes import HEARD
 from memantics.core.records import Request
 from memantics.models.fake import FakeModel, Said
@@ -29,7 +30,6 @@ from memantics.reappraise.workshop import Reappraisal, Workshop
 from memantics.run.calling import RetrySettings
 from memantics.run.desk import Desk
 from memantics.run.engine import AskSettings
-from memantics.vision.captions import TextLine
 from tests.reappraise.benches import (
     FEELING as FEELING_VALUE,
 )

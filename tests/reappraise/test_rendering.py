@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from memantics.core.editor import EditRequest
 from memantics.core.errors import Rejected
+from memantics.core.lines import TextLine
 from memantics.reappraise.grading import (
     GRADES,
     EmbeddedEditor,
@@ -30,7 +31,6 @@ from memantics.reappraise.rendering import (
     measure_reading,
     show_both,
 )
-from memantics.vision.captions import TextLine
 from memantics.vision.hashes import share_changed
 from memantics.vision.page import Page, read_page
 from tests.vision.pictures import BALOO, Print, photo, print_on

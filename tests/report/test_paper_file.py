@@ -92,9 +92,7 @@ def test_a_benchmark_of_ones_own_needs_no_code_for_its_paper(
     place = copy_example(shell)
     monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(place.parent))
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
-    with pytest.raises(
-        InputError, match=r"declares no paper; .* on paper\.toml"
-    ):
+    with pytest.raises(InputError, match=r"declares no paper; .* on paper\.toml"):
         paper("meanings", data="starter")
     (place / "paper.toml").write_text(
         HEAD

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from memantics.vision.captions import TextLine
+from memantics.core.lines import TextLine
 from memantics.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
 
 __all__ = ["ANTON", "BALOO", "BLACK", "REGULAR", "Print", "as_jpeg", "blank", "photo", "print_on"]

@@ -11,8 +11,8 @@ from PIL import Image
 
 from memantics.build.analysis.gather import Tools, look
 from memantics.core.errors import DataError, MissingExtra
+from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme
-from memantics.models.embedded.lines import ImageReading
 from memantics.starter import image_path
 from memantics.vision import appearance
 from memantics.vision.appearance import (
@@ -25,27 +25,27 @@ from memantics.vision.appearance import (
     tell_medium,
 )
 from memantics.vision.faces import YuNet
-from memantics.vision.panels import Panel, find_panels
+from memantics.vision.panels import Region, find_panels
 from tests.reappraise.yunet import write_detector
 
-WHOLE = Panel(0, 0, 1, 1)
+WHOLE = Region(0, 0, 1, 1)
 
 
 @pytest.mark.parametrize(
     ("panels", "said"),
     [
         ([WHOLE], "one panel"),
-        ([Panel(0, 0, 0.5, 1), Panel(0.5, 0, 1, 1)], "2 panels side by side"),
-        ([Panel(0, 0, 1, 0.5), Panel(0, 0.5, 1, 1)], "2 panels one below the other"),
+        ([Region(0, 0, 0.5, 1), Region(0.5, 0, 1, 1)], "2 panels side by side"),
+        ([Region(0, 0, 1, 0.5), Region(0, 0.5, 1, 1)], "2 panels one below the other"),
         (
-            [Panel(x, y, x + 0.5, y + 0.5) for y in (0, 0.5) for x in (0, 0.5)],
+            [Region(x, y, x + 0.5, y + 0.5) for y in (0, 0.5) for x in (0, 0.5)],
             "4 panels in 2 rows",
         ),
-        ([Panel(0, 0, 1, 0.8)], "one panel, a text bar below"),
-        ([Panel(0, 0.1, 1, 0.8)], "one panel, text bars above and below"),
+        ([Region(0, 0, 1, 0.8)], "one panel, a text bar below"),
+        ([Region(0, 0.1, 1, 0.8)], "one panel, text bars above and below"),
     ],
 )
-def test_layouts_in_words(panels: list[Panel], said: str) -> None:
+def test_layouts_in_words(panels: list[Region], said: str) -> None:
     assert describe_layout((30, 20), panels) == f"30 × 20 pixels, {said}"
 
 

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from memantics.vision.hashes import _count_bits
-from memantics.vision.panels import Panel, _is_bar, count_panels, find_panels
-from memantics.vision.regions import Region, enclose, join_lines, measure_overlap, share_matched
+from memantics.vision.panels import Region, _is_bar, count_panels, find_panels
+from memantics.vision.regions import enclose, join_lines, measure_overlap, share_matched
 from memantics.vision.spacing import draw_profile, part_words
 from memantics.vision.typefaces import ANTON
 from memantics.vision.typesetting import _halve, break_lines, split_pieces
@@ -97,7 +97,7 @@ def test_boxes_of_panels_are_shares_row_by_row() -> None:
     assert [(round(p.left, 2), round(p.top, 2)) for p in found] == [
         *((0, 0), (0.51, 0), (0, 0.51), (0.51, 0.51))
     ]
-    assert find_panels(noise(64, 64)) == (Panel(0, 0, 1, 1),)
+    assert find_panels(noise(64, 64)) == (Region(0, 0, 1, 1),)
 
 
 def test_edges_without_a_gutter_count_at_halves_and_thirds_only() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from memantics.vision.captions import CaptionBlock, TextLine, find_blocks
-from memantics.vision.panels import Panel
+from memantics.core.lines import TextLine
+from memantics.vision.captions import CaptionBlock, find_blocks
+from memantics.vision.panels import Region
 
 SIZE = (600, 400)
-TWO = (Panel(0, 0, 0.5, 1), Panel(0.5, 0, 1, 1))
+TWO = (Region(0, 0, 0.5, 1), Region(0.5, 0, 1, 1))
 
 
-def texts(*lines: TextLine, panels: tuple[Panel, ...] = ()) -> list[str]:
+def texts(*lines: TextLine, panels: tuple[Region, ...] = ()) -> list[str]:
     return [block.text for block in find_blocks(lines, panels, SIZE)]
 
 

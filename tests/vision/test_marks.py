@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from memantics.vision.captions import TextLine, find_blocks
+from memantics.core.lines import TextLine
+from memantics.vision.captions import find_blocks
 from memantics.vision.marks import find_marks
 from memantics.vision.page import erase_captions, read_page, set_caption
 from memantics.vision.typesetting import fit_text

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from memantics.core.lines import TextLine
 from memantics.starter import IMAGES
-from memantics.vision.captions import TextLine
 from memantics.vision.hashes import compare_pictures, share_changed
 from memantics.vision.page import (
     Page,

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from memantics.core.images import encode_png
-from memantics.models.embedded.ocr import Line, RapidReader
-from memantics.vision.captions import TextLine
+from memantics.core.lines import TextLine
+from memantics.models.embedded.rapid import RapidReader
 from memantics.vision.hashes import share_changed
 from memantics.vision.page import (
     erase_captions,
@@ -40,7 +40,7 @@ def print_tilted(
     return TextLine(text, box, 0.99, tilt, span)
 
 
-def read(image: Image.Image) -> Line:
+def read(image: Image.Image) -> TextLine:
     (line,) = RapidReader().read(encode_png(image), "picture").lines
     return line
 

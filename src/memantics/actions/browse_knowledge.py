@@ -88,8 +88,9 @@ class StoreReader:
         known = next((name for name in DIMENSIONS if name == dimension), None)
         if dimension and known is None:
             raise UnknownName("dimension", dimension, DIMENSIONS)
-        hits = search(store, text, known, start=start, count=count)
-        return hits.total, tuple(self._make_card(store.get(meme)) for meme in hits.memes)
+        hits = search(store, text, known)
+        page = hits[start : start + count]
+        return len(hits), tuple(self._make_card(store.get(meme)) for meme in page)
 
     def query(self, sparql: str, seconds: float, limit: int = 500) -> QueryRows:
         """The rows of a query, bounded in number and time."""

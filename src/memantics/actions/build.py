@@ -37,7 +37,7 @@ from memantics.build.chats.tools import ChatTools, open_tools
 from memantics.build.drafts import Drafted, Miss, count_statuses
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.build.extract.folder import Adopted, adopt_memes, write_report
-from memantics.build.extract.report import KnowledgeReport, ReportTally
+from memantics.build.extract.report import KnowledgeReport
 from memantics.build.intents.draft import (
     INTENTS,
     DraftedIntents,
@@ -184,13 +184,12 @@ async def knowledge_async(
         )
         desk.expect(len(adopted.memes) * settings.steps)
         settings = await _open_steps(stack, settings, asking, place)
-        tally = ReportTally()
+        report = KnowledgeReport.begin(desk.model, settings, adopted.skips)
         with whole_file(place / KNOWLEDGE) as file:
             window = 2 * asking.concurrency
             async for extraction in extract_memes(desk, adopted.memes, settings, window):
                 file.write(dump_knowledge(extraction.knowledge))
-                tally.add(extraction)
-        report = tally.report(desk.model, settings, adopted.skips)
+                report.add(extraction)
         tokens = _count_tokens(desk)
     write_report(place, report)
     return Built(place, report.statuses, report, adopted.skips, tokens, desk.progress.adapted)

@@ -14,6 +14,7 @@ from memantics.core.card import read_card
 from memantics.core.data import checksum
 from memantics.core.errors import DataError, InputError
 from memantics.core.images import read_bytes
+from memantics.core.lines import explain_unread
 from memantics.core.memes import read_captions, read_memes
 from memantics.core.parameters import Flag
 from memantics.core.registry import read_registry
@@ -24,7 +25,6 @@ from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import describe_novelty
 from memantics.detector.sources import read_examples
 from memantics.detector.verdict import read_captions as read_printed
-from memantics.models.embedded.lines import explain_unread
 from memantics.models.embedded.ocr import open_reader
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks, find_source
 from memantics.starter import MEMES_FILE, image_path, read_starter

@@ -22,13 +22,13 @@ from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import guess_language
+from memantics.core.lines import TextLine, explain_unread
 from memantics.core.memes import Meme, name_apart, read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.detector.opinions import open_judges
 from memantics.models.editors.kinds import EditorSettings, open_editor
-from memantics.models.embedded.lines import explain_unread
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.reappraise.chain import reappraise_all
 from memantics.reappraise.choosing import ChoosingPlanner
@@ -49,7 +49,7 @@ from memantics.reappraise.records import Checks, MemeFeeling, ReappraisalPlan, T
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.reappraise.workshop import ENDINGS, Reappraisal, Stage, Workshop
 from memantics.run.progress import Progress
-from memantics.vision.captions import ReadLines, TextLine
+from memantics.vision.captions import ReadLines
 
 __all__ = [
     "EMBEDDED",
@@ -216,13 +216,11 @@ def _find_faces(planner: Planner, options: EditingOptions, memes: int) -> FaceFi
 def line_reader(ocr: RememberingOcr) -> ReadLines:
     """How a reappraisal reads captions."""
 
-    def read(data: bytes, name: str) -> list[TextLine]:
+    def read(data: bytes, name: str) -> Sequence[TextLine]:
         found = ocr.read(data, name)
         if found.unread:  # captions would stay that nobody knows of
             raise InputError(explain_unread(found.unread), hint="cut out the part that matters")
-        return [
-            TextLine(line.text, line.box, line.score, line.tilt, line.span) for line in found.lines
-        ]
+        return found.lines
 
     return read
 

@@ -35,7 +35,7 @@ from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
 from memantics.core.tables import need_parquet
 from memantics.detector.opinions import open_judges
-from memantics.models.embedded.ocr import Profile
+from memantics.models.embedded.rapid import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
 from memantics.scale.engines import PoolEngine, ShardEngine

@@ -34,7 +34,7 @@ from memantics.detector.verdict import (
     make_verdict_schema,
     read_captions,
 )
-from memantics.models.embedded.ocr import Profile
+from memantics.models.embedded.rapid import Profile
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
 from memantics.vision.copies import SeenPictures

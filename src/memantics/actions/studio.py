@@ -29,6 +29,7 @@ from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import InputError, MissingExtra, ModelError, UnknownName
 from memantics.core.images import MIME, decode, probe, read_bytes
 from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.detector.examples import Example
@@ -38,7 +39,8 @@ from memantics.detector.verdict import judge as judge_subjects
 from memantics.knowledge.cards import Legend, make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.records import Knowledge
-from memantics.models.embedded.ocr import Line, RapidReader, RememberingOcr
+from memantics.models.embedded.ocr import RememberingOcr
+from memantics.models.embedded.rapid import RapidReader
 from memantics.phonetics.reading import Settings, SoundChange
 from memantics.phonetics.speech import read_aloud
 from memantics.reappraise.chain import reappraise as take_through
@@ -88,7 +90,7 @@ class TextFound(Result):
     ``unread`` is how many regions of text were left out because the image has too many.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[TextLine, ...]
     text: str
     language: str
     panels: int

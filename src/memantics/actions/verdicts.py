@@ -20,7 +20,8 @@ from memantics.detector.verdict import (
     judge,
     read_captions,
 )
-from memantics.models.embedded.ocr import RapidReader, RememberingOcr
+from memantics.models.embedded.ocr import RememberingOcr
+from memantics.models.embedded.rapid import RapidReader
 
 __all__ = [
     "HARMFUL",

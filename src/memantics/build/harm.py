@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
+
+from memantics.core.data import toml_beside
 
 _ANY = "Harmful"  # the kind of toxicity that says no more than that there is harm
 
@@ -21,7 +21,7 @@ class HarmTerm:
 
 
 def _read() -> tuple[str, Mapping[str, HarmTerm]]:
-    told = tomllib.loads((Path(__file__).parent / "harm.toml").read_text(encoding="utf-8"))
+    told = toml_beside(__file__, "harm.toml")
     terms = {
         name: HarmTerm(name, value["definition"], frozenset((*value["kinds"], _ANY)))
         for name, value in told["types"].items()

@@ -9,3 +9,9 @@ class Closed(BaseModel):
     """A record that refuses fields it does not know, and does not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Lenient(BaseModel):
+    """A record that passes over fields it does not know, and does not change."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)

@@ -106,7 +106,7 @@ def judge(value: JsonValue, paper: JsonValue, digits: int | None = None) -> Verd
 
 def read_json(path: Path) -> JsonValue:
     """Read a JSON file; an error says the line."""
-    data = _read(path)
+    data = read_file(path)
     try:
         value: JsonValue = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -222,7 +222,8 @@ def list_plain_files(folder: Path) -> frozenset[str]:
         return frozenset()
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """All of a file; one that cannot be read is an error that says why."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -325,6 +326,11 @@ def load_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("nested too deeply") from error
     except ValueError as error:  # a number of thousands of digits
         raise tomllib.TOMLDecodeError(str(error)) from error
+
+
+def toml_beside(file: str, name: str) -> dict[str, Any]:
+    """Tables that ship with a module: a TOML file in the folder of ``file``."""
+    return tomllib.loads((Path(file).parent / name).read_text(encoding="utf-8"))
 
 
 def dump_json(value: object) -> str:

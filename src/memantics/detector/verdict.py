@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memantics.core.language import UNKNOWN, understand
+from memantics.core.lines import Ocr, explain_unread
 from memantics.core.memes import SUFFIXES
 from memantics.core.result import Result
 from memantics.core.tables import make_schema
@@ -22,7 +23,6 @@ from memantics.detector.fast import Prediction
 from memantics.detector.judges import OpenDetector
 from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.operating_points import OperatingPoint
-from memantics.models.embedded.lines import Ocr, explain_unread
 from memantics.vision.captions import choose_captions
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from operator import attrgetter
 
 from memantics.core.errors import DataError
 from memantics.core.mquest import FileStatement
@@ -128,12 +129,7 @@ class _Adoption:
             "en",
             COLLECTION,
             WARNING,
-            tuple(
-                sorted(
-                    self.loose,
-                    key=lambda statement: (statement.source, statement.relation, statement.target),
-                )
-            ),
+            tuple(sorted(self.loose, key=attrgetter("source", "relation", "target"))),
         )
 
     @cached_property

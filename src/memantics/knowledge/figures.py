@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 from memantics.knowledge.naming import MEME, OWN, SAID, TERM, meme_of, read_thing, unescape
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, TOXICITY_KINDS
@@ -122,14 +123,4 @@ def list_dangling(store: GraphStore, timeout: float = PATIENCE) -> Iterator[Dang
                 "both" if not start and not end else "target" if start else "source",
             )
         )
-    return iter(
-        sorted(
-            found,
-            key=lambda dangling: (
-                dangling.meme,
-                dangling.source,
-                dangling.relation,
-                dangling.target,
-            ),
-        )
-    )
+    return iter(sorted(found, key=attrgetter("meme", "source", "relation", "target")))

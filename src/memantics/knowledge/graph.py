@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from memantics.core.errors import DataError
@@ -66,7 +67,7 @@ _TIME = re.compile(
     r"(Z|[+-](0\d|1[0-4]):[0-5]\d)?"
 )
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
-_MEME_FIELDS = ("id", "image", "language", "collection", "warning")
+_MEME_FIELDS = ("image", "language", "collection", "warning")
 
 
 @lru_cache(maxsize=4096)
@@ -102,18 +103,9 @@ class _Writer:
             )
         meme = graph_iri(knowledge.meme)
         yield self.link(meme, TYPE, f"{TERM}Meme")
-        for name, value in zip(
-            _MEME_FIELDS,
-            (
-                knowledge.meme,
-                knowledge.image,
-                knowledge.language,
-                knowledge.collection,
-                knowledge.warning,
-            ),
-            strict=True,
-        ):
-            if value:
+        yield self.say(meme, f"{TERM}id", knowledge.meme)
+        for name in _MEME_FIELDS:
+            if value := getattr(knowledge, name):
                 yield self.say(meme, TERM + name, value)
         for position, individual in enumerate(knowledge.individuals, 1):
             yield from self.individual(individual, position)
@@ -288,13 +280,8 @@ class _Reader:
         return Knowledge(
             self.meme,
             tuple(individual for _, _, individual in sorted(placed, key=lambda entry: entry[:2])),
-            **{name: about.one(TERM + name) for name in _MEME_FIELDS[1:]},
-            loose=tuple(
-                sorted(
-                    loose,
-                    key=lambda statement: (statement.source, statement.relation, statement.target),
-                )
-            ),
+            **{name: about.one(TERM + name) for name in _MEME_FIELDS},
+            loose=tuple(sorted(loose, key=attrgetter("source", "relation", "target"))),
         )
 
     def individual(self, iri: str, dimension: Dimension, subject: _Subject) -> Individual:

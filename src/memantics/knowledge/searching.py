@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memantics.knowledge.naming import MEME, meme_of
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.querying import select
@@ -13,30 +11,15 @@ _MOST_WORDS = 8
 _SECONDS = 15.0  # somebody waits for the page
 
 
-@dataclass(frozen=True, slots=True)
-class StoreHits:
-    """Memes that fit, by id, of which one page is listed; ``total`` counts all of them."""
-
-    total: int
-    memes: tuple[str, ...]
-
-
-def search(
-    store: GraphStore,
-    text: str = "",
-    dimension: Dimension | None = None,
-    *,
-    start: int = 0,
-    count: int = 24,
-) -> StoreHits:
+def search(store: GraphStore, text: str = "", dimension: Dimension | None = None) -> list[str]:
     """Memes of which one individual (of a dimension) holds all words, or whose id holds the text.
 
     >>> from memantics.knowledge.records import Individual, Knowledge
     >>> store = GraphStore.in_memory()
     >>> store.add([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
     1
-    >>> search(store, "KNIGHTS").memes, search(store, "knights", "Emotion").memes
-    (('7',), ())
+    >>> search(store, "KNIGHTS"), search(store, "knights", "Emotion")
+    (['7'], [])
     """
     words = text.casefold().split()[:_MOST_WORDS]
     if not words and dimension is None:
@@ -46,8 +29,7 @@ def search(
         found = {meme for row in rows if (meme := meme_of(row["graph"])) is not None}
         if words and dimension is None:
             found |= {meme for meme in store.ids() if text.strip().casefold() in meme.casefold()}
-    listed = sorted(found)
-    return StoreHits(len(listed), tuple(listed[start : start + count]))
+    return sorted(found)
 
 
 def _ask_for(words: list[str], dimension: Dimension | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from memantics.core.data import read_file
 from memantics.core.errors import DataError
 from memantics.core.mquest import RAW, REFINED
 from memantics.core.queue import CARD, VERDICTS
@@ -107,7 +108,7 @@ def import_path(store: GraphStore, path: Path) -> Account:
         import_all(store, _count(read_confirmed(built), account))
     else:
         for file in _files(path):
-            memes = store.add_quads(parse(_read(file), guess_format(file), file.name))
+            memes = store.add_quads(parse(read_file(file), guess_format(file), file.name))
             if not memes:
                 raise DataError(
                     file.name,
@@ -161,10 +162,3 @@ def _files(path: Path) -> list[Path]:
             f"{', '.join(SUFFIXES)}",
         )
     return found
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror}") from error

@@ -7,7 +7,8 @@ from dataclasses import astuple, dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from memantics.core.errors import DataError, need_packages
+from memantics.core.data import read_file
+from memantics.core.errors import need_packages
 from memantics.knowledge.naming import meme_of
 from memantics.knowledge.querying import PATIENCE, Row, select
 from memantics.knowledge.shapes import SH, Check, Severity, compile_shapes
@@ -33,7 +34,7 @@ def validate(
     store: GraphStore, shapes: Path | None = None, timeout: float = PATIENCE
 ) -> tuple[Breach, ...]:
     """Every breach in a store, by meme, the gravest first; with a file, of its shapes instead."""
-    checks = _own_checks() if shapes is None else compile_shapes(_read(shapes), shapes.name)
+    checks = _own_checks() if shapes is None else compile_shapes(read_file(shapes), shapes.name)
     answers = select(store, *(check.query for check in checks), timeout=timeout)
     return _in_order(
         _read_breach(check, row)
@@ -69,7 +70,7 @@ def validate_slowly(store: GraphStore, shapes: Path | None = None) -> tuple[Brea
 
     quads = [quad for meme in store.ids() for quad in store.quads(meme)]
     data = rdflib.Graph().parse(data=serialize(quads, "turtle"), format="turtle")
-    rules = read_ontology("shapes") if shapes is None else _read(shapes)
+    rules = read_ontology("shapes") if shapes is None else read_file(shapes)
     _, report, _ = pyshacl.validate(
         data, shacl_graph=rdflib.Graph().parse(data=rules, format="turtle"), inference="none"
     )
@@ -116,10 +117,3 @@ def _in_order(found: Iterable[Breach]) -> tuple[Breach, ...]:
             ),
         )
     )
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror}") from error

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import orjson
 from numpy.typing import NDArray
 from PIL import Image
 
-from memantics.core.errors import InputError, MissingExtra
+from memantics.core.errors import InputError, need_packages
 from memantics.core.images import load
 from memantics.models.chat import quiet_transformers
 from memantics.models.embedded.encoder import SentenceEncoder
@@ -132,8 +131,7 @@ def _unit(rows: Sequence[Any]) -> Vectors:
 
 
 def _check(folder: Path) -> Any:
-    if find_spec("transformers") is None or find_spec("torch") is None:
-        raise MissingExtra("local embedders", "local")
+    need_packages("local embedders", "local", "transformers", "torch")
     if not (folder / "config.json").is_file():
         raise InputError(
             f"{folder} is no model folder: it has no config.json",

@@ -9,64 +9,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import orjson
 from pydantic import JsonValue
 
+from memantics.core.data import toml_beside
 from memantics.core.errors import ModelError, Transient, UnknownName
 from memantics.core.records import Field, Image, Reply, Request
 from memantics.models.builder import build_reply
 from memantics.models.kinds import ModelKind
 from memantics.models.replies import render_reply
 
-_VERBS = ("mocks", "comforts", "teases", "praises", "warns", "criticises")
-_WHOM = ("people who put everything off", "anybody who hopes for an easy week", "late risers")
-_ZH_WHOM = ("总爱拖延的人", "指望一周轻松的人", "起不来床的人")
-_KNOWN = (
-    "This picture is often shared with other words on it.",
-    "The saying is older than the picture.",
-    "People send it when a plan has come to nothing.",
-)
-_ZH_KNOWN = ("这类画面常配上不同的文字。", "这句俗语由来已久。", "计划落空时人们爱发它。")
-_CAPTIONS = (
-    "Somebody sits and waits while nothing happens.",
-    "It hints that the day did not go as planned.",
-    "A small figure stands before a large task.",
-)
-_ZH_CAPTIONS = ("有人坐着等，什么也没发生。", "暗示这一天不太顺利。", "小小的身影面对一件大事。")
-_OPEN = (
-    "Did it go as you hoped?",
-    "Tell me how it went.",
-    "So, what happened in the end?",
-    "You sounded worried earlier.",
-    "I waited for news all afternoon.",
-)
-_REPLY = (
-    "I tried twice and nothing changed.",
-    "Better than last time, if you ask me.",
-    "They want me to start over tomorrow.",
-    "Honestly, I would rather not talk about it.",
-    "It took five hours, and then it was cancelled.",
-)
-_CLOSE = (
-    "And you still said yes?",
-    "What will you do now?",
-    "Somebody should have told you.",
-    "I knew you would say that.",
-)
-_ZH_OPEN = (
-    "事情怎么样了？",
-    "后来到底怎么说的？",
-    "你之前不是挺担心的吗？",
-    "我等你消息等了一下午。",
-)
-_ZH_REPLY = (
-    "我试了两次，一点变化都没。",
-    "要我说，比上次强多了。",
-    "他们让我明天从头再来。",
-    "花了五个小时，最后取消了。",
-)
-_ZH_CLOSE = ("那你还答应了？", "接下来打算怎么办？", "早该有人提醒你的。", "我猜到你会这么说。")
+
+@cache
+def _read_stock() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    return toml_beside(__file__, "stock.toml")
 
 
 def draft_reply(request: Request) -> str:
@@ -74,17 +32,16 @@ def draft_reply(request: Request) -> str:
     fields = (request.schema or {}).get("properties")
     names = set(fields) if isinstance(fields, Mapping) else set()
     draw = _Draw(request)
-    chinese = request.form.language == "zh"
+    stock = _read_stock()["zh" if request.form.language == "zh" else "en"]
     if names == {"turns", "sender"}:
-        return _dump(_make_chat(draw, chinese))
+        return _dump(_make_chat(draw, stock))
     if names == {"caption"}:
-        return _dump({"caption": draw.pick(_ZH_CAPTIONS if chinese else _CAPTIONS, "c")})
+        return _dump({"caption": draw.pick(stock["captions"], "c")})
     if names == {"intents"}:
-        whom = draw.pick(_ZH_WHOM if chinese else _WHOM, "w")
-        verb = "嘲笑" if chinese else f"{draw.pick(_VERBS, 'v')} "
-        return _dump({"intents": [f"{verb}{whom}"]})
+        whom = draw.pick(stock["whom"], "w")
+        return _dump({"intents": [f"{draw.pick(stock['verbs'], 'v')}{whom}"]})
     if names == {"background"}:
-        return _dump({"background": _make_background(draw, _ZH_KNOWN if chinese else _KNOWN)})
+        return _dump({"background": _make_background(draw, stock["known"])})
     if names == {"same"}:
         return _dump({"same": False})
     return build_reply(request)
@@ -118,11 +75,9 @@ def _make_background(draw: _Draw, stock: Sequence[str]) -> list[JsonValue]:
     ]
 
 
-def _make_chat(draw: _Draw, chinese: bool) -> dict[str, JsonValue]:
-    stock = (_ZH_OPEN, _ZH_REPLY, _ZH_CLOSE) if chinese else (_OPEN, _REPLY, _CLOSE)
-    lines = [draw.pick(stock[0], "open"), draw.pick(stock[1], "reply")]
-    if draw.below(3, "long"):
-        lines.append(draw.pick(stock[2], "close"))
+def _make_chat(draw: _Draw, stock: Mapping[str, Sequence[str]]) -> dict[str, JsonValue]:
+    parts = ("open", "reply", "close") if draw.below(3, "long") else ("open", "reply")
+    lines = [draw.pick(stock[part], part) for part in parts]
     turns: list[JsonValue] = [
         {"speaker": "AB"[number % 2], "text": line} for number, line in enumerate(lines)
     ]

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydantic import JsonValue
-
-from memantics.core.errors import InputError, UnknownName
 from memantics.core.model import Model
+from memantics.models.params import read_params
 from memantics.models.replies import json_or_text
 
 if TYPE_CHECKING:
@@ -47,29 +45,7 @@ def read_wire_settings(params: Mapping[str, str]) -> WireSettings:
     """``--param`` values: those the wire format knows by name, the rest into the body as JSON."""
     from memantics.models.wire import WireSettings
 
-    closed = {
-        "token_field": ("max_tokens", "max_completion_tokens"),
-        "structured": ("strict", "object", "off"),
-        "image_detail": ("auto", "low", "high"),
-        "image_orientation": ("stored", "upright"),
-    }
-    named: dict[str, Any] = {}
-    extra: dict[str, JsonValue] = {}
-    for name, value in params.items():
-        if name in closed:
-            if value not in closed[name]:
-                raise UnknownName(f"value of --param {name}:", value, closed[name])
-            named[name] = value
-        elif name in ("reasoning_effort", "thinking_field"):
-            named[name] = value
-        elif name in ("answer_tokens", "thinking_tokens", "top_logprobs"):
-            named[name] = _read_count(name, value)
-        else:
-            extra[name] = json_or_text(value)
-    return WireSettings(**named, extra=extra)
-
-
-def _read_count(name: str, value: str) -> int:
-    if value.isascii() and value.isdecimal() and 0 < len(value) < 8:
-        return int(value)
-    raise InputError(f"--param {name}={value} is no whole number", hint=f"such as {name}=20")
+    known = WireSettings.model_fields.keys() - {"extra"}
+    named = {name: value for name, value in params.items() if name in known}
+    extra = {name: json_or_text(value) for name, value in params.items() if name not in named}
+    return read_params(WireSettings, named | {"extra": extra}, "openai/… models")

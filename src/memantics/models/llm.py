@@ -16,7 +16,6 @@ import secrets
 import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -24,11 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable, UnknownName
+from memantics.core.closed import Closed
+from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable
 from memantics.core.records import Image, Reply, Request
 from memantics.models.kinds import ModelKind
+from memantics.models.params import read_params
 
 SMALL = "llm/smollm2"
 UNSEEN = "[an image that you cannot see]"
@@ -41,49 +42,18 @@ _KEPT |= {"enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$defs", "definiti
 _KEPT |= {"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"}
 
 
-@dataclass(frozen=True, slots=True)
-class LlmSettings:
+class LlmSettings(Closed):
     """``context`` bounds prompt and reply together, ``max_tokens`` a reply, both in tokens."""
 
-    context: int = 4096
-    max_tokens: int = 768
-    threads: int = 0
-    seed: int = 0
+    context: int = Field(default=4096, ge=256, le=131_072)
+    max_tokens: int = Field(default=768, ge=1, le=32_768)
+    threads: int | None = Field(default=None, ge=1, le=256)
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
 
     @property
     def workers(self) -> int:
         """Threads for decoding; half of the cores unless told otherwise: spinning helps nobody."""
         return self.threads or max(1, (os.cpu_count() or 2) // 2)
-
-
-_LIMITS = {
-    "context": (256, 131_072),
-    "max_tokens": (1, 32_768),
-    "threads": (1, 256),
-    "seed": (0, 2**31 - 1),
-}
-
-
-def read_settings(params: Mapping[str, str]) -> LlmSettings:
-    """Read ``--param`` values; unknown names and impossible values are refused.
-
-    >>> read_settings({"context": "2048"}).context
-    2048
-    >>> read_settings({"seed": "x"})
-    Traceback (most recent call last):
-    memantics.core.errors.InputError: --param seed=x is not possible; give 0 to 2,147,483,647
-    """
-    given: dict[str, int] = {}
-    for name, value in params.items():
-        if name not in _LIMITS:
-            raise UnknownName("parameter of llm/… models:", name, _LIMITS)
-        low, high = _LIMITS[name]
-        if not (value.isascii() and value.isdecimal() and low <= int(value) <= high):
-            raise InputError(
-                f"--param {name}={value} is not possible", hint=f"give {low:,} to {high:,}"
-            )
-        given[name] = int(value)
-    return LlmSettings(**given)
 
 
 class EmbeddedLlm:
@@ -311,5 +281,7 @@ KIND = ModelKind(
     "llm",
     "llm/smollm2",
     "a tiny language model here, or llm/PATH.gguf; sees no image (extra: llm)",
-    lambda name, settings: EmbeddedLlm(name, read_settings(settings.params)),
+    lambda name, settings: EmbeddedLlm(
+        name, read_params(LlmSettings, settings.params, "llm/… models")
+    ),
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from memantics.core.closed import Lenient
 from memantics.core.records import Form
 
 _AROUND = " \t\r\n\"'`*()[]{}.,:;。，、：；（）【】「」“”"
 
 
-class _Token(BaseModel, extra="ignore", frozen=True):
+class _Token(Lenient):
     token: str
     logprob: float
 
@@ -21,7 +22,7 @@ class _Step(_Token):
     top_logprobs: tuple[_Token, ...] = ()
 
 
-class _Logprobs(BaseModel, extra="ignore", frozen=True):
+class _Logprobs(Lenient):
     content: tuple[_Step, ...] | None = None
 
 

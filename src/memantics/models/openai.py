@@ -135,7 +135,7 @@ class OpenAIModel:
             except Rejected as error:
                 if not has_any(str(error).lower(), _FORMAT_WORDS):
                     raise
-                plain = replace(wire, structured="off")
+                plain = wire.model_copy(update={"structured": "off"})
                 reply, self._wire = await self._ask(request, plain), plain
         adapted = request.schema is not None and self.settings.wire.structured != "off"
         return replace(reply, adapted=NO_FORMAT) if adapted else reply

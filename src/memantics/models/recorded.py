@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import IO
 
 import orjson
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 
 from memantics.core.cache import request_digest
+from memantics.core.closed import Lenient
 from memantics.core.errors import DataError, Rejected, first_fault
 from memantics.core.records import Reply, Request, nest_reply
 from memantics.core.rundir import ANSWERS
 from memantics.models.kinds import ModelKind
 
 
-class _Line(BaseModel, extra="ignore", frozen=True):
+class _Line(Lenient):
     """A line of a recording; a line of ``answers.jsonl`` is one, with more in it."""
 
     prompt: str

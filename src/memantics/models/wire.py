@@ -11,12 +11,12 @@ import base64
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
 import orjson
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
+from memantics.core.closed import Closed, Lenient
 from memantics.core.errors import InputError, Transient, first_fault
 from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_image, turn_upright
 from memantics.core.records import Image, Message, Part, Reply, Request
@@ -41,8 +41,7 @@ def _find_encoder() -> Callable[[bytes], bytes]:
 encode_base64 = _find_encoder()
 
 
-@dataclass(frozen=True, slots=True)
-class WireSettings:
+class WireSettings(Closed):
     """What shapes the answers of a server besides the request; it is part of the identity.
 
     ``token_field`` is the name under which the token limit is sent (reasoning models want
@@ -57,23 +56,25 @@ class WireSettings:
     structured: Literal["strict", "object", "off"] = "strict"
     image_detail: Literal["auto", "low", "high"] | None = None
     image_orientation: Literal["stored", "upright"] = "stored"
-    answer_tokens: int = 0
-    thinking_tokens: int = 0
+    answer_tokens: int = Field(default=0, ge=0, le=9_999_999)
+    thinking_tokens: int = Field(default=0, ge=0, le=9_999_999)
     thinking_field: str = ""
-    top_logprobs: int = 0
-    extra: Mapping[str, JsonValue] = field(default_factory=dict)
+    top_logprobs: int = Field(default=0, ge=0, le=9_999_999)
+    extra: Mapping[str, JsonValue] = Field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         taken = sorted(_OURS & self.extra.keys())
         if taken:
             raise InputError(
                 f"extra field {', '.join(taken)} cannot be set",
                 hint="the engine sets it; leave it out",
             )
+        return self
 
     def describe(self) -> dict[str, JsonValue]:
         """The settings in a model's identity; a new option at its default changes no cache key."""
-        described = asdict(self)
+        described = self.model_dump()
         if self.image_orientation == "stored":
             del described["image_orientation"]
         for name in ("answer_tokens", "thinking_tokens", "thinking_field", "top_logprobs"):
@@ -180,36 +181,32 @@ def _unbind(schema: JsonValue) -> JsonValue:
     }
 
 
-class _Lenient(BaseModel, extra="ignore", frozen=True):
-    """What a server may add to is read for what we know of it."""
-
-
-class _TextPart(_Lenient):
+class _TextPart(Lenient):
     type: str = "text"
     text: str | None = None
     refusal: str | None = None
 
 
-class _Said(_Lenient):
+class _Said(Lenient):
     content: str | list[_TextPart] | None = None
     refusal: str | None = None
     reasoning_content: JsonValue = None
     reasoning: JsonValue = None
 
 
-class _Choice(_Lenient):
+class _Choice(Lenient):
     message: _Said
     finish_reason: str | None = None
     logprobs: JsonValue = None
 
 
-class _Usage(_Lenient):
+class _Usage(Lenient):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     completion_tokens_details: JsonValue = None
 
 
-class _Completion(_Lenient):
+class _Completion(Lenient):
     choices: list[_Choice]
     usage: _Usage | None = None
     model: str | None = None

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from memantics.core.data import toml_beside
+
 
 def parse_table(text: str) -> dict[str, str]:
     """Pairs such as ``f=ai+fu``; a plus stands for a space in the value.
@@ -47,34 +49,10 @@ _VOWEL_PAIRS = {"a e": 0.6, "e o": 0.5, "a o": 0.6, "e i": 0.6, "i v": 0.5, "i z
 _OTHER = 1.5
 _VOWEL, _CODA, _MEDIAL = 0.9, 0.9, 0.6
 
-# Initials with the finals they take, as spelled; what is not here nobody says.
-_SPELLED = {
-    "": "a ai an ang ao e ei en eng er o ou wa wai wan wang wei wen weng wo wu ya yan yang yao ye"
-    " yi yin ying yo yong you yu yuan yue yun",
-    "b": "a ai an ang ao ei en eng i ian iao ie in ing o u",
-    "p": "a ai an ang ao ei en eng i ian iao ie in ing o ou u",
-    "m": "a ai an ang ao e ei en eng i ian iao ie in ing iu o ou u",
-    "f": "a an ang ei en eng o ou u",
-    "d": "a ai an ang ao e ei en eng i ia ian iao ie ing iu ong ou u uan ui un uo",
-    "t": "a ai an ang ao e ei eng i ian iao ie ing ong ou u uan ui un uo",
-    "n": "a ai an ang ao e ei en eng i ia ian iang iao ie in ing iu ong ou u uan uo v ve",
-    "l": "a ai an ang ao e ei eng i ia ian iang iao ie in ing iu o ong ou u uan un uo v ve",
-    "g": "a ai an ang ao e ei en eng ong ou u ua uai uan uang ui un uo",
-    "k": "a ai an ang ao e ei en eng ong ou u ua uai uan uang ui un uo",
-    "h": "a ai an ang ao e ei en eng ong ou u ua uai uan uang ui un uo",
-    "j": "i ia ian iang iao ie in ing iong iu u uan ue un",
-    "q": "i ia ian iang iao ie in ing iong iu u uan ue un",
-    "x": "i ia ian iang iao ie in ing iong iu u uan ue un",
-    "zh": "a ai an ang ao e ei en eng i ong ou u ua uai uan uang ui un uo",
-    "ch": "a ai an ang ao e en eng i ong ou u ua uai uan uang ui un uo",
-    "sh": "a ai an ang ao e ei en eng i ou u ua uai uan uang ui un uo",
-    "r": "an ang ao e en eng i ong ou u ua uan ui un uo",
-    "z": "a ai an ang ao e ei en eng i ong ou u uan ui un uo",
-    "c": "a ai an ang ao e en eng i ong ou u uan ui un uo",
-    "s": "a ai an ang ao e en eng i ong ou u uan ui un uo",
-}
 KNOWN_SYLLABLES = frozenset(
-    initial + final for initial, finals in _SPELLED.items() for final in finals.split()
+    initial + final
+    for initial, finals in toml_beside(__file__, "syllables.toml").items()
+    for final in finals.split()
 )
 """All toneless syllables of Mandarin, ü as v."""
 

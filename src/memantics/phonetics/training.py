@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from memantics.core.closed import Lenient
 from memantics.core.data import read_json
 from memantics.core.errors import DataError, InputError
 from memantics.core.punmemecn import META, find_folder
@@ -32,7 +33,7 @@ FOLDS = 5
 _RIDGE = 3.0
 
 
-class _Row(BaseModel, extra="ignore", frozen=True):
+class _Row(Lenient):
     meme_type: str
     caption_1: str
     caption_2: str | None = None

@@ -159,7 +159,7 @@ async def _feel(job: _Job) -> MemeFeeling:
     if job.emotion is not None:
         feeling = feeling.model_copy(update={"emotion": job.emotion, "source": "given"})
     feeling = _review(job, "feeling", feeling, lambda _: [])
-    _keep(job, FEELING, inputs, feeling)
+    _keep(job, "feeling", inputs, feeling)
     return feeling
 
 
@@ -182,7 +182,7 @@ async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
             return known
     taken = await shop.planner.plan(job.subject, feeling) if known is None else None
     plan = _review(job, "plan", known or _take(job, "plan", inputs, taken), check)
-    _keep(job, PLAN, inputs, plan)
+    _keep(job, "plan", inputs, plan)
     return plan
 
 
@@ -216,13 +216,7 @@ async def _draw(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> Check
     replace_file(job.folder / MEME, made)
     replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
     checks = await _judge_mood(job, plan, checks)
-    name = "captions only" if editor is None else editor.name
-    write_stage(
-        job.folder / CHECKS,
-        StageFile(
-            status="done", made_by=name, made_from=inputs, value=checks.model_dump(mode="json")
-        ),
-    )
+    _keep(job, "picture", inputs, checks)
     return checks
 
 
@@ -282,14 +276,7 @@ def _fail(
     reason: str,
     ending: Literal["failed", "declined"] = "failed",
 ) -> NoReturn:
-    name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
-    made_by = job.shop.planner.name
-    if stage == "picture":
-        made_by = "captions only" if job.shop.editor is None else job.shop.editor.name
-    write_stage(
-        job.folder / name,
-        StageFile(status=ending, made_by=made_by, made_from=inputs, reason=reason),
-    )
+    _write(job, stage, StageFile(status=ending, made_by="", made_from=inputs, reason=reason))
     raise _Stopped(stage, reason, ending)
 
 
@@ -302,11 +289,15 @@ def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list
     return seen
 
 
-def _keep(job: _Job, name: str, inputs: str, value: BaseModel) -> None:
-    stage = StageFile(
-        status="done",
-        made_by=job.shop.planner.name,
-        made_from=inputs,
-        value=value.model_dump(mode="json"),
-    )
-    write_stage(job.folder / name, stage)
+def _keep(job: _Job, stage: Stage, inputs: str, value: BaseModel) -> None:
+    said = value.model_dump(mode="json")
+    _write(job, stage, StageFile(status="done", made_by="", made_from=inputs, value=said))
+
+
+def _write(job: _Job, stage: Stage, file: StageFile) -> None:
+    """Write how a stage ended, with who made it."""
+    name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
+    made_by = job.shop.planner.name
+    if stage == "picture":
+        made_by = "captions only" if job.shop.editor is None else job.shop.editor.name
+    write_stage(job.folder / name, file.model_copy(update={"made_by": made_by}))

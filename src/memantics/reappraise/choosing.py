@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
+from memantics.core.closed import Lenient
 from memantics.core.prompt import enclose
 from memantics.core.records import Form, Image, Message, Request, Sampling
 from memantics.core.reply import describe_reply, read_object
@@ -32,7 +33,7 @@ _APART = 100  # seeds: a plan that is asked for again takes the next one
 _LAYOUT = 0.5  # of the judge's word
 
 
-class Order(BaseModel, extra="ignore", frozen=True):
+class Order(Lenient):
     """A judge's order of plans, by their numbers from 1."""
 
     order: list[int]

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Protocol
 
 from PIL import Image, ImageDraw, ImageFilter
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
+from memantics.core.closed import Lenient
 from memantics.core.editor import Editor, EditRequest
 from memantics.core.errors import InputError
 from memantics.core.images import decode, encode_png
@@ -126,7 +127,7 @@ def _area(box: PixelBox) -> int:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
-class Faces(BaseModel, extra="ignore", frozen=True):
+class Faces(Lenient):
     """Where a model sees faces, in thousandths of the picture."""
 
     faces: list[list[int]]

@@ -17,10 +17,11 @@ from PIL import Image, ImageDraw
 from memantics.core.editor import Editor, EditRequest
 from memantics.core.errors import ImageError, Rejected
 from memantics.core.images import decode, encode_png
+from memantics.core.lines import TextLine
 from memantics.core.step import Taken
 from memantics.reappraise.grading import NAME as EMBEDDED
 from memantics.reappraise.records import CaptionCheck, Checks, Emotion, Mood, ReappraisalPlan
-from memantics.vision.captions import CaptionBlock, TextLine
+from memantics.vision.captions import CaptionBlock
 from memantics.vision.hashes import compare_pictures, share_changed
 from memantics.vision.ink import Ink, Mask, Pixels
 from memantics.vision.marks import find_marks
@@ -34,8 +35,8 @@ from memantics.vision.page import (
     set_caption,
     set_on_plate,
 )
-from memantics.vision.panels import count_panels
-from memantics.vision.regions import PixelBox, Region, measure_overlap
+from memantics.vision.panels import Region, count_panels
+from memantics.vision.regions import PixelBox, measure_overlap
 from memantics.vision.typefaces import BALOO
 
 LEGIBLE = 0.8  # of a caption: less of it read back, and it is drawn again

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from memantics.core.data import toml_beside
 from memantics.core.errors import InputError
 from memantics.reappraise.lexicon import read_lexicon
 from memantics.reappraise.records import PAIRS, Emotion, ReappraisalPlan
@@ -17,46 +18,9 @@ from memantics.vision.captions import has_chinese
 from memantics.vision.page import Page
 from memantics.vision.typesetting import fit_text
 
-_ENGLISH_MOTTOS = (
-    r"believe in (?:yourself|your dreams)",
-    r"never (?:give up|stop dreaming)",
-    r"(?:don't|do not) give up",
-    r"you can do (?:it|anything|this)",
-    r"you(?:'ve| have)? got this",
-    r"(?:stay|think|be) (?:strong|positive)",
-    r"(?:good|positive) vibes",
-    r"dream big",
-    r"follow your (?:heart|dreams?|passion)",
-    r"reach for the (?:stars|sky)",
-    r"live,? laugh,? love",
-    r"(?:every|each) (?:day|morning) is a (?:gift|new|fresh)",
-    r"everything happens for a reason",
-    r"(?:the )?best is yet to come",
-    r"when one door closes",
-    r"(?:failure|success) is (?:not|only|just|a journey)",
-    r"be the change",
-    r"hard work pays off",
-    r"what doesn'?t kill you",
-    r"the sky is the limit",
-)
-_CHINESE_MOTTOS = (
-    r"相信自己",
-    r"(?:永不|不要|绝不|别)(?:言弃|放弃)",
-    r"你(?:一定)?(?:可以|能行|做得到)的",
-    r"坚持就是胜利",
-    r"加油(?:吧)?(?:少年|朋友|打工人)",
-    r"未来可期",
-    r"不忘初心",
-    r"(?:努力|奋斗).{0,4}(?:终|总|必|会).{0,3}(?:回报|成功)",
-    r"每一天都是(?:新的)?(?:开始|礼物)",
-    r"阳光总在风雨后",
-    r"(?:一切|什么)都会好(?:起来)?的",
-    r"正能量",
-    r"做最好的自己",
-    r"梦想(?:总|终|一定)会",
-)
+_MOTTOS = toml_beside(__file__, "mottos.toml")
 _MOTTO = re.compile(
-    rf"\b(?:{'|'.join(_ENGLISH_MOTTOS)})\b|{'|'.join(_CHINESE_MOTTOS)}", re.IGNORECASE
+    rf"\b(?:{'|'.join(_MOTTOS['english'])})\b|{'|'.join(_MOTTOS['chinese'])}", re.IGNORECASE
 )
 
 

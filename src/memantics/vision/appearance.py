@@ -17,7 +17,7 @@ from PIL import Image
 
 from memantics.core.errors import MissingExtra
 from memantics.core.result import Result
-from memantics.vision.panels import Panel
+from memantics.vision.panels import Region
 
 Shares = NDArray[np.float64]
 _SIDE = 96
@@ -34,11 +34,11 @@ class Sight(Result):
     by: str
 
 
-def describe_picture(image: Image.Image, panels: Sequence[Panel]) -> tuple[Sight, ...]:
+def describe_picture(image: Image.Image, panels: Sequence[Region]) -> tuple[Sight, ...]:
     """Size and layout, main colours, and how it was made, where that can be told.
 
     >>> image = Image.new("RGB", (90, 60), "red")
-    >>> [(trait.part, trait.says) for trait in describe_picture(image, [Panel(0, 0, 1, 1)])][:2]
+    >>> [(trait.part, trait.says) for trait in describe_picture(image, [Region(0, 0, 1, 1)])][:2]
     [('layout', '90 × 60 pixels, one panel'), ('colours', 'red 100%')]
     """
     named = ", ".join(f"{name} {share:.0%}" for name, share in name_colours(image))
@@ -50,10 +50,10 @@ def describe_picture(image: Image.Image, panels: Sequence[Panel]) -> tuple[Sight
     return tuple(sight for sight in sights if sight.says)
 
 
-def describe_layout(size: tuple[int, int], panels: Sequence[Panel]) -> str:
+def describe_layout(size: tuple[int, int], panels: Sequence[Region]) -> str:
     """Size, panels and text bars in words.
 
-    >>> describe_layout((90, 60), [Panel(0, 0.2, 0.5, 1), Panel(0.5, 0.2, 1, 1)])
+    >>> describe_layout((90, 60), [Region(0, 0.2, 0.5, 1), Region(0.5, 0.2, 1, 1)])
     '90 × 60 pixels, 2 panels side by side, a text bar above'
     """
     rows = Counter(round(panel.top, 2) for panel in panels)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
-from memantics.vision.panels import Panel
+from memantics.core.lines import TextLine
+from memantics.vision.panels import Region
 from memantics.vision.regions import PixelBox, enclose
 
 _GAP = 0.75  # of a line's height: lines of one caption are nearer than that
 _BESIDE = 0.9
 _ALIKE = 1.65  # lines of one caption are of like height
-_TILTED, _STEEPEST = 4.0, 40.0  # degrees: OCR is unsure of less, and more is no line
 _ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
 _SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
 _SMALL, _LABEL, _MANY = 0.45, 14, 3  # of the largest caption's height; characters; labels
-_LONG = 1.5  # times as wide as high: the tilt of shorter lines is chance
 _SIGNATURE = 0.07  # of the picture's height
 _SITE = re.compile(
     r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
@@ -27,36 +25,6 @@ _SITE = re.compile(
 _CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 _LETTER = re.compile(r"[^\W\d_]")
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-
-
-@dataclass(frozen=True, slots=True)
-class TextLine:
-    """One line of text as an OCR found it: its box in pixels and how sure the OCR is.
-
-    ``tilt`` is by how many degrees it rises to the right, ``span`` its own width and height.
-    """
-
-    text: str
-    box: PixelBox
-    score: float = 1.0
-    tilt: float = 0.0
-    span: tuple[int, int] = (0, 0)
-
-    @property
-    def height(self) -> int:
-        """The height of its box."""
-        return self.box[3] - self.box[1]
-
-    @property
-    def tilted(self) -> bool:
-        """Whether it stands askew; of a short line that cannot be told.
-
-        >>> TextLine("so am I", (0, 0, 99, 40), 1.0, 12.0, (100, 20)).tilted
-        True
-        >>> TextLine("I", (0, 0, 30, 30), 1.0, 12.0, (20, 20)).tilted
-        False
-        """
-        return _TILTED <= abs(self.tilt) <= _STEEPEST and self.span[0] >= _LONG * self.span[1] > 0
 
 
 # Any OCR: the bytes of an image file and its name, to lines in reading order.
@@ -112,7 +80,7 @@ def has_chinese(text: str) -> bool:
 
 
 def find_blocks(
-    lines: Sequence[TextLine], panels: Sequence[Panel], size: tuple[int, int]
+    lines: Sequence[TextLine], panels: Sequence[Region], size: tuple[int, int]
 ) -> tuple[CaptionBlock, ...]:
     """Group lines into captions, from the top; lines that say nothing are left out.
 
@@ -176,7 +144,7 @@ def is_signature(text: str, line_height: float, height: int) -> bool:
     return line_height <= _SIGNATURE * height and bool(_SITE.search(text))
 
 
-def _find_panel(box: PixelBox, panels: Sequence[Panel], size: tuple[int, int]) -> int:
+def _find_panel(box: PixelBox, panels: Sequence[Region], size: tuple[int, int]) -> int:
     """The panel in which the middle of a box lies, or to which it is nearest."""
     x, y = (box[0] + box[2]) / 2 / size[0], (box[1] + box[3]) / 2 / size[1]
 
@@ -226,19 +194,7 @@ def _thickness(line: TextLine) -> int:
     return min(line.box[2] - line.box[0], line.height) if len(line.text) > 1 else line.height
 
 
-class Printed(Protocol):
-    """A line that any OCR found."""
-
-    @property
-    def text(self) -> str:
-        """What it says."""
-        ...
-
-
-AnyLine = TypeVar("AnyLine", bound=Printed)
-
-
-def choose_captions(lines: Iterable[Printed]) -> list[str]:
+def choose_captions(lines: Iterable[TextLine]) -> list[str]:
     """The texts of the lines that are captions.
 
     >>> box = (0, 0, 9, 9)
@@ -248,7 +204,7 @@ def choose_captions(lines: Iterable[Printed]) -> list[str]:
     return [line.text.strip() for line in choose_caption_lines(lines)]
 
 
-def choose_caption_lines(lines: Iterable[AnyLine]) -> list[AnyLine]:
+def choose_caption_lines(lines: Iterable[TextLine]) -> list[TextLine]:
     """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
     said = [line for line in lines if any(char.isalnum() for char in line.text)]
     longest = max((len(line.text.strip()) for line in said), default=0)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memantics.vision.captions import CaptionBlock, TextLine, has_chinese
+from memantics.core.lines import TextLine
+from memantics.vision.captions import CaptionBlock, has_chinese
 from memantics.vision.colours import Colour, Mask, Pixels, tell_colours
 from memantics.vision.regions import PixelBox, enclose
 from memantics.vision.segmentation import FLAT, find_letters

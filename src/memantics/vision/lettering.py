@@ -12,7 +12,7 @@ import numpy as np
 
 from memantics.vision.captions import CaptionBlock, has_chinese
 from memantics.vision.ink import Colour, Ink, Mask, Pixels
-from memantics.vision.panels import Panel
+from memantics.vision.panels import Region
 from memantics.vision.regions import PixelBox, enclose
 from memantics.vision.typefaces import Shape, Typeface, match_face, measure_shape
 
@@ -56,7 +56,7 @@ class Lettering:
 
 
 def measure_lettering(
-    pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Panel] = ()
+    pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Region] = ()
 ) -> Lettering:
     """Measure the look of a caption from its lines and their ink."""
     rows = _join_rows(block, ink)
@@ -176,13 +176,13 @@ def find_plain_ground(pixels: Pixels, ink: Ink) -> Mask:
     return values
 
 
-def _find_kind(pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Panel]) -> Kind:
+def _find_kind(pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Region]) -> Kind:
     """Where a caption stands, told from the plain ground that it can reach."""
     if ink.outline_width or not ink.ground.flat:
         return "overlay"
     values = find_plain_ground(pixels, ink)
     columns, rows = np.flatnonzero(values.any(axis=0)), np.flatnonzero(values.any(axis=1))
-    panel = panels[block.panel] if block.panel < len(panels) else Panel(0, 0, 1, 1)
+    panel = panels[block.panel] if block.panel < len(panels) else Region(0, 0, 1, 1)
     reach = (columns[-1] - columns[0] + 1) / max(1.0, (panel.right - panel.left) * values.shape[1])
     tall = (rows[-1] - rows[0] + 1) / values.shape[0]
     if reach >= 0.93:

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from memantics.vision.captions import CaptionBlock, TextLine
+from memantics.core.lines import TextLine
+from memantics.vision.captions import CaptionBlock
 from memantics.vision.colours import Mask, Pixels, find_mode
 from memantics.vision.regions import PixelBox, enclose
 

@@ -9,11 +9,12 @@ import numpy as np
 from PIL import Image
 
 from memantics.core.errors import InputError
-from memantics.vision.captions import CaptionBlock, TextLine, find_blocks, has_chinese
+from memantics.core.lines import TextLine
+from memantics.vision.captions import CaptionBlock, find_blocks, has_chinese
 from memantics.vision.ink import Ink, Mask, Pixels, choose_legible, find_ink
 from memantics.vision.lettering import Lettering, find_plain_ground, measure_lettering
 from memantics.vision.marks import take_in_marks
-from memantics.vision.panels import Panel, find_panels
+from memantics.vision.panels import Region, find_panels
 from memantics.vision.regions import PixelBox
 from memantics.vision.typesetting import (
     calibrate,
@@ -133,7 +134,7 @@ class Page:
     """A meme's structure: what reappraisal must not move."""
 
     size: tuple[int, int]
-    panels: tuple[Panel, ...]
+    panels: tuple[Region, ...]
     captions: tuple[LetteredCaption, ...]
 
     @property

@@ -30,16 +30,21 @@ _BAR_COLOURED = 0.04
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """A panel's box (left, top, right, bottom), as shares of the image's width and height."""
+class Region:
+    """A box (left, top, right, bottom) as shares of the image's width and height."""
 
     left: float
     top: float
     right: float
     bottom: float
 
+    @property
+    def area(self) -> float:
+        """Its share of the image."""
+        return max(0.0, self.right - self.left) * max(0.0, self.bottom - self.top)
 
-def find_panels(image: Image.Image) -> tuple[Panel, ...]:
+
+def find_panels(image: Image.Image) -> tuple[Region, ...]:
     """The panels of an image, row by row; an image without a dividing line is one panel.
 
     >>> picture = Image.new("RGB", (200, 100), "white")
@@ -57,7 +62,7 @@ def find_panels(image: Image.Image) -> tuple[Panel, ...]:
     top, bottom = _find_top(pixels), height - _find_top(pixels[::-1])
     found = _split(pixels, (0, top, width, bottom), _DEPTH)
     return tuple(
-        Panel(left / width, top / height, right / width, bottom / height)
+        Region(left / width, top / height, right / width, bottom / height)
         for left, top, right, bottom in sorted(found, key=lambda box: (box[1], box[0]))
     )
 

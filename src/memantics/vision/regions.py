@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memantics.core.images import decode, read_bytes
-from memantics.vision.panels import count_panels
+from memantics.vision.panels import Region, count_panels
 
 PixelBox = tuple[int, int, int, int]
 # Any OCR: the bytes of an image file and its name, to the boxes of its lines.
@@ -73,21 +73,6 @@ class LayoutCheck:
 
 _GAP = 0.9  # of a line's height: lines nearer than that belong to one caption
 MATCH = 0.25  # a rewritten caption is longer or shorter, so half an overlap is too much to ask
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A box (left, top, right, bottom) as shares of the image's width and height."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def area(self) -> float:
-        """Its share of the image."""
-        return max(0.0, self.right - self.left) * max(0.0, self.bottom - self.top)
 
 
 def measure_overlap(one: Region, other: Region) -> float:

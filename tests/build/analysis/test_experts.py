@@ -16,13 +16,13 @@ from memantics.actions.expert_data import find_labelled
 from memantics.actions.reappraise import open_planner
 from memantics.actions.screen import screen
 from memantics.build.analysis.gather import Tools, look
+from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme
 from memantics.core.opinion import Judge, Opinion
 from memantics.core.records import Field, Form, Option
 from memantics.detector.opinions import open_judges
 from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
-from memantics.models.embedded.lines import ImageReading
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
 from memantics.reappraise.planner import UNTOLD, EmbeddedPlanner
 from memantics.reappraise.stages import ReappraisalSubject

@@ -10,33 +10,29 @@ from types import MappingProxyType
 
 from PIL import Image, ImageDraw
 
-
-@dataclass(frozen=True)
-class Line:
-    text: str
-    box: tuple[int, int, int, int] = (20, 20, 220, 50)
-    score: float = 0.98
+from memantics.core.lines import ImageReading, TextLine
 
 
-@dataclass(frozen=True)
-class Read:
-    lines: tuple[Line, ...] = ()
+def line(
+    text: str, box: tuple[int, int, int, int] = (20, 20, 220, 50), score: float = 0.98
+) -> TextLine:
+    return TextLine(text, box, score)
 
 
 @dataclass
 class ScriptedReader:
     """Reads what a table says, by file name; ``asked`` holds the names in order."""
 
-    table: Mapping[str, str | tuple[Line, ...]] = field(
+    table: Mapping[str, str | tuple[TextLine, ...]] = field(
         default_factory=lambda: MappingProxyType({})
     )
     version: str = "scripted-1"
     asked: list[str] = field(default_factory=list)
 
-    def read(self, data: bytes, name: str) -> Read:
+    def read(self, data: bytes, name: str) -> ImageReading:
         self.asked.append(name)
         said = self.table.get(name, "this is a perfectly fine caption")
-        return Read((Line(said),) if isinstance(said, str) and said else tuple(said or ()))
+        return ImageReading((line(said),) if isinstance(said, str) and said else tuple(said or ()))
 
 
 def draw(seed: int, size: int = 240) -> Image.Image:

@@ -12,7 +12,7 @@ import pytest
 
 from memantics.build.extract.chain import ExtractSettings, extract_memes, in_order
 from memantics.build.extract.plan import find_plan
-from memantics.build.extract.report import ReportTally
+from memantics.build.extract.report import KnowledgeReport
 from memantics.core.errors import Transient, Unavailable
 from memantics.core.records import Reply, Request
 from memantics.knowledge.records import Knowledge, dump_knowledge, read_knowledge
@@ -77,9 +77,8 @@ def test_one_name_in_two_classes_is_two_individuals(tmp_path: Path) -> None:
 def test_references_that_lead_nowhere_are_reported(tmp_path: Path) -> None:
     script = by_dimension({"VisualMaterial": one("person"), "Scene": CAT_SCENE})
     (found,) = extract(tmp_path, script)
-    tally = ReportTally()
-    tally.add(found)
-    report = tally.report("fake/scripted", ExtractSettings())
+    report = KnowledgeReport.begin("fake/scripted", ExtractSettings())
+    report.add(found)
     assert [(d.source, d.target) for d in report.dangling] == [
         ("Scene/nap", "VisualMaterial/ghost")
     ]
@@ -92,9 +91,9 @@ def test_a_relation_between_the_wrong_dimensions_is_kept_and_reported(tmp_path: 
     link = {"relation": "targets", "target": "VisualMaterial/person"}
     said = {"VisualMaterial": one("person"), "OverallIntent": one("mock", relations=[link])}
     (found,) = extract(tmp_path, by_dimension(said))
-    tally = ReportTally()
-    tally.add(found)
-    (misplaced,) = tally.report("", ExtractSettings()).misplaced
+    report = KnowledgeReport.begin("", ExtractSettings())
+    report.add(found)
+    (misplaced,) = report.misplaced
     assert misplaced.relation == "targets"
 
 
@@ -179,9 +178,9 @@ def test_a_bad_reply_is_repaired_with_the_reason(tmp_path: Path) -> None:
     assert "'label' is missing" not in asked[0]
     assert '[{"name": "nap"}]' in asked[1]
     assert "Your last reply could not be used: the field 'label' is missing." in asked[1]
-    tally = ReportTally()
-    tally.add(found)
-    assert tally.report("", ExtractSettings()).repaired == 1
+    report = KnowledgeReport.begin("", ExtractSettings())
+    report.add(found)
+    assert report.repaired == 1
 
 
 @pytest.mark.parametrize(
@@ -203,9 +202,8 @@ def test_a_step_without_an_answer_is_counted_and_the_others_go_on(
         return usual(request)
 
     (found,) = extract(tmp_path, script)
-    tally = ReportTally()
-    tally.add(found)
-    report = tally.report("", ExtractSettings())
+    report = KnowledgeReport.begin("", ExtractSettings())
+    report.add(found)
     assert report.statuses[status] == 1
     assert report.statuses["answered"] == 9
     (failure,) = report.failures

@@ -220,6 +220,17 @@ class Ask:
             self._set_cookie(response, self.desk.guest_cookie, self.guest)
         return response
 
+    @cached_property
+    def project(self) -> Project:
+        """The project in the path; who is no member of it is refused."""
+        return self.service.projects.get(self.actor, self.place("project"))
+
+    def project_page(
+        self, template: str, here: str, status: int = 200, **context: object
+    ) -> Response:
+        """A page of the project in the path; ``here`` is its place in the menu."""
+        return self.page(template, status, project=self.project, here=here, **context)
+
     def _flash(self) -> str:
         key = f"flash.{self.request.query_params.get('done', '')}"
         return self.words.messages.get(key, "")

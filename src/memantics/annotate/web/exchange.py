@@ -29,18 +29,16 @@ def show_data(ask: Ask) -> Response:
 
 
 def _data_page(ask: Ask, status: int, problems: tuple[str, ...] = (), report: str = "") -> Response:
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
-    if "lead" not in project.roles:
+    if "lead" not in ask.project.roles:
         raise Forbidden
-    return ask.page(
+    return ask.project_page(
         "data.html",
+        "data",
         status,
-        project=project,
-        here="data",
         exports=EXPORTS,
         problems=problems,
         report=report,
-        progress=ask.service.lead.progress(ask.actor, project.id),
+        progress=ask.service.lead.progress(ask.actor, ask.project.id),
     )
 
 

@@ -58,21 +58,8 @@ class FieldView:
         return any(len(option.label) > 34 for option in self.options)
 
 
-@dataclass(frozen=True, slots=True)
-class FormBlock:
-    """Fields that belong together: one by itself, or all that ask about one ``about``."""
-
-    about: str
-    number: int
-    fields: tuple[FieldView, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FormView:
-    """A form: its blocks, and what it declares about each field for :func:`read_form`."""
-
-    blocks: tuple[FormBlock, ...]
-    declared: tuple[tuple[str, str], ...]
+FormBlock = tuple[str, int, tuple[FieldView, ...]]
+"""Fields that belong together: what they are about and its number, or one field by itself."""
 
 
 def draw_form(
@@ -81,8 +68,10 @@ def draw_form(
     state: Values,
     errors: Mapping[str, str],
     words: Catalogue,
-) -> FormView:
+) -> tuple[list[FormBlock], list[tuple[str, str]]]:
     """How fields look with the values so far; an absent value leaves its field empty.
+
+    With the blocks comes what the form declares about each field for :func:`read_form`.
 
     ``state`` is what earlier people said: it names the elements of fields that ask about each.
     """
@@ -92,13 +81,13 @@ def draw_form(
         elements = _elements(field, values, state)
         declared.append((KIND + field.id, _declare(field, len(elements))))
         if not field.each:
-            blocks.append(FormBlock("", 0, (_draw_field(field, None, values, errors, words),)))
-        elif not any(field.id == view.id for block in blocks for view in block.fields):
+            blocks.append(("", 0, (_draw_field(field, None, values, errors, words),)))
+        elif not any(field.id == view.id for *_, drawn in blocks for view in drawn):
             together = [other for other in fields if other.each == field.each]
             for place, about in enumerate(elements):
-                drawn = (_draw_field(other, place, values, errors, words) for other in together)
-                blocks.append(FormBlock(about, place + 1, tuple(drawn)))
-    return FormView(tuple(blocks), tuple(declared))
+                views = (_draw_field(other, place, values, errors, words) for other in together)
+                blocks.append((about, place + 1, tuple(views)))
+    return blocks, declared
 
 
 def _elements(field: WorkflowField, values: Values, state: Values) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import ValidationError
 from starlette.responses import Response
 
 from memantics.annotate.errors import AnswerError, Forbidden, NotFound
-from memantics.annotate.records import Project, TrainingState
+from memantics.annotate.records import Disagreement, TrainingState
 from memantics.annotate.web.asking import Ask, Routes
-from memantics.annotate.web.screens import draw_values, show_value
+from memantics.annotate.web.screens import draw_values, label_of, show_value
 from memantics.annotate.workflow import ROLES, ProjectSettings, Role, list_workflows, read_workflow
 from memantics.core.errors import InputError
 
@@ -19,54 +21,49 @@ PAGE = 25
 @routes.get("/p/{project:int}/progress")
 def show_progress(ask: Ask) -> Response:
     """How far the project is, stage by stage and person by person."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
-    progress = ask.service.lead.progress(ask.actor, project.id)
-    return ask.page("progress.html", project=project, here="progress", progress=progress)
+    progress = ask.service.lead.progress(ask.actor, ask.project.id)
+    return ask.project_page("progress.html", "progress", progress=progress)
 
 
 @routes.get("/p/{project:int}/agreement")
 def show_agreement(ask: Ask) -> Response:
     """Live agreement, overall and for each field, and each person against gold."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
-    names = {field.id: field.label.say(ask.words.language) for field in project.workflow.fields}
-    return ask.page(
+    project, lead = ask.project, ask.service.lead
+    return ask.project_page(
         "agreement.html",
-        project=project,
-        here="agreement",
-        rows=ask.service.lead.agreement(ask.actor, project.id),
-        drift=ask.service.lead.drift(ask.actor, project.id),
-        wins=ask.service.lead.preferences(ask.actor, project.id),
-        names=names,
+        "agreement",
+        rows=lead.agreement(ask.actor, project.id),
+        drift=lead.drift(ask.actor, project.id),
+        wins=lead.preferences(ask.actor, project.id),
+        names={one.id: one.label.say(ask.words.language) for one in project.workflow.fields},
     )
 
 
 @routes.get("/p/{project:int}/disagreements")
 def show_disagreements(ask: Ask) -> Response:
     """Items on which people differ, field by field."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
+    flow, words = ask.project.workflow, ask.words
+
+    def draw(entry: Disagreement) -> tuple[Disagreement, list[object]]:
+        return entry, [
+            (
+                label_of(flow, name, words),
+                [(who, show_value(flow, name, value, words)) for who, value in said],
+            )
+            for name, said in entry.fields.items()
+        ]
+
     offset = ask.number("from", 0) or 0
-    found = ask.service.lead.disagreements(ask.actor, project.id, limit=PAGE + 1, offset=offset)
-    flow = project.workflow
-    items = [
-        (
-            entry,
-            [
-                (
-                    next(
-                        (f.label.say(ask.words.language) for f in flow.fields if f.id == name), name
-                    ),
-                    [(who, show_value(flow, name, value, ask.words)) for who, value in said],
-                )
-                for name, said in entry.fields.items()
-            ],
-        )
-        for entry in found[:PAGE]
-    ]
-    return ask.page(
-        "disagreements.html",
-        project=project,
-        here="disagreements",
-        items=items,
+    found = ask.service.lead.disagreements(ask.actor, ask.project.id, limit=PAGE + 1, offset=offset)
+    return _list_page(ask, "disagreements", [draw(entry) for entry in found], offset)
+
+
+def _list_page(ask: Ask, name: str, found: Sequence[object], offset: int) -> Response:
+    """One page of a list of which one entry too many was asked for."""
+    return ask.project_page(
+        f"{name}.html",
+        name,
+        items=found[:PAGE],
         offset=offset,
         page=PAGE,
         more=len(found) > PAGE,
@@ -76,30 +73,19 @@ def show_disagreements(ask: Ask) -> Response:
 @routes.get("/p/{project:int}/items")
 def show_items(ask: Ask) -> Response:
     """All items of a project."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
     offset = ask.number("from", 0) or 0
-    found = ask.service.lead.items(ask.actor, project.id, limit=PAGE + 1, offset=offset)
-    return ask.page(
-        "items.html",
-        project=project,
-        here="items",
-        items=found[:PAGE],
-        offset=offset,
-        page=PAGE,
-        more=len(found) > PAGE,
-    )
+    found = ask.service.lead.items(ask.actor, ask.project.id, limit=PAGE + 1, offset=offset)
+    return _list_page(ask, "items", found, offset)
 
 
 @routes.get("/p/{project:int}/items/{item:int}")
 def show_one(ask: Ask) -> Response:
     """One item with its seats, its answers and its whole history."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
+    flow, words = ask.project.workflow, ask.words
     item = ask.service.lead.item(ask.actor, ask.place("item"))
-    flow, words = project.workflow, ask.words
-    return ask.page(
+    return ask.project_page(
         "one.html",
-        project=project,
-        here="items",
+        "items",
         item=item,
         seats=[(seat, draw_values(flow, seat.values or {}, words)) for seat in item.seats],
         history=[(step, draw_values(flow, step.values, words)) for step in item.history],
@@ -120,11 +106,10 @@ def reopen(ask: Ask) -> Response:
 @routes.get("/p/{project:int}/audit")
 def show_audit(ask: Ask) -> Response:
     """Every change, the newest first."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
     entries = ask.service.lead.audit(
-        ask.actor, project.id, before=ask.number("before"), limit=PAGE * 2
+        ask.actor, ask.project.id, before=ask.number("before"), limit=PAGE * 2
     )
-    return ask.page("audit.html", project=project, here="audit", entries=entries, page=PAGE * 2)
+    return ask.project_page("audit.html", "audit", entries=entries, page=PAGE * 2)
 
 
 # What a lead may decide; the other states come about by answering.
@@ -178,25 +163,18 @@ def show_members(ask: Ask) -> Response:
 
 
 def _members_page(ask: Ask, status: int, link: str = "", error: str = "") -> Response:
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
-    return ask.page(
+    return ask.project_page(
         "members.html",
+        "members",
         status,
-        project=project,
-        here="members",
-        members=ask.service.projects.members(ask.actor, project.id),
-        invitations=ask.service.accounts.invitations(ask.actor, project.id),
+        members=ask.service.projects.members(ask.actor, ask.project.id),
+        invitations=ask.service.accounts.invitations(ask.actor, ask.project.id),
         roles=ROLES,
-        needed=_roles_of(project),
+        needed={stage.role for stage in ask.project.workflow.stages},
         states=STATES,
         link=link,
         error=error,
     )
-
-
-def _roles_of(project: Project) -> tuple[Role, ...]:
-    """The roles that the stages of a workflow ask for."""
-    return tuple(dict.fromkeys(stage.role for stage in project.workflow.stages))
 
 
 def _roles(ask: Ask) -> tuple[Role, ...]:
@@ -264,16 +242,15 @@ def show_setup(ask: Ask) -> Response:
 
 
 def _setup_page(ask: Ask, status: int, error: str) -> Response:
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
-    if "lead" not in project.roles:
+    if "lead" not in ask.project.roles:
         raise Forbidden
-    return ask.page("setup.html", status, project=project, here="setup", error=error)
+    return ask.project_page("setup.html", "setup", status, error=error)
 
 
 @routes.post("/p/{project:int}/setup")
 def save_setup(ask: Ask) -> Response:
     """Keep a project's settings."""
-    before = ask.service.projects.get(ask.actor, ask.place("project")).settings
+    before = ask.project.settings
     try:
         settings = ProjectSettings.model_validate(
             {

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from memantics.annotate.errors import Values
 from memantics.annotate.records import AnnotationTask, HistoryStep, Project
-from memantics.annotate.web.fields import FormView, draw_form
+from memantics.annotate.web.fields import FormBlock, draw_form
 from memantics.annotate.web.pages import Catalogue
 from memantics.annotate.workflow import Workflow, WorkflowField
 from memantics.core.queue import Shown
@@ -27,35 +27,17 @@ class ValueRow:
 
 
 @dataclass(frozen=True, slots=True)
-class StepView:
-    """One entry of the history: who, when, and the fields as they stood then."""
-
-    person: str
-    action: str
-    at: float
-    rows: tuple[ValueRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VoteRow:
-    """One field for an adjudicator: what each person said."""
-
-    label: str
-    said: tuple[tuple[str, tuple[str, ...]], ...]
-    split: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ItemScreen:
-    """The item in hand."""
+    """The item in hand; ``votes`` are fields with what each person said and whether they differ."""
 
-    form: FormView
+    blocks: list[FormBlock]
+    declared: list[tuple[str, str]]
     stands: tuple[ValueRow, ...]
     shown: tuple[Shown, ...]
     pairs: Mapping[str, Shown]
     suggestions: tuple[ValueRow, ...]
-    history: tuple[StepView, ...]
-    votes: tuple[VoteRow, ...]
+    history: list[tuple[HistoryStep, tuple[ValueRow, ...]]]
+    votes: list[tuple[str, list[tuple[str, tuple[str, ...]]], bool]]
 
 
 def draw_item(
@@ -81,13 +63,15 @@ def draw_item(
         for field in fields
         if not field.needs or field.needs.casefold() in task.labels
     ]
+    blocks, declared = draw_form(asked, values, task.state, errors, words)
     return ItemScreen(
-        form=draw_form(asked, values, task.state, errors, words),
+        blocks=blocks,
+        declared=declared,
         stands=_draw_standing(flow, fields, task, words),
         shown=tuple(shown for shown in task.shown if shown.label not in paired),
         pairs=pairs,
         suggestions=draw_values(flow, task.suggestions, words),
-        history=tuple(_draw_step(flow, step, words) for step in task.history),
+        history=[(step, draw_values(flow, step.values, words)) for step in task.history],
         votes=_draw_votes(flow, task, words),
     )
 
@@ -114,20 +98,17 @@ def _draw_standing(
     return draw_values(flow, rest, words)
 
 
-def _draw_step(flow: Workflow, step: HistoryStep, words: Catalogue) -> StepView:
-    return StepView(step.person, step.action, step.at, draw_values(flow, step.values, words))
-
-
-def _draw_votes(flow: Workflow, task: AnnotationTask, words: Catalogue) -> tuple[VoteRow, ...]:
-    names = dict.fromkeys(name for vote in task.votes for name in vote.values)
+def _draw_votes(
+    flow: Workflow, task: AnnotationTask, words: Catalogue
+) -> list[tuple[str, list[tuple[str, tuple[str, ...]]], bool]]:
     rows = []
-    for name in names:
-        said = tuple(
+    for name in dict.fromkeys(name for vote in task.votes for name in vote.values):
+        said = [
             (vote.person, show_value(flow, name, vote.values.get(name), words))
             for vote in task.votes
-        )
-        rows.append(VoteRow(_label(flow, name, words), said, len({text for _, text in said}) > 1))
-    return tuple(rows)
+        ]
+        rows.append((label_of(flow, name, words), said, len({text for _, text in said}) > 1))
+    return rows
 
 
 def draw_values(flow: Workflow, values: Values, words: Catalogue) -> tuple[ValueRow, ...]:
@@ -135,7 +116,7 @@ def draw_values(flow: Workflow, values: Values, words: Catalogue) -> tuple[Value
     order = [field.id for field in flow.fields if field.id in values]
     order += [name for name in values if name not in order]
     return tuple(
-        ValueRow(name, _label(flow, name, words), show_value(flow, name, values[name], words))
+        ValueRow(name, label_of(flow, name, words), show_value(flow, name, values[name], words))
         for name in order
     )
 
@@ -150,11 +131,12 @@ def compare_values(
         if name in mine or name in theirs:
             here = show_value(flow, name, mine.get(name), words)
             there = show_value(flow, name, theirs.get(name), words)
-            rows.append(ValueRow(name, _label(flow, name, words), here, there, here != there))
+            rows.append(ValueRow(name, label_of(flow, name, words), here, there, here != there))
     return tuple(rows)
 
 
-def _label(flow: Workflow, name: str, words: Catalogue) -> str:
+def label_of(flow: Workflow, name: str, words: Catalogue) -> str:
+    """How a field is called; one that the workflow does not know by its name."""
     return next((f.label.say(words.language) for f in flow.fields if f.id == name), name)
 
 

@@ -29,13 +29,12 @@ def show_home(ask: Ask) -> Response:
 @routes.get("/p/{project:int}")
 def show_project(ask: Ask) -> Response:
     """What there is to do in a project, how far it is, and how fast it goes."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
+    project = ask.project
     if not project.consented:
         return ask.go(f"/p/{project.id}/welcome")
-    return ask.page(
+    return ask.project_page(
         "project.html",
-        project=project,
-        here="work",
+        "work",
         standing=ask.service.work.standing(ask.actor, project.id),
         stages=ask.service.work.stages_of(ask.actor, project.id),
         last=ask.service.work.mine(ask.actor, project.id, limit=5),
@@ -45,8 +44,7 @@ def show_project(ask: Ask) -> Response:
 @routes.get("/p/{project:int}/welcome")
 def show_welcome(ask: Ask) -> Response:
     """The content warning, what the work is, and the rights of who does it."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
-    return ask.page("welcome.html", project=project, here="work")
+    return ask.project_page("welcome.html", "work")
 
 
 @routes.post("/p/{project:int}/welcome")
@@ -65,13 +63,8 @@ def take_next(ask: Ask) -> Response:
     project = ask.place("project")
     assignment = ask.service.work.claim(ask.actor, project, ask.query("stage") or None)
     if assignment is None:
-        shown = ask.service.projects.get(ask.actor, project)
-        return ask.page(
-            "nothing.html",
-            project=shown,
-            here="work",
-            standing=ask.service.work.standing(ask.actor, project),
-        )
+        standing = ask.service.work.standing(ask.actor, project)
+        return ask.project_page("nothing.html", "work", standing=standing)
     last = ask.number("last")
     trail = f"?last={last}" if last is not None else ""
     done = "skipped" if ask.query("done") == "skipped" else ""
@@ -81,9 +74,8 @@ def take_next(ask: Ask) -> Response:
 @routes.get("/p/{project:int}/last")
 def show_last(ask: Ask) -> Response:
     """My last items: look again, or change an answer."""
-    project = ask.service.projects.get(ask.actor, ask.place("project"))
-    done = ask.service.work.mine(ask.actor, project.id, limit=50)
-    return ask.page("last.html", project=project, here="last", done=done)
+    done = ask.service.work.mine(ask.actor, ask.project.id, limit=50)
+    return ask.project_page("last.html", "last", done=done)
 
 
 @routes.get("/work/{assignment:int}")

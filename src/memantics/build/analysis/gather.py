@@ -24,12 +24,12 @@ from memantics.build.extract.chain import Extraction, ExtractSettings, extract_m
 from memantics.build.intents.draft import IntentSettings, make_intent_step
 from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
+from memantics.core.lines import ImageReading, explain_unread
 from memantics.core.memes import Meme
 from memantics.core.opinion import Judges, Opinion
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
 from memantics.core.text import show_chance
-from memantics.models.embedded.lines import ImageReading, explain_unread
 from memantics.vision.appearance import (
     Sight,
     describe_picture,

@@ -14,7 +14,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
 from memantics.build.collect.listing import OWN, ListedFile, fingerprint, list_entries
-from memantics.build.collect.looks import VERSION, Look, TextReader, digest_file, look_at
+from memantics.build.collect.looks import VERSION, Look, digest_file, look_at
 from memantics.build.collect.rules import Dropped, MemeCandidate, RuleSet
 from memantics.core.data import dump_json
 from memantics.core.errors import StoreError
@@ -27,6 +27,7 @@ from memantics.core.journal import (
     write_whole,
 )
 from memantics.core.language import Guess, guess_language
+from memantics.core.lines import Ocr
 from memantics.core.memes import MEMES
 from memantics.core.result import Result
 
@@ -88,7 +89,7 @@ Watch = Callable[[int, int], None]
 
 def gather(
     folder: Path,
-    open_reader: Callable[[], TextReader],
+    open_reader: Callable[[], Ocr],
     settings: CollectSettings,
     watch: Watch = lambda _done, _total: None,
 ) -> Collected:
@@ -116,7 +117,7 @@ def gather(
 def _look_at_all(
     entries: Sequence[ListedFile],
     journal: Path,
-    how: tuple[Callable[[], TextReader], CollectSettings],
+    how: tuple[Callable[[], Ocr], CollectSettings],
     watch: Watch,
 ) -> tuple[list[Look], int]:
     open_reader, settings = how
@@ -150,7 +151,7 @@ def _look_at_all(
 
 
 def _look_in_turn(
-    paths: Sequence[Path], open_reader: Callable[[], TextReader], settings: CollectSettings
+    paths: Sequence[Path], open_reader: Callable[[], Ocr], settings: CollectSettings
 ) -> Iterator[tuple[int, Look]]:
     """Looks with their places; several processes where that was asked for."""
     if settings.workers <= 1 or len(paths) < 2:
@@ -175,10 +176,10 @@ def _look_in_turn(
             ) from error
 
 
-_reader: list[TextReader] = []
+_reader: list[Ocr] = []
 
 
-def _begin(open_reader: Callable[[], TextReader]) -> None:
+def _begin(open_reader: Callable[[], Ocr]) -> None:
     _reader[:] = [open_reader()]
 
 

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError
 from memantics.core.images import decode, read_bytes
+from memantics.core.lines import Ocr, TextLine
 from memantics.vision.captions import choose_captions, is_signature
 from memantics.vision.hashes import hash_image
 
@@ -22,44 +22,6 @@ _SIDE = 128  # of the small copy in which the picture around the text is judged
 _MARGIN = 0.12  # of a line's height: outlines and shadows of letters belong to the text
 # A box of which each letter takes more of the image than this is a drawing misread as a letter.
 _LARGEST_LETTER = 0.06
-
-
-class PrintedLine(Protocol):
-    """One line that an OCR found, with its box (left, top, right, bottom) in pixels."""
-
-    @property
-    def text(self) -> str:
-        """What it says."""
-        ...
-
-    @property
-    def box(self) -> tuple[int, int, int, int]:
-        """Where it stands."""
-        ...
-
-    @property
-    def score(self) -> float:
-        """How sure the OCR is, from 0 to 1."""
-        ...
-
-
-class PrintedLines(Protocol):
-    """All lines of an image, in reading order."""
-
-    @property
-    def lines(self) -> Sequence[PrintedLine]:
-        """The lines."""
-        ...
-
-
-class TextReader(Protocol):
-    """Any OCR. ``version`` changes whenever readings may change."""
-
-    version: str
-
-    def read(self, data: bytes, name: str) -> PrintedLines:
-        """Read the bytes of an image file."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +57,7 @@ def digest_file(path: Path) -> str:
         return ""
 
 
-def look_at(path: Path, reader: TextReader) -> Look:
+def look_at(path: Path, reader: Ocr) -> Look:
     """Decode within bounds, read, hash and measure; what is wrong with a file is a result."""
     version = f"{VERSION}/{reader.version}"
     try:
@@ -125,20 +87,18 @@ def look_at(path: Path, reader: TextReader) -> Look:
     )
 
 
-def _find_watermark(lines: Sequence[PrintedLine], height: int) -> str:
+def _find_watermark(lines: Sequence[TextLine], height: int) -> str:
     """The first small line that names a site or an account."""
     marks = (line for line in lines if is_signature(line.text, line.box[3] - line.box[1], height))
     return next((line.text.strip() for line in marks), "")
 
 
-def _weigh(lines: Sequence[PrintedLine]) -> float:
+def _weigh(lines: Sequence[TextLine]) -> float:
     letters = sum(len(line.text) for line in lines)
     return sum(line.score * len(line.text) for line in lines) / letters if letters else 0.0
 
 
-def _find_boxes(
-    image: Pillow.Image, lines: Sequence[PrintedLine]
-) -> list[tuple[int, int, int, int]]:
+def _find_boxes(image: Pillow.Image, lines: Sequence[TextLine]) -> list[tuple[int, int, int, int]]:
     """Where text stands, without the drawings that were taken for it."""
     found = []
     for line in lines:

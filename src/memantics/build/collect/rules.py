@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from memantics.build.collect.looks import Look
+from memantics.core.data import toml_beside
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.language import BY_SCRIPT, UNKNOWN, Guess, count_scripts
 
@@ -81,63 +82,19 @@ def _line_height(candidate: MemeCandidate) -> float:
     return float("inf") if candidate.text_given else float(candidate.look.line_height)
 
 
-DEFAULT_RULES = (
-    FilterRule(
-        "text",
-        "letters printed on the image",
-        2,
-        lambda candidate: count_letters(candidate.text),
-        "{0:.0f} letters were read; a meme has text",
-    ),
-    FilterRule(
-        "meaning",
-        "different words; a character of Chinese counts as one",
-        2,
-        lambda candidate: count_words(candidate.text),
-        "{0:g} different words or characters say too little",
-    ),
-    FilterRule(
-        "size",
-        "pixels of the shorter side",
-        96,
-        lambda candidate: min(candidate.look.width, candidate.look.height),
-        "the shorter side has {0:.0f} pixels only",
-    ),
-    FilterRule(
-        "certainty",
-        "how sure the OCR is of the letters, from 0 to 1",
-        0.6,
-        _certainty,
-        "the OCR is {0:.0%} sure only: hard to read",
-    ),
-    FilterRule(
-        "height",
-        "pixels of the largest line of text",
-        9,
-        _line_height,
-        "the largest letters are {0:.0f} pixels high: hard to read",
-    ),
-    FilterRule(
-        "picture",
-        "share of the image that is not under text",
-        0.15,
-        lambda candidate: 1.0 - candidate.look.covered,
-        "only {0:.0%} of the image is picture: text alone is no meme",
-    ),
-    FilterRule(
-        "variety",
-        "share of that picture which is not its one commonest colour",
-        0.01,
-        lambda candidate: candidate.look.variety,
-        "{0:.1%} of the rest is anything but plain colour: text alone is no meme",
-    ),
-    FilterRule(
-        "watermark",
-        "1 where no small line names a site or an account, else 0; watermark=1 drops such memes",
-        0,
-        lambda candidate: float(not candidate.look.watermark),
-        "a small line names a site or an account",
-    ),
+_MEASURES: Mapping[str, Callable[[MemeCandidate], float]] = {
+    "text": lambda candidate: count_letters(candidate.text),
+    "meaning": lambda candidate: count_words(candidate.text),
+    "size": lambda candidate: min(candidate.look.width, candidate.look.height),
+    "certainty": _certainty,
+    "height": _line_height,
+    "picture": lambda candidate: 1.0 - candidate.look.covered,
+    "variety": lambda candidate: candidate.look.variety,
+    "watermark": lambda candidate: float(not candidate.look.watermark),
+}
+DEFAULT_RULES = tuple(
+    FilterRule(name, measure=_MEASURES[name], **told)
+    for name, told in toml_beside(__file__, "rules.toml").items()
 )
 
 

@@ -26,7 +26,13 @@ def list_relations(
     """
     dimension_spec = spec or SPECS[dimension]
     terms = {
-        one.name: RelationTerm(one.name, one.name, one.definition, (dimension,), one.to)
+        one.name: RelationTerm(
+            name=one.name,
+            label=one.name,
+            definition=one.definition,
+            domain=(dimension,),
+            range=one.to,
+        )
         for one in dimension_spec.relation
     }
     unknown = [

@@ -6,21 +6,23 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memantics.build.extract.chain import Extraction, ExtractSettings
+from memantics.build.extract.chain import Extraction, ExtractSettings, StepResult
 from memantics.core.data import Skip
 from memantics.core.records import STATUSES
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS
 from memantics.knowledge.records import Dangling, Knowledge
 
+_STEPS = (*STATUSES, "skipped")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class DimensionReport:
     """One dimension over all memes: an empty answer is a result, so it is counted apart."""
 
-    individuals: int
-    memes: int
-    empty: int
-    statuses: dict[str, int]
+    individuals: int = 0
+    memes: int = 0
+    empty: int = 0
+    statuses: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STEPS, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,108 +46,74 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KnowledgeReport:
-    """``report.json`` of ``build knowledge``."""
+    """``report.json`` of ``build knowledge``: adds up extractions one by one."""
 
-    kind: str
+    kind: str = field(default="knowledge", init=False)
     model: str
     order: str
     refine: str
     language: str
-    memes: int
-    individuals: int
-    statuses: dict[str, int]
-    skipped_steps: int
-    repaired: int
-    merged: int
-    renamed: int
-    tokens_in: int
-    tokens_out: int
-    dimensions: dict[str, DimensionReport]
-    relations: dict[str, int]
-    dangling: list[Dangling]
-    misplaced: list[Misplaced]
-    failures: list[Failure]
-    unusable: list[Skip]
-
-
-@dataclass(slots=True)
-class ReportTally:
-    """Adds up extractions one by one."""
-
-    statuses: Counter[str] = field(default_factory=Counter)
-    by_dimension: dict[str, Counter[str]] = field(
-        default_factory=lambda: {name: Counter() for name in DIMENSIONS}
+    memes: int = 0
+    individuals: int = 0
+    statuses: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
+    skipped_steps: int = 0
+    repaired: int = 0
+    merged: int = 0
+    renamed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    dimensions: dict[str, DimensionReport] = field(
+        default_factory=lambda: {name: DimensionReport() for name in DIMENSIONS}
     )
-    relations: Counter[str] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
+    relations: dict[str, int] = field(default_factory=dict)
     dangling: list[Dangling] = field(default_factory=list)
     misplaced: list[Misplaced] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    unusable: list[Skip] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls, model: str, settings: ExtractSettings, skips: Sequence[Skip] = ()
+    ) -> KnowledgeReport:
+        """The report before the first meme."""
+        plan = settings.plan.name
+        return cls(model, plan, settings.when, settings.language, unusable=list(skips))
 
     def add(self, extraction: Extraction) -> None:
         """Count one meme."""
         knowledge = extraction.knowledge
-        self.counts["memes"] += 1
-        self.counts["individuals"] += len(knowledge.individuals)
+        self.memes += 1
+        self.individuals += len(knowledge.individuals)
         for name, count in knowledge.counts().items():
-            counts = self.by_dimension.setdefault(name, Counter())
-            counts["individuals"] += count
-            counts["memes"] += count > 0
-        self.relations.update(
-            link.relation for individual in knowledge.individuals for link in individual.relations
-        )
+            part = self.dimensions.setdefault(name, DimensionReport())
+            part.individuals += count
+            part.memes += count > 0
+        links = (link for individual in knowledge.individuals for link in individual.relations)
+        found = Counter(self.relations) + Counter(link.relation for link in links)
+        self.relations = dict(sorted(found.items()))
         self.dangling += knowledge.dangling()
         self.misplaced += find_misplaced(knowledge)
         for step in extraction.steps:
-            self.statuses[step.status] += 1
-            self.counts["repaired"] += step.status == "answered" and step.attempts > 1
-            for figure in ("merged", "renamed", "tokens_in", "tokens_out"):
-                self.counts[figure] += getattr(step, figure)
-            if step.stage == "individuals":
-                counts = self.by_dimension.setdefault(step.dimension, Counter())
-                counts[step.status] += 1
-                counts["empty"] += step.status == "answered" and not step.found
-            if step.status not in ("answered", "skipped"):
-                self.failures.append(
-                    Failure(knowledge.meme, step.dimension, step.stage, step.status, step.reason)
-                )
+            self._count(step, knowledge.meme)
 
-    def report(
-        self, model: str, settings: ExtractSettings, skips: Sequence[Skip] = ()
-    ) -> KnowledgeReport:
-        """The report so far."""
-        return KnowledgeReport(
-            kind="knowledge",
-            model=model,
-            order=settings.plan.name,
-            refine=settings.when,
-            language=settings.language,
-            memes=self.counts["memes"],
-            individuals=self.counts["individuals"],
-            statuses={name: self.statuses[name] for name in STATUSES},
-            skipped_steps=self.statuses["skipped"],
-            repaired=self.counts["repaired"],
-            merged=self.counts["merged"],
-            renamed=self.counts["renamed"],
-            tokens_in=self.counts["tokens_in"],
-            tokens_out=self.counts["tokens_out"],
-            dimensions={
-                name: DimensionReport(
-                    counts["individuals"],
-                    counts["memes"],
-                    counts["empty"],
-                    {status: counts[status] for status in (*STATUSES, "skipped")},
-                )
-                for name, counts in self.by_dimension.items()
-            },
-            relations=dict(sorted(self.relations.items())),
-            dangling=self.dangling,
-            misplaced=self.misplaced,
-            failures=self.failures,
-            unusable=list(skips),
-        )
+    def _count(self, step: StepResult, meme: str) -> None:
+        if step.status == "skipped":
+            self.skipped_steps += 1
+        else:
+            self.statuses[step.status] += 1
+        self.repaired += step.status == "answered" and step.attempts > 1
+        for figure in ("merged", "renamed", "tokens_in", "tokens_out"):
+            setattr(self, figure, getattr(self, figure) + getattr(step, figure))
+        if step.stage == "individuals":
+            part = self.dimensions.setdefault(step.dimension, DimensionReport())
+            part.statuses[step.status] += 1
+            part.empty += step.status == "answered" and not step.found
+        if step.status not in ("answered", "skipped"):
+            self.failures.append(
+                Failure(meme, step.dimension, step.stage, step.status, step.reason)
+            )
 
 
 def find_misplaced(knowledge: Knowledge) -> Iterator[Misplaced]:

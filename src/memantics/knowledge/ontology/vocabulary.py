@@ -1,19 +1,21 @@
 """The words of the ontology: ten dimensions, the relations between them, six kinds of toxicity.
 
-``meme.ttl`` says the same in RDF; a test holds the two together.
+Relations and kinds are in ``vocabulary.toml``. ``meme.ttl`` says the same in RDF; a test holds the
+two together.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
+from memantics.core.closed import Closed
+from memantics.core.data import toml_beside
 from memantics.core.errors import UnknownName
 from memantics.core.meaning import ALIASES, DIMENSIONS, Dimension, RelationName
-from memantics.knowledge.ontology.specs import SPECS
+from memantics.knowledge.ontology.specs import SPECS, DimensionSpec
 
 __all__ = [
     "DIMENSIONS",
@@ -22,7 +24,6 @@ __all__ = [
     "RELATIONS",
     "TOXICITY_KINDS",
     "Dimension",
-    "DimensionTerm",
     "KindTerm",
     "RelationName",
     "RelationTerm",
@@ -34,17 +35,16 @@ __all__ = [
 ToxicityKind = Literal["Abusive", "Cyberbullying", "Harmful", "Hateful", "Misogynous", "Propaganda"]
 
 
-@dataclass(frozen=True, slots=True)
-class DimensionTerm:
-    """One way of looking at a meme: its name, how people call it, and what belongs to it."""
+class KindTerm(Closed):
+    """A kind of toxicity; ``spellings`` are other ways to write its name."""
 
-    name: Dimension
+    name: ToxicityKind
     label: str
     definition: str
+    spellings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RelationTerm:
+class RelationTerm(Closed):
     """What may link an individual of ``domain`` to one of ``range``; ``label`` reads as a verb."""
 
     name: RelationName | str
@@ -54,136 +54,23 @@ class RelationTerm:
     range: tuple[Dimension, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KindTerm:
-    """A kind of toxicity."""
-
-    name: ToxicityKind
-    label: str
-    definition: str
-
-
-_DIMENSIONS = tuple(
-    DimensionTerm(name, SPECS[name].label, SPECS[name].definition) for name in DIMENSIONS
+_TERMS = toml_beside(__file__, "vocabulary.toml")
+DIMENSION_TERMS: Mapping[str, DimensionSpec] = MappingProxyType({d: SPECS[d] for d in DIMENSIONS})
+RELATIONS: Mapping[str, RelationTerm] = MappingProxyType(
+    {name: RelationTerm(name=name, **term) for name, term in _TERMS["relations"].items()}
 )
-DIMENSION_TERMS: Mapping[str, DimensionTerm] = MappingProxyType({t.name: t for t in _DIMENSIONS})
-
-_ELEMENTS: tuple[Dimension, ...] = ("TextualMaterial", "VisualMaterial", "Scene")
-_GROUNDS: tuple[Dimension, ...] = (*_ELEMENTS, "BackgroundKnowledge")
-_ALL_BUT_TOXICITY: tuple[Dimension, ...] = tuple(d for d in DIMENSIONS if d != "Toxicity")
-_RELATIONS = (
-    RelationTerm(
-        "hasParticipant",
-        "has participant",
-        "Who or what takes part in the scene.",
-        ("Scene",),
-        ("VisualMaterial", "TextualMaterial"),
-    ),
-    RelationTerm(
-        "hasExpressor",
-        "expressed by",
-        "What expresses the emotion.",
-        ("Emotion",),
-        _GROUNDS,
-    ),
-    RelationTerm(
-        "hasMappedEntity",
-        "maps",
-        "What the analogy talks about.",
-        ("AnalogicalMapping",),
-        _GROUNDS,
-    ),
-    RelationTerm(
-        "hasMappingEntity",
-        "by means of",
-        "What the analogy shows instead.",
-        ("AnalogicalMapping",),
-        _GROUNDS,
-    ),
-    RelationTerm(
-        "mappedOnto",
-        "mapped onto",
-        "Stands, in an analogy, for something else.",
-        ("AnalogicalMapping", *_GROUNDS),
-        _GROUNDS,
-    ),
-    RelationTerm(
-        "hasToxicElement",
-        "toxic through",
-        "What makes the meme toxic in this way.",
-        ("Toxicity",),
-        _ALL_BUT_TOXICITY,
-    ),
-    RelationTerm(
-        "projectedOnto",
-        "projected onto",
-        "Whose place the viewer takes.",
-        ("SemioticProjection",),
-        _ELEMENTS,
-    ),
-    RelationTerm(
-        "about",
-        "about",
-        "What a piece of background or an intent refers to.",
-        ("BackgroundKnowledge", "OverallIntent"),
-        DIMENSIONS,
-    ),
-    RelationTerm(
-        "targets",
-        "targets",
-        "Whom it is aimed at.",
-        ("Toxicity", "OverallIntent"),
-        ("TargetCommunity",),
-    ),
+KIND_TERMS: Mapping[str, KindTerm] = MappingProxyType(
+    {name: KindTerm(name=name, **term) for name, term in _TERMS["kinds"].items()}
 )
-RELATIONS: Mapping[str, RelationTerm] = MappingProxyType({term.name: term for term in _RELATIONS})
-
-_KINDS = (
-    KindTerm("Abusive", "abusive", "Threatens or abuses people or a community."),
-    KindTerm(
-        "Cyberbullying",
-        "cyberbullying",
-        "Disparages individuals for skin colour, gender, race, sexual orientation, ethnicity, "
-        "nationality.",
-    ),
-    KindTerm(
-        "Harmful",
-        "harmful",
-        "May harm individuals, organisations, communities or society.",
-    ),
-    KindTerm(
-        "Hateful",
-        "hateful",
-        "Attacks people, directly or not, for a protected characteristic.",
-    ),
-    KindTerm("Misogynous", "misogynous", "Holds hate against women."),
-    KindTerm(
-        "Propaganda",
-        "propaganda",
-        "Means to influence opinions or actions towards a goal.",
-    ),
-)
-KIND_TERMS: Mapping[str, KindTerm] = MappingProxyType({term.name: term for term in _KINDS})
-TOXICITY_KINDS: tuple[ToxicityKind, ...] = tuple(term.name for term in _KINDS)
-
+TOXICITY_KINDS: tuple[ToxicityKind, ...] = get_args(ToxicityKind)
 _DIMENSION_NAMES: Mapping[str, Dimension] = MappingProxyType(
     {name: name for name in DIMENSIONS} | dict(ALIASES)
 )
 _KIND_NAMES: Mapping[str, ToxicityKind] = MappingProxyType(
-    {kind.casefold(): kind for kind in TOXICITY_KINDS}
-    | {
-        "abuse": "Abusive",
-        "cyberbulling": "Cyberbullying",
-        "cyberbully": "Cyberbullying",
-        "harm": "Harmful",
-        "hate": "Hateful",
-        "hate speech": "Hateful",
-        "mysogynous": "Misogynous",
-        "mysoginous": "Misogynous",
-        "misoginous": "Misogynous",
-        "misogynistic": "Misogynous",
-        "misogyny": "Misogynous",
-        "propagandistic": "Propaganda",
+    {
+        spelling: term.name
+        for term in KIND_TERMS.values()
+        for spelling in (term.name.casefold(), *term.spellings)
     }
 )
 

@@ -11,13 +11,13 @@ import hashlib
 import inspect
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 from pydantic import JsonValue
 
+from memantics.core.closed import Closed
 from memantics.core.editor import EditRequest
 from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable
 from memantics.core.images import decode, encode_png
@@ -38,8 +38,7 @@ def choose_size(size: tuple[int, int], longest: int) -> tuple[int, int]:
     return width, height
 
 
-@dataclass(frozen=True, slots=True)
-class DiffusersSettings:
+class DiffusersSettings(Closed):
     """How pictures are made. ``None`` leaves the pipeline's own default."""
 
     steps: int = 30
@@ -73,7 +72,7 @@ class DiffusersEditor:
         return {
             "name": self.name,
             "index": hashlib.sha256(index).hexdigest()[:16],
-            "settings": asdict(self.settings),
+            "settings": self.settings.model_dump(),
         }
 
     async def edit(self, request: EditRequest) -> bytes:

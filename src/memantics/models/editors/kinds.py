@@ -9,6 +9,7 @@ from pathlib import Path
 
 from memantics.core.editor import Editor
 from memantics.core.errors import InputError, UnknownName
+from memantics.models.params import read_params
 
 KINDS = ("embedded", "none", "openai-images/NAME", "diffusers/PATH")
 
@@ -47,16 +48,5 @@ def _open_images(name: str, settings: EditorSettings) -> Editor:
 def _open_folder(path: str, settings: EditorSettings) -> Editor:
     from memantics.models.editors.diffusers import DiffusersEditor, DiffusersSettings
 
-    known = {"steps": int, "guidance": float, "image_guidance": float, "strength": float}
-    known["longest"] = int
-    chosen: dict[str, float] = {}
-    for key, value in settings.params.items():
-        if key not in known:
-            raise UnknownName("--editor-param", key, known)
-        try:
-            chosen[key] = known[key](value)
-        except ValueError as error:
-            raise InputError(
-                f"--editor-param {key}={value} is no number", hint=f"such as {key}=1"
-            ) from error
-    return DiffusersEditor(Path(path), DiffusersSettings(**chosen))  # type: ignore[arg-type]
+    made = read_params(DiffusersSettings, settings.params, "diffusers/… editors", "--editor-param")
+    return DiffusersEditor(Path(path), made)

@@ -12,9 +12,10 @@ import aiohttp
 import numpy as np
 import orjson
 from PIL import Image
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 from yarl import URL
 
+from memantics.core.closed import Lenient
 from memantics.core.editor import EditRequest
 from memantics.core.errors import InputError, Rejected, Transient, Unavailable
 from memantics.core.images import decode, encode_png
@@ -36,12 +37,12 @@ class ImagesSettings:
     waits: tuple[float, ...] = _WAITS
 
 
-class _Picture(BaseModel, extra="ignore"):
+class _Picture(Lenient):
     b64_json: str | None = None
     url: str | None = None
 
 
-class _Pictures(BaseModel, extra="ignore"):
+class _Pictures(Lenient):
     data: list[_Picture]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -24,41 +23,14 @@ from memantics.models.embedded.evidence import (
     overlap,
     split_sides,
 )
+from memantics.models.embedded.lexicon import read_sentences
 from memantics.models.embedded.sound import has_chinese
 
 # Chosen on the first half of the data that docs/research/embedded-reader.md names.
 _TEXT_WEIGHT, _WORDS_WEIGHT, _HARM_WEIGHT, _LENGTH_WEIGHT = 0.25, 1.0, 0.2, 1.0
 _NEUTRAL = 0.05
 _EMOTION_WEIGHT = 0.5
-_PROTOTYPES = {
-    "en": ("I am happy, this is great and I like it", "I am upset, this is bad and I hate it"),
-    "zh": ("我很开心，这太好了，我喜欢", "我很难过，这太糟了，我讨厌"),
-}
-_Sentences = tuple[tuple[str, ...], tuple[str, ...]]
-_OF_ONESELF = {
-    "en": (
-        ("I am so tired, I give up", "I am really sad", "I am so happy"),
-        ("come on, hurry up", "good luck to you", "stop talking"),
-    ),
-    "zh": (
-        ("我好累，我不想干了", "我真的很难过", "我太开心了"),
-        ("你真是的，你快点", "祝你好运，祝你成功", "你别说了"),
-    ),
-}
 _SELF = 0.05
-# English ones do not tell hateful texts from others (AUROC .54); there only words count.
-_HARM = {
-    "zh": (
-        (
-            "辱骂、侮辱、看不起别人",
-            "歧视女人、穷人、外地人",
-            "下流的性暗示",
-            "活着没意思，绝望",
-            "你这个傻子，滚",
-        ),
-        ("今天天气不错", "一起吃饭吧", "我家的猫很可爱", "学习使我快乐", "祝你生日快乐"),
-    ),
-}
 _NEAR_HARM = 0.1
 _WE = re.compile(r"我们|咱|\b(?:we|us|our)\b", re.IGNORECASE)
 _ME = re.compile(r"我|俺|\b(?:i|me|my|i'm)\b", re.IGNORECASE)
@@ -121,14 +93,14 @@ def is_harmful(evidence: Evidence, senses: Senses) -> bool:
     """Whether the caption holds a rude or gloomy word or is near to harm, as printed or heard."""
     said = hear(evidence.said, senses)
     mood = senses.lexicon.feel(f"{evidence.said}\n{said}")
-    return bool(mood.rude or mood.gloomy) or _lean(said, _HARM, senses) > _NEAR_HARM
+    return bool(mood.rude or mood.gloomy) or _lean(said, "harm", senses) > _NEAR_HARM
 
 
-def _lean(text: str, sentences: Mapping[str, _Sentences], senses: Senses) -> float:
+def _lean(text: str, topic: str, senses: Senses) -> float:
     """How much nearer a text is to the nearest of some sentences than to that of others."""
     if not text.strip():
         return 0.0
-    one, other = sentences.get("zh" if has_chinese(text) else "en", ((), ()))
+    one, other = read_sentences()[topic].get("zh" if has_chinese(text) else "en", ((), ()))
     if not one:
         return 0.0
     rows = senses.encoder.encode([text, *one, *other])
@@ -146,7 +118,9 @@ def weigh(text: str, senses: Senses) -> float:
     valence = senses.lexicon.feel(text).valence
     if valence != 0:
         return valence
-    vectors = senses.encoder.encode([text, *_PROTOTYPES["en"], *_PROTOTYPES["zh"]])
+    moods = read_sentences()["mood"]
+    plain = [sentence for language in ("en", "zh") for side in moods[language] for sentence in side]
+    vectors = senses.encoder.encode([text, *plain])
     near = vectors[1:] @ vectors[0]
     lean = settle(float(near[0] + near[2] - near[1] - near[3]), VECTORS)
     return max(-0.2, min(0.2, lean))
@@ -186,7 +160,7 @@ def _choose_target(evidence: Evidence, field: Field, senses: Senses) -> str:
     said = hear(evidence.said, senses)
     me, you = _ME.search(said) is not None, _YOU.search(said) is not None
     if not me and not you and said.strip():
-        me = _lean(said, _OF_ONESELF, senses) > _SELF
+        me = _lean(said, "oneself", senses) > _SELF
     alone = "self" if me and not you else "other"
     wanted = "both" if _WE.search(said) else alone
     return next(sides[name] for name in (wanted, "other", *sides) if name in sides)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from memantics.core.images import decode, read_bytes
+from memantics.core.lines import Ocr
 from memantics.core.opinion import Judges
 from memantics.core.records import Field, Form, Image, Request
 from memantics.models.embedded.encoder import Encoder
 from memantics.models.embedded.lexicon import MoodLexicon
-from memantics.models.embedded.ocr import Ocr
 from memantics.models.embedded.sound import Ear
 
 _THUMBNAIL = (32, 32)

@@ -6,12 +6,11 @@ The list (``words.toml``) holds everyday words; what it misses, the reader misse
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
-from functools import cached_property
-from importlib.resources import files
+from functools import cache, cached_property
 from typing import Any
 
+from memantics.core.data import toml_beside
 from memantics.models.embedded.sound import has_chinese
 
 _DENIAL = "不没别勿无未"
@@ -76,7 +75,7 @@ class MoodLexicon:
 
     @cached_property
     def _lists(self) -> dict[str, dict[str, str]]:
-        return tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+        return toml_beside(__file__, "words.toml")
 
     @cached_property
     def _words(self) -> _Words:
@@ -95,6 +94,12 @@ class MoodLexicon:
         )
 
         return SentimentIntensityAnalyzer()
+
+
+@cache
+def read_sentences() -> dict[str, dict[str, Any]]:
+    """Sentences by topic and language: ``sentences.toml``."""
+    return toml_beside(__file__, "sentences.toml")
 
 
 def _pattern(chinese: str, english: str) -> re.Pattern[str]:

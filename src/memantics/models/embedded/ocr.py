@@ -13,19 +13,9 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.home import home
-from memantics.models.embedded.lines import ImageReading, Line, Ocr, order_lines
+from memantics.core.lines import ImageReading, Ocr
 from memantics.models.embedded.rapid import Profile, RapidReader
 
-__all__ = [
-    "ImageReading",
-    "Line",
-    "Ocr",
-    "Profile",
-    "RapidReader",
-    "RememberingOcr",
-    "open_reader",
-    "order_lines",
-]
 _IN_MEMORY = 2048  # readings
 _READING = TypeAdapter(ImageReading)
 

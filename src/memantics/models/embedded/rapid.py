@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memantics.core.errors import Unavailable, UnknownName
 from memantics.core.images import decode
-from memantics.models.embedded.lines import ImageReading, Line, order_lines
+from memantics.core.lines import ImageReading, TextLine, order_lines
 
 Profile = Literal["thorough", "fast"]
 Pixels = NDArray[np.uint8]
@@ -67,15 +67,15 @@ class RapidReader:
             return ImageReading(order_lines(line for line in lines if line.text), engine.unread)
 
 
-def _read_thoroughly(engine: Any, pixels: Pixels) -> Iterator[Line]:
+def _read_thoroughly(engine: Any, pixels: Pixels) -> Iterator[TextLine]:
     found = engine(pixels)
     for text, corners, score in zip(
         found.txts or (), found.boxes if found.txts else (), found.scores or (), strict=True
     ):
-        yield Line(text.strip(), _box(corners), round(float(score), 4), *measure_tilt(corners))
+        yield TextLine(text.strip(), _box(corners), round(float(score), 4), *measure_tilt(corners))
 
 
-def _read_fast(engine: Any, pixels: Pixels) -> Iterator[Line]:
+def _read_fast(engine: Any, pixels: Pixels) -> Iterator[TextLine]:
     """Find text in a small copy, and read each line alone, no wider than it is."""
     import cv2
     from rapidocr.utils.process_img import get_rotate_crop_image
@@ -101,7 +101,7 @@ def _read_fast(engine: Any, pixels: Pixels) -> Iterator[Line]:
         (found,), _ = recogniser.postprocess_op(recogniser.session(row))
         if found[1] >= _SURE:
             score = round(float(found[1]), 4)
-            yield Line(found[0].strip(), _box(boxes[place]), score, *measure_tilt(boxes[place]))
+            yield TextLine(found[0].strip(), _box(boxes[place]), score, *measure_tilt(boxes[place]))
 
 
 def choose_size(wide: int, high: int) -> tuple[int, int]:

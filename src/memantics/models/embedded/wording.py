@@ -10,6 +10,7 @@ from memantics.core.records import Field
 from memantics.metrics.rounding import VECTORS, settle
 from memantics.models.embedded.choices import weigh
 from memantics.models.embedded.evidence import Evidence, Senses
+from memantics.models.embedded.lexicon import read_sentences
 
 _LONGEST = {"en": 16, "zh": 40}
 _REASON = re.compile(r"rational|reason|explan|justif|why|理由|原因|说明", re.IGNORECASE)
@@ -20,24 +21,6 @@ _KIND, _MOST = 0.4, 24
 _WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _HOMOPHONE = re.compile(r"^(?:homophone|谐音词?)$", re.IGNORECASE)
 _PUN_WORD = re.compile(r"^(?:pun_)?word$|^双关词$", re.IGNORECASE)
-_SPEECH = {
-    "en": {
-        "rude": "the meme insults someone by saying",
-        "gloomy": "the meme complains about life by saying",
-        "negative": "the meme complains by saying",
-        "positive": "the meme cheers by saying",
-        "plain": "the meme jokes by saying",
-        "silent": "the meme makes a joke without words",
-    },
-    "zh": {
-        "rude": "这张表情包在骂人，写着",
-        "gloomy": "这张表情包在表达消沉，写着",
-        "negative": "这张表情包在抱怨，写着",
-        "positive": "这张表情包在表达高兴，写着",
-        "plain": "这张表情包在开玩笑，写着",
-        "silent": "这张表情包没有文字，在开玩笑",
-    },
-}
 
 
 def write(evidence: Evidence, field: Field, senses: Senses) -> str:
@@ -55,7 +38,7 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
         said = evidence.texts[-1]
     language = "zh" if evidence.form.language == "zh" else "en"
     if not said.strip():
-        return _SPEECH[language]["silent"]
+        return str(read_sentences()["speech"][language]["silent"])
     if language == "en" and _INTENT.search(asked):
         deed = "praises" if senses.lexicon.feel(said).valence > _KIND else "mocks"
         return f"the meme {deed} {_find_topic(said, senses)}"
@@ -69,7 +52,7 @@ def _describe(said: str, language: str, senses: Senses) -> str:
     kind = "rude" if mood.rude else "gloomy" if mood.gloomy else "plain"
     if kind == "plain" and abs(valence) > 0.2:
         kind = "positive" if valence > 0 else "negative"
-    phrase = _SPEECH[language][kind]
+    phrase = read_sentences()["speech"][language][kind]
     if language == "en":
         return f'{phrase} "{_start(said, language)}"'
     return f"{phrase}“{_start(said, language)}”{_heard(said, senses)}"

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
 import orjson
-from pydantic import JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
-from memantics.core.errors import InputError, MissingExtra, UnknownName
+from memantics.core.closed import Closed
+from memantics.core.errors import InputError, UnknownName, need_packages
 from memantics.models.local.adapters import find_base
+from memantics.models.params import read_params
 from memantics.models.replies import json_or_text
 
 PACKAGES = ("torch", "transformers", "accelerate", "torchvision")
-_NEEDED = ("torch", "transformers", "accelerate")
 _SUFFIXES = frozenset({".json", ".jinja", ".txt", ".model", ".tiktoken", ".safetensors", ".py"})
 _SLICE = 1 << 20
 
 
 def check_packages() -> None:
     """Refuse to go on without the packages of the extra."""
-    if any(find_spec(name) is None for name in _NEEDED):
-        raise MissingExtra("local/… models", "local")
+    need_packages("local/… models", "local", "torch", "transformers", "accelerate")
 
 
 def find_versions() -> dict[str, JsonValue]:
@@ -50,8 +47,7 @@ def check_folder(path: Path) -> Path:
     hint = "give the folder with config.json and *.safetensors, such as local/models/Qwen2-VL-2B"
     base = find_base(path)
     if base is not None:
-        if find_spec("peft") is None:
-            raise MissingExtra("LoRA adapters", "local")
+        need_packages("LoRA adapters", "local", "peft")
         if not base.is_dir():
             raise InputError(
                 f"{path} was tuned on {base}, which is not there",
@@ -109,13 +105,16 @@ def _slices(size: int) -> list[int]:
     return [0, (size - _SLICE) // 2, size - _SLICE]
 
 
-DTYPES = ("auto", "float32", "bfloat16", "float16")
 MAX_TOKENS = 1024
 _TEMPLATE = "template."
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSettings:
+def _read_flag(value: object) -> object:
+    """Running code of others is never switched on by a word that only might mean yes."""
+    return {"true": True, "false": False}.get(value, "") if isinstance(value, str) else value
+
+
+class LocalSettings(Closed):
     """What a user may choose.
 
     ``device`` is ``auto`` (a GPU when there is one), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or
@@ -126,18 +125,26 @@ class LocalSettings:
     ``template`` goes to the chat template (``template.enable_thinking=false``).
     """
 
-    device: str = "auto"
-    dtype: str = "auto"
-    batch: int = 16
-    attn: str = "auto"
-    max_tokens: int | None = None
-    max_pixels: int = 0
-    temperature: float | None = None
-    top_p: float = 1.0
-    top_k: int = 0
-    repetition_penalty: float | None = None
-    trust_remote_code: bool = False
-    template: Mapping[str, JsonValue] = field(default_factory=dict)
+    device: str = Field(
+        default="auto",
+        pattern=r"^(auto|cpu|mps|spread|cuda(:\d{1,3})?)$",
+        description="auto, cpu, cuda, cuda:1, mps or spread",
+    )
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    batch: int = Field(default=16, ge=1, le=1024)
+    attn: str = Field(
+        default="auto", pattern=r"^[A-Za-z0-9_./-]{1,80}$", description="a name such as sdpa"
+    )
+    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    max_pixels: int = Field(default=0, ge=0, le=40_000_000)
+    temperature: float | None = Field(default=None, ge=0.0, le=100.0)
+    top_p: float = Field(default=1.0, ge=1e-6, le=1.0)
+    top_k: int = Field(default=0, ge=0, le=1_000_000)
+    repetition_penalty: float | None = Field(default=None, ge=0.01, le=100.0)
+    trust_remote_code: Annotated[bool, BeforeValidator(_read_flag)] = Field(
+        default=False, description="true or false"
+    )
+    template: Mapping[str, JsonValue] = Field(default_factory=dict)
 
 
 def read_settings(params: Mapping[str, str]) -> LocalSettings:
@@ -149,78 +156,14 @@ def read_settings(params: Mapping[str, str]) -> LocalSettings:
     Traceback (most recent call last):
     memantics.core.errors.InputError: --param attn=a b is not possible; give a name such as sdpa
     """
-    named: dict[str, Any] = {}
+    named: dict[str, object] = {}
     template: dict[str, JsonValue] = {}
     for name, value in params.items():
-        if name.startswith(_TEMPLATE) and name != _TEMPLATE:
-            template[name.removeprefix(_TEMPLATE)] = json_or_text(value)
-        elif name not in _READERS:
-            raise UnknownName("parameter of local/… models:", name, [*_READERS, "template.NAME"])
+        inner = name.removeprefix(_TEMPLATE)
+        if inner and inner != name:
+            template[inner] = json_or_text(value)
         else:
-            named[name] = _READERS[name](name, value)
-    return LocalSettings(**named, template=template)
-
-
-def _device(name: str, value: str) -> str:
-    if not re.fullmatch(r"auto|cpu|mps|spread|cuda(:\d{1,3})?", value):
-        raise _wrong(name, value, "auto, cpu, cuda, cuda:1, mps or spread")
-    return value
-
-
-def _dtype(name: str, value: str) -> str:
-    if value not in DTYPES:
-        raise UnknownName(f"value of --param {name}:", value, DTYPES)
-    return value
-
-
-def _word(name: str, value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_./-]{1,80}", value):
-        raise _wrong(name, value, "a name such as sdpa")
-    return value
-
-
-def _flag(name: str, value: str) -> bool:
-    if value not in ("true", "false"):
-        raise _wrong(name, value, "true or false")
-    return value == "true"
-
-
-def _whole(low: int, high: int) -> Callable[[str, str], int]:
-    def read(name: str, value: str) -> int:
-        if not (value.isdecimal() and value.isascii() and low <= int(value) <= high):
-            raise _wrong(name, value, f"a whole number from {low:,} to {high:,}")
-        return int(value)
-
-    return read
-
-
-def _number(low: float, high: float) -> Callable[[str, str], float]:
-    def read(name: str, value: str) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = float("nan")
-        if not low <= number <= high:
-            raise _wrong(name, value, f"a number from {low:g} to {high:g}")
-        return number
-
-    return read
-
-
-def _wrong(name: str, value: str, expected: str) -> InputError:
-    return InputError(f"--param {name}={value} is not possible", hint=f"give {expected}")
-
-
-_READERS: Mapping[str, Callable[[str, str], Any]] = {
-    "device": _device,
-    "dtype": _dtype,
-    "batch": _whole(1, 1024),
-    "attn": _word,
-    "max_tokens": _whole(1, 1_000_000),
-    "max_pixels": _whole(0, 40_000_000),
-    "temperature": _number(0.0, 100.0),
-    "top_p": _number(1e-6, 1.0),
-    "top_k": _whole(0, 1_000_000),
-    "repetition_penalty": _number(0.01, 100.0),
-    "trust_remote_code": _flag,
-}
+            named[name] = value
+    if "template" in named:
+        raise UnknownName("--param of local/… models:", "template", ["template.NAME"])
+    return read_params(LocalSettings, named | {"template": template}, "local/… models")

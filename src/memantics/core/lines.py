@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+_TILTED, _STEEPEST = 4.0, 40.0  # degrees: OCR is unsure of less, and more is no line
+_LONG = 1.5  # times as wide as high: the tilt of shorter lines is chance
+
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of text and its box (left, top, right, bottom) in pixels.
+class TextLine:
+    """One line of text as an OCR found it: its box (left, top, right, bottom) in pixels, how sure.
 
     ``tilt`` is by how many degrees it rises to the right, ``span`` its own width and height, and
     (0, 0) where nobody measured them.
@@ -17,9 +20,25 @@ class Line:
 
     text: str
     box: tuple[int, int, int, int]
-    score: float
+    score: float = 1.0
     tilt: float = 0.0
     span: tuple[int, int] = (0, 0)
+
+    @property
+    def height(self) -> int:
+        """The height of its box."""
+        return self.box[3] - self.box[1]
+
+    @property
+    def tilted(self) -> bool:
+        """Whether it stands askew; of a short line that cannot be told.
+
+        >>> TextLine("so am I", (0, 0, 99, 40), 1.0, 12.0, (100, 20)).tilted
+        True
+        >>> TextLine("I", (0, 0, 30, 30), 1.0, 12.0, (20, 20)).tilted
+        False
+        """
+        return _TILTED <= abs(self.tilt) <= _STEEPEST and self.span[0] >= _LONG * self.span[1] > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +48,7 @@ class ImageReading:
     ``unread`` is how many regions of text were left out because the image has too many.
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[TextLine, ...] = ()
     unread: int = 0
 
     @property
@@ -60,15 +79,15 @@ class Ocr(Protocol):
         ...
 
 
-def order_lines(lines: Iterable[Line]) -> tuple[Line, ...]:
+def order_lines(lines: Iterable[TextLine]) -> tuple[TextLine, ...]:
     """Rows from the top, each from the left; boxes that overlap half their height share a row.
 
-    >>> right, left = Line("b", (60, 2, 90, 22), 1.0), Line("a", (0, 0, 50, 20), 1.0)
-    >>> below = Line("c", (0, 40, 50, 60), 1.0)
+    >>> right, left = TextLine("b", (60, 2, 90, 22), 1.0), TextLine("a", (0, 0, 50, 20), 1.0)
+    >>> below = TextLine("c", (0, 40, 50, 60), 1.0)
     >>> "".join(line.text for line in order_lines([below, right, left]))
     'abc'
     """
-    rows: list[list[Line]] = []
+    rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda each: (each.box[1] + each.box[3], each.box, each.text)):
         if rows and _same_row(rows[-1][0], line):
             rows[-1].append(line)
@@ -77,7 +96,7 @@ def order_lines(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple(line for row in rows for line in sorted(row, key=lambda each: each.box))
 
 
-def _same_row(one: Line, other: Line) -> bool:
+def _same_row(one: TextLine, other: TextLine) -> bool:
     shared = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
     lower = min(one.box[3] - one.box[1], other.box[3] - other.box[1])
     return shared > lower / 2
