@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scipy import stats
 
 from memantics.core.errors import InputError
-from memantics.run.contrasts import contrast
+from memantics.metrics.comparison import holm
+from memantics.run.contrasts import FactorContrasts, FactorEffect, SettingContrast, contrast
+from memantics.run.differences import Comparison, Difference, show_p
 from tests.commands import Shell
-from tests.compare.test_compare import choices, side
+from tests.compare.test_compare import choices, puns, side
 from tests.runs import write_run
 
 WORDS = ("cats", "dogs", "updates", "trains", "mondays", "cables")
@@ -101,3 +104,98 @@ def test_the_command(grid: list[Path], tmp_path: Path) -> None:
     found = json.loads(shell.done("compare", *grid, "--by", "shots", "--json"))
     assert found["factor"] == "shots"
     assert "no option" in shell.refused("compare", *grid, "--by", "colour")
+
+
+def test_right_answers_are_a_figure_beside_the_main_one(tmp_path: Path) -> None:
+    golds = {f"{n}-0": "pun" if n % 2 else "non-pun" for n in range(8)}
+    first = puns(tmp_path / "a", dict.fromkeys(golds, "pun"), golds)
+    second = puns(tmp_path / "b", golds, golds)
+    found = contrast([side(first), side(second)], "model", ["right"])
+    (effect,) = found.effects
+    assert (effect.key, effect.settings, effect.memes) == ("right", 1, 8)
+    assert effect.difference == pytest.approx(0.5)
+
+
+def test_tables_name_their_columns_and_leave_out_what_is_not_known() -> None:
+    known = FactorEffect("rouge_l", "none", "human", 2, 6, 0.25, -0.125, 0.5, 0.0004, 0.04)
+    single = FactorEffect("bleu_4", "none", "human", 1, 1, -0.5, None, None, None)
+    row = Difference(
+        *("rouge_l", 0.25, 0.5, 0.25, None, None, "bootstrap", 0.01, "d", 1.0, 6, 6),
+        t_test=0.02,
+        corrected=0.03,
+        t_test_corrected=0.04,
+        t_unpaired=0.05,
+        t_unpaired_corrected=0.06,
+    )
+    pair = Comparison("a", "b", "t", 6, {}, (row,), (), ())
+    found = FactorContrasts(
+        "background", (SettingContrast("shots=few", "none", "human", pair),), (known, single)
+    )
+    effects = found.effect_table()
+    assert effects.title == "Over all settings"
+    assert [name for name, _ in effects.sides] == [
+        *("background", "figure", "mean difference (95 %)", "settings", "p", "Holm")
+    ]
+    assert [where for _, where in effects.sides] == ["left"] * 3 + ["right"] * 3
+    assert effects.rows == (
+        ("none → human", "rouge_l", "+0.250 (-0.125 to +0.500)", "2", "<0.001", "0.040"),
+        ("none → human", "bleu_4", "-0.500", "1", "–", "–"),
+    )
+    table = found.table()
+    assert [name for name, _ in table.sides] == [
+        *("setting", "background", "figure", "difference (95 %)", "p", "Holm"),
+        *("t paired", "t unpaired"),
+    ]
+    assert [where for _, where in table.sides] == ["left"] * 4 + ["right"] * 4
+    assert table.rows == (
+        *(("shots=few", "none → human", "rouge_l", "+0.250", "0.010", "0.030", "0.040", "0.060"),),
+    )
+    page = found._repr_html_()
+    assert page.index("Over all settings") < page.index("shots=few")
+    plain = pair.table()
+    assert [name for name, _ in plain.sides] == [
+        *("figure", "first", "second", "difference (95 %)", "p", "Holm")
+    ]
+    assert [where for _, where in plain.sides] == ["left", "right", "right", "left", *["right"] * 2]
+    assert plain.rows == (("rouge_l", "0.250", "0.500", "+0.250", "0.010", "0.030"),)
+    assert "<td" in pair._repr_html_()
+    assert replace(row, low=0.125, high=0.5).span == "+0.250 (+0.125 to +0.500)"
+    assert replace(row, low=0.125).span == "+0.250"
+
+
+@pytest.mark.parametrize(("p", "shown"), [(0.001, "0.001"), (0.00099, "<0.001"), (1.0, "1.000")])
+def test_small_p_values_have_a_bound(p: float, shown: str) -> None:
+    assert show_p(p) == shown
+
+
+def test_a_setting_is_named_by_what_differs_besides_the_factor(grid: list[Path]) -> None:
+    lone = contrast([side(folder) for folder in grid[:2]], "background", ["rouge_l"])
+    assert [row.setting for row in lone.contrasts] == ["all"]
+    # A setting without its counterpart is left out, and three levels give three pairs.
+    sides = [side(folder) for folder in grid]
+    half = contrast(sides[:3], "background", ["rouge_l"])
+    assert [row.setting for row in half.contrasts] == ["shots=zero"]
+    assert [effect.settings for effect in half.effects] == [1]
+    models = [
+        replace(sides[0], facts=replace(sides[0].facts, model=name, split=name, probe=""))
+        for name in ("x", "y")
+    ]
+    with pytest.raises(InputError, match="no two runs differ in model alone"):
+        contrast(models, "model", ["rouge_l"])
+
+
+def test_effects_are_corrected_together_over_pairs_of_levels(tmp_path: Path) -> None:
+    folders = [
+        intents(tmp_path / level, hits, background=level)
+        for level, hits in (("none", 0), ("auto", 3), ("human", 6))
+    ]
+    found = contrast([side(folder) for folder in folders], "background", ["rouge_l"])
+    assert [(effect.first, effect.second) for effect in found.effects] == [
+        *(("none", "auto"), ("none", "human"), ("auto", "human")),
+    ]
+    known = [effect.p for effect in found.effects if effect.p is not None]
+    assert [effect.corrected for effect in found.effects] == pytest.approx(holm(known))
+    assert all(
+        effect.low is not None and effect.low <= effect.difference <= (effect.high or 0.0)
+        for effect in found.effects
+    )

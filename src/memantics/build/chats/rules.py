@@ -57,7 +57,8 @@ def find_broken(
 
     >>> from pathlib import Path
     >>> from memantics.core.memes import Meme
-    >>> cat = Subject(Meme("a", Path("a.png")), "en", "I give up", "a cat", ("no more mondays",))
+    >>> meme = Meme("a", Path("a.png"))
+    >>> cat = ChatSubject(meme, "en", "I give up", "a cat", ("no more mondays",))
     >>> chat = WrittenChat((Turn("A", "Up already?"), Turn("B", "Please, NO more Mondays!")), "B")
     >>> [broken.rule for broken in find_broken(chat, cat)]
     ['caption']
