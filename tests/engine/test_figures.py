@@ -8,12 +8,28 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError
-from memantics.core.records import Field, Form, Item, Message, Odds, Option, Outcome, Request, Score
+from memantics.core.records import (
+    Answer,
+    Field,
+    Form,
+    Image,
+    Item,
+    Message,
+    Odds,
+    Option,
+    Outcome,
+    Reply,
+    Request,
+    Sampling,
+    Score,
+)
+from memantics.core.rundir import RunWriter, Scores, read_scores, write_scores
 from memantics.core.task import InvalidPolicy, Task, Unparsed
 from memantics.run.certainty import choose, score_certainty, state_odds
-from memantics.run.repeats import score_repeats
+from memantics.run.engine import CUT_OFF, bump_seed, read_reply
+from memantics.run.repeats import group_repeats, note_repeats, score_repeats
 from memantics.run.variation import read_shots, repeat_facts, repeat_task, show_shots
-from tests.engine.toy import FACTS
+from tests.engine.toy import FACTS, draw_image
 
 FORM = Form("?", (Field("answer", "choice", (Option("A", ""), Option("B", ""))),))
 
@@ -156,3 +172,110 @@ def test_demonstrations_stand_before_the_last_question(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(DataError, match=words):
             read_shots(path)
+
+
+def write_repeat(folder: Path, number: int, replies: dict[str, str], figure: float) -> Path:
+    """A run of the toy with its figure; the first is the plain run."""
+    with RunWriter(folder, repeat_facts(FACTS, number)) as writer:
+        for name, text in replies.items():
+            writer.add_item(Item(name, name, "a", FORM), ())
+            writer.add_answer(Answer(name, 0, "answered", text=text, value=text.lower()))
+    scores = (Score("accuracy", 0.125, 1, by="kind", label="x"), Score("accuracy", figure, 2))
+    write_scores(folder, Scores("accuracy", {"answered": len(replies)}, scores))
+    return folder
+
+
+def test_repeats_find_the_plain_run_and_one_another(tmp_path: Path) -> None:
+    folders = [write_repeat(tmp_path / f"{n}", n, {"1": "A"}, 0.5) for n in (2, 0, 1)]
+    lone = tmp_path / "other"
+    with RunWriter(lone, replace(FACTS, fingerprint="other")):
+        pass
+    second, first, third = folders
+    assert group_repeats([second, lone, first, third]) == [[first, third, second], [lone]]
+    assert group_repeats([]) == []
+
+
+def test_what_repeats_say_stands_in_the_first_and_is_not_written_twice(tmp_path: Path) -> None:
+    folders = [
+        write_repeat(tmp_path / "0", 0, {"1": "A", "2": "A"}, 1.0),
+        write_repeat(tmp_path / "1", 1, {"1": "A", "2": "C"}, 0.5),
+    ]
+    for _ in range(2):
+        note_repeats(folders, TASK)
+        found = read_scores(folders[0]).scores
+        told = {(score.key, score.label): score.value for score in found if score.by == "repeats"}
+        assert told["accuracy", "mean of 2"] == 0.75, "of the main figure, not of its parts"
+        assert told["right", "pass@1"] == 0.75
+        assert len(told) == len([score for score in found if score.by == "repeats"]) == 7
+        assert len(found) == 9
+    assert len(read_scores(folders[1]).scores) == 2
+    note_repeats(folders[:1], TASK)
+    assert [score.by for score in read_scores(folders[0]).scores] == ["kind", ""]
+
+
+def refuse(_text: str) -> int:
+    raise Unparsed("no number")
+
+
+def stumble(_text: str) -> int:
+    raise Unparsed("")
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply("x"), "no number"),
+        (Reply("x", finish="length"), "no number (the answer was cut at the token limit)"),
+        (Reply(" ", finish="length", reasoning="because"), CUT_OFF),
+        (Reply(" ", reasoning="because"), "no number"),
+        (
+            Reply("x", finish="length", reasoning="because"),
+            "no number (the answer was cut at the token limit)",
+        ),
+        (Reply(" ", finish="length"), "no number (the answer was cut at the token limit)"),
+    ],
+)
+def test_why_a_reply_has_no_value(reply: Reply, reason: str) -> None:
+    assert read_reply(reply, refuse) == ("unparsed", None, reason)
+    assert read_reply(Reply("7", finish="length"), int) == ("answered", 7, "")
+    assert read_reply(Reply("x"), stumble) == ("unparsed", None, "no valid answer")
+    failed = read_reply(Reply("x"), int)
+    assert failed[:2] == ("unparsed", None)
+    assert failed[2].startswith("the parser failed: ValueError: invalid literal")
+
+
+def test_a_later_attempt_has_another_seed_where_there_is_one() -> None:
+    plain = Request((), FORM)
+    seeded = replace(plain, sampling=Sampling(seed=7))
+    assert bump_seed(plain, 2) is plain
+    assert bump_seed(seeded, 0) is seeded
+    assert [bump_seed(seeded, n).sampling.seed for n in (1, 2)] == [8, 9]
+
+
+def test_a_repeat_adds_to_the_seed_and_keeps_it_when_fed() -> None:
+    def ask_seeded(item: Item, complaint: str | None) -> Request:
+        return replace(ask(item, complaint), sampling=Sampling(seed=5))
+
+    fed = replace(TASK, ask=ask_seeded)
+    task = repeat_task(replace(TASK, feed=lambda _: fed), 2)
+    item = Item("1", "1", "a", FORM)
+    assert task.ask(item, None).sampling.seed == 2000
+    assert task.feed is not None
+    assert task.feed({}).ask(item, None).sampling.seed == 2005
+
+
+def test_pictures_of_demonstrations_stand_beside_the_file_and_count(tmp_path: Path) -> None:
+    draw_image(tmp_path)
+    path = tmp_path / "shots.jsonl"
+    line = '{"text": "One?", "answer": "A", "images": ["meme.png"]}\n'
+    path.write_text(line)
+    shots = read_shots(path)
+    assert shots.messages[0].parts == (Image(tmp_path / "meme.png"), "One?")
+    (tmp_path / "meme.png").write_bytes(b"another picture")
+    other = read_shots(path)
+    assert (len(shots.hash), other.hash == shots.hash) == (16, False)
+    path.write_text('{"text": "One?", "answer": "A", "more": 1}\n')
+    with pytest.raises(DataError, match="more"):
+        read_shots(path)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_shots(tmp_path / "none.jsonl")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -12,7 +13,13 @@ from memantics.core.errors import Rejected
 from memantics.core.records import Field, Form, Message, Request, Sampling
 from memantics.models.fake import FakeModel, Said
 from memantics.run.ask import AskSettings
-from memantics.run.estimate import count_image, count_reply, count_request, estimate
+from memantics.run.estimate import (
+    count_image,
+    count_reply,
+    count_request,
+    count_text,
+    estimate,
+)
 from memantics.run.evaluate import Job
 from memantics.run.facts import Scope
 from memantics.run.suite import SuiteSettings, run_suite
@@ -112,3 +119,50 @@ def test_texts_and_replies() -> None:
     assert count_request(request) == 2 + 2 + 1 + 8
     assert count_reply(request) == 60
     assert count_reply(Request((), Form("", fields[1:], reply="text"), Sampling(None, 10))) == 10
+
+
+@pytest.mark.parametrize(
+    ("reply", "fields", "most", "tokens"),
+    [
+        ("json", 1, None, 30),
+        ("json", 3, None, 90),
+        ("json", 3, 89, 89),
+        ("text", 3, None, 60),
+        ("text", 1, 60, 60),
+        ("key", 1, None, 60),
+        ("key", 1, 59, 59),
+        ("key", 1, 61, 60),
+    ],
+)
+def test_replies_by_their_form(
+    reply: Literal["key", "text", "json"], fields: int, most: int | None, tokens: int
+) -> None:
+    form = Form("", tuple(Field(f"f{n}", "text") for n in range(fields)), reply=reply)
+    assert count_reply(Request((), form, Sampling(max_tokens=most))) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("a", 1), ("abcd", 1), ("abcde", 2), ("双a", 2), ("\u2e80", 1), ("\uffef", 1), ("\u2e7f", 1)],
+)
+def test_texts(text: str, tokens: int) -> None:
+    assert count_text(text) == tokens
+    assert count_text("\u2e80" * 5) == count_text("\uffef" * 5) == 5
+    assert count_text("\u2e7f" * 5) == count_text("\ufff0" * 5) == 2
+
+
+def test_an_estimate_as_plain_data(bench: Bench) -> None:
+    toy = bench.make_toy(items=3)
+    (found,) = estimate(bench.plan([f"{toy}/choice"], [cached_model()]), None)
+    dumped = found.dump((1.0, 2.0))
+    assert dumped["cost"] == found.cost((1.0, 2.0))
+    assert found.dump(None)["cost"] is None
+    facts = {"task": f"{toy}/choice", "model": "fake/m", "folder": found.job.folder}
+    counts = {"items": 3, "done": 0, "cached": 0, "calls": 3, "most_calls": 3, "images": 0}
+    assert facts.items() | counts.items() <= dumped.items()
+    assert dumped["options"] == found.job.facts.options
+    assert (dumped["guessed"], dumped["tokens_out"]) == (False, 180)
+    # "item-10000?" is three tokens, and what is empty before it one more with the message's four.
+    assert dumped["tokens_in"] == 3 * count_request(
+        Request((Message("user", (" item-10000?",)),), Form("", ()))
+    )

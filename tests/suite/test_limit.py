@@ -113,6 +113,29 @@ def test_languages_alternate_before_kinds_are_through() -> None:
     assert choose(items[3:], 2, [], ["en"]) is None
 
 
+def test_languages_take_turns_in_the_order_of_the_data() -> None:
+    """Three languages, the last by name first, two kinds of each: z, a, m, then z, a, m."""
+    order = [("p", "zh"), ("q", "zh"), ("r", "ar"), ("s", "ar"), ("t", "ms"), ("u", "ms")]
+    items = [make_item(n, kind, language) for n, (kind, language) in enumerate(order)]
+    known = ("ar", "ms", "zh")
+    taken = [kinds_of(take(items, limit, known)) for limit in range(1, 7)]
+    assert taken == ["p", "pr", "prt", "pqrt", "pqrst", "pqrstu"]
+    # A language without more kinds is passed over.
+    few = [items[0], items[2], items[3], items[4], items[5]]
+    assert [kinds_of(take(few, limit, known)) for limit in (3, 4)] == ["prt", "prst"]
+
+
+def test_a_caption_tells_the_language_before_the_question_does() -> None:
+    contexts = [{"text": "no"}, {"text": "", "caption": "又失眠了"}, {"source_caption": "又失眠了"}]
+    contexts.append({"other": "又失眠了"})
+    items = [
+        Item(f"i{n}", f"m{n}", "", Form("Which?", (), context=context))
+        for n, context in enumerate([{"text": "so"}, *contexts])
+    ]
+    assert [item.id for item in take(items, 2, ["en", "zh"])] == ["i0", "i2"]
+    assert [item.id for item in take(items, 4, ["en", "zh"])] == ["i0", "i1", "i2", "i3"]
+
+
 def test_the_script_tells_the_language_only_where_the_card_names_several() -> None:
     forms = [Form("Which?", (), context={"text": t}) for t in ("no", "so", "why", "又失眠了")]
     forms.append(Form("这是什么意思？", ()))  # no caption is told: the question's language
