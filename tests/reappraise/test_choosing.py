@@ -10,17 +10,27 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import Refused
-from memantics.core.records import Request
+from memantics.core.memes import HEARD, TEMPLATE
+from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
 from memantics.models.fake import FakeModel, Said
 from memantics.reappraise.chain import reappraise
-from memantics.reappraise.choosing import ChoosingPlanner, Order, choose, rate_layout, read_order
-from memantics.reappraise.records import ReappraisalPlan
+from memantics.reappraise.choosing import (
+    ChoosingPlanner,
+    Order,
+    ask_choice,
+    choose,
+    rate_layout,
+    read_order,
+)
+from memantics.reappraise.records import MemeFeeling, ReappraisalPlan
+from memantics.reappraise.stages import ReappraisalSubject, ask_feeling, ask_plan
 from memantics.reappraise.workshop import Reappraisal
 from memantics.run.calling import RetrySettings
 from memantics.run.desk import Desk
 from memantics.run.engine import AskSettings
 from tests.reappraise.benches import (
+    FEELING,
     PLAN,
     TOP,
     answer,
@@ -104,3 +114,51 @@ def test_an_order_names_every_plan_once(order: list[int]) -> None:
     assert read_order(json.dumps({"order": [2, 1], "reason": "x"}), 2).order == [2, 1]
     with pytest.raises(Unparsed, match="each number from 1 to 2 once"):
         read_order(json.dumps({"order": order, "reason": ""}), 2)
+
+
+def test_a_judge_sees_the_meme_and_all_plans_and_its_schema_is_one(tmp_path: Path) -> None:
+    page = make_page(tmp_path)
+    subject = ReappraisalSubject("phone", tmp_path / "phone.png", page)
+    feeling = MemeFeeling.model_validate(FEELING)
+    request = ask_choice(subject, feeling, [plan_of("I DRIFT"), plan_of("I REST")])
+    image, text = request.messages[0].parts
+    assert image == Image(tmp_path / "phone.png")
+    assert isinstance(text, str)
+    assert f"1: {plan_of('I DRIFT').rewritten}\n2: {plan_of('I REST').rewritten}" in text
+    for word in ("tense", "relaxed", TOP):
+        assert word in text
+    assert (request.sampling.temperature, request.sampling.max_tokens) == (0.0, 400)
+    assert (request.form.reply, request.form.language) == ("json", page.language)
+    assert request.schema is not None
+    number = {"type": "integer", "minimum": 1, "maximum": 2}
+    assert request.schema["properties"] == {
+        "order": {"type": "array", "items": number},
+        "reason": {"type": "string"},
+    }
+
+
+def test_what_is_not_known_of_a_meme_is_not_told(tmp_path: Path) -> None:
+    page = make_page(tmp_path)
+    plain = ReappraisalSubject("phone", tmp_path / "phone.png", page)
+    feeling = MemeFeeling.model_validate(FEELING)
+    for request in (ask_feeling(plain), ask_plan(plain, feeling)):
+        image, text = request.messages[0].parts
+        assert image == Image(tmp_path / "phone.png")
+        assert TOP in str(text)
+        assert request.form.context["caption"].startswith(TOP)
+    noted = ReappraisalSubject(
+        "phone", plain.image, page, {HEARD: "a sound", TEMPLATE: "a name", "meaning": "stress"}
+    )
+    _, told, text = ask_plan(noted, feeling).messages[0].parts
+    assert "a sound" in str(told)
+    assert "a name" in str(told)
+    assert "stress" not in str(told) + str(text)
+    schema = ask_plan(plain, feeling).schema
+    assert schema is not None
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    assert properties["target"] == {"type": "string", "enum": ["relaxed"]}
+    assert properties["scenario"] == {"type": "array", "items": {"type": "string"}}
+    regions = properties["captions"]
+    assert isinstance(regions, dict)
+    assert regions["properties"] == {"1": {"type": "string"}, "2": {"type": "string"}}

@@ -232,3 +232,26 @@ def test_case_is_kept() -> None:
     assert reframe("Awkward") == "Kind of charming"
     assert reframe("I CAN’T") == "I AM LEARNING TO"
     assert lexicon.find_turns("awkwardly") == []
+
+
+def test_kind_words_sound_like_the_thing_and_keep_who_speaks() -> None:
+    line = understand(["我们星碎"]).lines[0]
+    ways = {own.printed: own for own in rewrite(line, "happy") if own.way == "sound"}
+    # Two characters follow the opening; a longer word is a sentence of its own.
+    assert ways["我们开星"].meant == "我们开心"
+    assert "真开星" in ways
+    assert not {"开星", "我们真开星"} & set(ways)
+    assert all("星" in printed for printed in ways)
+
+
+def test_one_caption_of_several_may_change_alone() -> None:
+    two = understand(["我顶不住了", "少来这套"])
+    assert all([*rewrite(line, "happy")] for line in two.lines)
+    made = [candidate.rewritings for candidate in list_candidates(two, "happy")]
+    assert any(first and second for first, second in made)
+    assert any(first and not second for first, second in made)
+    assert any(second and not first for first, second in made)
+    # Of a lone caption that would be the same candidate twice.
+    lone = understand(["我顶不住了"])
+    texts = [str(candidate.texts(["x"])) for candidate in list_candidates(lone, "happy")]
+    assert len(texts) == len(set(texts)) > 1

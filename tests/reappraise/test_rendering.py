@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 from pydantic import JsonValue
 
@@ -254,3 +255,33 @@ def test_stickers_stand_at_an_edge_and_differ_by_target(target: Target) -> None:
     others = [draw_sticker(Image.fromarray(pixels), spot, each) for each in TARGETS]
     assert sum((np.asarray(drawn) == np.asarray(other)).all() for other in others) == 1
     assert find_free_spot(pixels, np.zeros((300, 400), bool)) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "face", "line_at"),
+    [
+        ("happy", (255, 214, 84), (0.39, 0.4)),  # eyes that bend upwards
+        ("calm", (170, 214, 160), (0.39, 0.515)),  # and down
+        ("relaxed", (150, 200, 236), (0.38, 0.45)),  # a dark glass
+        ("excited", (255, 176, 92), (0.38, 0.35)),  # the tip of a star
+    ],
+)
+def test_a_sticker_is_a_face_in_its_colour_on_a_light_rim(
+    target: Target, face: tuple[int, int, int], line_at: tuple[float, float]
+) -> None:
+    side = 200
+    drawn = draw_sticker(Image.new("RGB", (side + 40, side + 20), "teal"), (40, 20, side), target)
+
+    def look(x: float, y: float) -> NDArray[np.int64]:
+        return np.asarray(drawn.getpixel((40 + round(x * side), 20 + round(y * side))), np.int64)
+
+    def is_like(x: float, y: float, colour: tuple[int, int, int]) -> bool:
+        return bool(np.abs(look(x, y) - colour).max() < 40)
+
+    assert is_like(0.5, 0.77, face), look(0.5, 0.77)
+    assert is_like(0.5, 0.845, (255, 250, 236)), "the rim"
+    assert is_like(0.29, 0.57, (244, 140, 130)), "a cheek"
+    assert is_like(0.71, 0.57, (244, 140, 130)), "the other one"
+    assert is_like(*line_at, (43, 36, 64)), look(*line_at)
+    assert is_like(0.02, 0.98, (0, 128, 128)), "nothing is drawn beside it"
+    assert drawn.getpixel((10, 10)) == (0, 128, 128)
