@@ -149,7 +149,8 @@ ROOMS: Mapping[str, Part] = {
         ),
         _name(
             "tests/serve/test_{}.py",
-            *("boundaries", "fetching", "gate", "jobs", "limits", "moderations"),
+            *("boundaries", "doors", "fetching", "gate", "job_store", "jobs", "limits"),
+            "moderations",
         ),
     ),
     "exchange": Part(("exchange/*.py",), ("tests/exchange",)),
