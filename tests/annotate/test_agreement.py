@@ -90,6 +90,7 @@ def test_live_agreement_on_a_project(sqlite_service: AnnotationService, tmp_path
     figures = {figure.field: figure for figure in service.lead.agreement(lead, project.id)}
     rows = [list(word) for word in votes]
     harmful = figures["harmful"]
+    assert (harmful.stage, harmful.level) == ("label", "nominal")
     assert (harmful.items, harmful.people) == (4, 3)
     assert harmful.complete == 0.5
     assert harmful.pairwise == pytest.approx((1 / 3 + 1 + 1 + 1 / 3) / 4)

@@ -195,6 +195,8 @@ def test_reopening_begins_later_stages_anew(service: AnnotationService, tmp_path
     with pytest.raises(Locked):
         service.work.undo(people[0], seats[0], 1)
     service.lead.reopen(lead, seats[0])
+    logged = service.lead.audit(lead, project.id)[0]
+    assert (logged.action, logged.subject) == ("answer.reopen", f"assignment:{seats[0]}")
     assert service.lead.progress(lead, project.id).finished == 0
     again = service.work.next(people[0], project.id)
     assert again is not None
@@ -365,3 +367,37 @@ def test_answers_to_one_item_by_number(sqlite_service: AnnotationService, tmp_pa
     last = service.work.mine(ann, project.id)
     assert [done.number for done in last] == [2, 1]
     assert service.work.open(ann, last[0].assignment).answer == NO
+
+
+def test_training_stands_before_the_first_stage_only(
+    sqlite_service: AnnotationService, tmp_path: Path
+) -> None:
+    service = sqlite_service
+    lead, project = training_project(service, tmp_path / "q")
+    novice, judge = (
+        add_people(service, lead, project, [name], [role])[0]
+        for name, role in (("novice", "annotator"), ("judge", "adjudicator"))
+    )
+    first = service.work.next(novice, project)
+    assert first is not None
+    assert first.training
+    assert service.work.next(judge, project) is None, "nothing is disputed, and nothing is trained"
+    service.projects.set_settings(lead, project, ProjectSettings(training=False))
+    (other,) = add_people(service, lead, project, ["other"], ["annotator"])
+    real = service.work.next(other, project)
+    assert real is not None
+    assert not real.training
+
+
+def test_a_claim_is_what_the_next_item_would_be(
+    sqlite_service: AnnotationService, tmp_path: Path
+) -> None:
+    service = sqlite_service
+    lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
+    (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
+    held = service.work.claim(ann, project.id, "label")
+    task = service.work.next(ann, project.id)
+    assert task is not None
+    assert held == task.assignment == service.work.claim(ann, project.id)
+    service.work.submit(ann, task.assignment, NO, 0)
+    assert service.work.claim(ann, project.id) is None
