@@ -108,6 +108,7 @@ def make_subject(meme: Meme, language: str = "") -> ChatSubject:
 
     ``sentiment`` is ``TARGET-TYPE``, ``reading`` what the caption is meant to be heard as.
 
+    >>> from pathlib import Path
     >>> make_subject(Meme("a", Path("a.png"), "hi", "en", {"sentiment": "self-neutral"})).target
     'self'
     """
@@ -235,6 +236,7 @@ def make_chat_step(
 def read_chat(reply: str, subject: ChatSubject, most: int = MOST) -> WrittenChat:
     """A chat from a reply; every rule that it breaks is said, so that the next try can do better.
 
+    >>> from pathlib import Path
     >>> subject = make_subject(Meme("a", Path("a.png"), "no more mondays", "en"))
     >>> a, b = '{"speaker": "A", "text": "Up?"}', '{"speaker": "B", "text": "No more Mondays!"}'
     >>> read_chat(f'{{"turns": [{a}, {b}], "sender": "B"}}', subject)

@@ -159,7 +159,7 @@ def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
 
     >>> things = [Individual("VisualMaterial", name, name) for name in ("cat", "mat")]
     >>> _arrange(SaidLink(source="cat", relation="Sits on", target="mat"), Directory(things))
-    Link(source='VisualMaterial/cat', relation=Relation(relation='sits_on',\
+    ReadRelation(source='VisualMaterial/cat', relation=Relation(relation='sits_on',\
  target='VisualMaterial/mat', provenance=None, written=''))
     """
     name = make_name(said.relation)
