@@ -298,7 +298,7 @@ def test_an_absent_gpu_is_said_before_anything_is_loaded(checkpoint: Make) -> No
 
 
 def test_absent_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "memantics.models.local.settings.find_spec"
+    name = "memantics.core.errors.find_spec"
     monkeypatch.setattr(name, lambda _: None)
     with pytest.raises(MissingExtra, match=r"need an optional package"):
         LocalModel("local/anywhere")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memantics.models.perplexity import PerplexityScorer, PerplexitySettings
+from memantics.models.perplexity import PerplexityScorer
 from tests.metrics.tiny_models import make_encoder, make_masked, make_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def load(kind: str, folder: Path) -> tuple[Any, Any]:
 def test_a_causal_model_equals_the_loss_of_its_library(causal: Path) -> None:
     import torch
 
-    scorer = PerplexityScorer(PerplexitySettings(causal))
+    scorer = PerplexityScorer(causal)
     assert scorer.kind == "causal"
     model, tokenizer = load("GPT2LMHeadModel", causal)
     for text, found in zip(TEXTS, scorer.measure(TEXTS), strict=True):
@@ -62,7 +62,7 @@ def test_a_causal_model_equals_the_loss_of_its_library(causal: Path) -> None:
 def test_a_masked_model_hides_one_token_at_a_time(masked: Path) -> None:
     import torch
 
-    scorer = PerplexityScorer(PerplexitySettings(masked, batch=2))
+    scorer = PerplexityScorer(masked, batch=2)
     assert scorer.kind == "masked"
     model, tokenizer = load("BertForMaskedLM", masked)
     (found,) = scorer.measure(TEXTS[:1])
@@ -78,7 +78,7 @@ def test_a_masked_model_hides_one_token_at_a_time(masked: Path) -> None:
 
 
 def test_the_same_text_has_the_same_figure_and_nothing_has_none(masked: Path) -> None:
-    scorer = PerplexityScorer(PerplexitySettings(masked))
+    scorer = PerplexityScorer(masked)
     first, _, again, empty = scorer.measure([*TEXTS, ""])
     assert first == again
     assert empty is None
@@ -86,13 +86,13 @@ def test_the_same_text_has_the_same_figure_and_nothing_has_none(masked: Path) ->
 
 def test_long_texts_are_cut_not_refused(masked: Path, causal: Path) -> None:
     for folder in (masked, causal):
-        (found,) = PerplexityScorer(PerplexitySettings(folder)).measure(["the cat sleeps " * 60])
+        (found,) = PerplexityScorer(folder).measure(["the cat sleeps " * 60])
         assert found is not None
         assert math.isfinite(found)
 
 
 def test_other_folders_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no such folder"):
-        PerplexityScorer(PerplexitySettings(tmp_path / "none"))
+        PerplexityScorer(tmp_path / "none")
     with pytest.raises(ValueError, match="neither a causal nor a masked"):
-        PerplexityScorer(PerplexitySettings(make_encoder(tmp_path)))
+        PerplexityScorer(make_encoder(tmp_path))

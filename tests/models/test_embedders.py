@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError, MissingExtra
-from memantics.models import embedders
 from memantics.models.embedders import LocalImageEncoder, LocalTextEncoder
 from memantics.starter import image_path
 from tests.metrics.tiny_models import make_encoder, make_image_encoder
@@ -73,6 +72,6 @@ def test_other_folders_are_one_line(tmp_path: Path, text_folder: Path) -> None:
 def test_absent_packages_say_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedders, "find_spec", lambda _: None)
+    monkeypatch.setattr("memantics.core.errors.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"memantics\[local\]"):
         LocalTextEncoder(tmp_path)

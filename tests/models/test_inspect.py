@@ -19,7 +19,7 @@ from memantics.core.errors import (
 )
 from memantics.core.model import Model
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
-from memantics.models.inspect import InspectModel, InspectSettings, translate
+from memantics.models.inspect import InspectModel, translate
 from tests.models.forms import INTENT, draw
 
 needs_inspect = pytest.mark.skipif(
@@ -38,8 +38,7 @@ def request_with(*parts: str | Image, schema: Any = None, sampling: Any = None) 
 
 def answer(outputs: Any, request: Request) -> Reply:
     async def run() -> Reply:
-        settings = InspectSettings(arguments=(("custom_outputs", outputs),))
-        model = InspectModel("inspect/mockllm/model", settings)
+        model = InspectModel("inspect/mockllm/model", custom_outputs=outputs)
         try:
             return await model.answer(request)
         finally:
@@ -122,8 +121,7 @@ def test_unknown_provider_and_bad_image(tmp_path: Path) -> None:
 
 @needs_inspect
 def test_protocol_and_identity_without_secrets() -> None:
-    settings = InspectSettings(arguments=(("api_key", "hush"),))
-    model: Model = InspectModel("inspect/mockllm/model", settings)
+    model: Model = InspectModel("inspect/mockllm/model", api_key="hush")
     assert isinstance(model, Model)
     assert (model.name, model.cacheable) == ("inspect/mockllm/model", True)
     assert "hush" not in repr(model.identity)
@@ -137,7 +135,7 @@ def test_incomplete_names_say_how_to_write_them(name: str) -> None:
 
 
 def test_absent_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("memantics.core.errors.find_spec", lambda _name: None)
     with pytest.raises(MissingExtra, match="need an optional package"):
         InspectModel("inspect/mockllm/model")
 

@@ -12,7 +12,8 @@ import pytest
 from memantics.core.errors import InputError, Unavailable, UnknownName
 from memantics.core.images import decode
 from memantics.models.editors.diffusers import DiffusersEditor, DiffusersSettings
-from memantics.models.editors.kinds import EditorSettings, open_editor
+from memantics.models.editors.kinds import open_editor
+from memantics.models.kinds import ModelSettings
 from tests.reappraise.test_openai_images import REQUEST
 
 pytestmark = [
@@ -115,7 +116,7 @@ def test_a_picture_comes_back_in_the_size_of_its_source(pipeline: Path) -> None:
 
 def test_settings_are_checked(pipeline: Path) -> None:
     editor = open_editor(
-        f"diffusers/{pipeline}", EditorSettings(params={"steps": "2", "guidance": "5"})
+        f"diffusers/{pipeline}", ModelSettings(params={"steps": "2", "guidance": "5"})
     )
     assert editor.identity["settings"] == {
         "steps": 2,
@@ -125,9 +126,9 @@ def test_settings_are_checked(pipeline: Path) -> None:
         "longest": 1024,
     }
     with pytest.raises(UnknownName):
-        open_editor(f"diffusers/{pipeline}", EditorSettings(params={"colour": "red"}))
+        open_editor(f"diffusers/{pipeline}", ModelSettings(params={"colour": "red"}))
     with pytest.raises(InputError, match="no number"):
-        open_editor(f"diffusers/{pipeline}", EditorSettings(params={"steps": "many"}))
+        open_editor(f"diffusers/{pipeline}", ModelSettings(params={"steps": "many"}))
 
 
 def test_a_folder_that_is_no_pipeline_is_said(tmp_path: Path) -> None:

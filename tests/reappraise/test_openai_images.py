@@ -24,8 +24,9 @@ from memantics.core.errors import (
     Unavailable,
     UnknownName,
 )
-from memantics.models.editors.kinds import EditorSettings, open_editor
+from memantics.models.editors.kinds import open_editor
 from memantics.models.editors.openai_images import ImagesSettings, OpenAIImages
+from memantics.models.kinds import ModelSettings
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 QUICK = ImagesSettings(timeout=60.0, waits=(0.0, 0.0))
@@ -187,12 +188,12 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
 
 def test_names_of_editors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    made = open_editor("openai-images/painter", EditorSettings("http://localhost:8000/v1"))
+    made = open_editor("openai-images/painter", ModelSettings("http://localhost:8000/v1"))
     assert isinstance(made, Editor)
     assert made.identity["name"] == "openai-images/painter"
     with pytest.raises(UnknownName):
-        open_editor("photoshop", EditorSettings())
+        open_editor("photoshop", ModelSettings())
     with pytest.raises(InputError, match="--editor-url"):
-        open_editor("openai-images/painter", EditorSettings())
+        open_editor("openai-images/painter", ModelSettings())
     with pytest.raises(InputError, match=r"model_index\.json is missing"):
-        open_editor("diffusers/nowhere", EditorSettings())
+        open_editor("diffusers/nowhere", ModelSettings())

@@ -47,7 +47,7 @@ from memantics.build.intents.draft import (
     write_intents,
 )
 from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.chain import People, build_questions, list_slots, pair_subjects
+from memantics.build.questions.chain import build_questions, list_slots, pair_subjects
 from memantics.build.questions.records import QuestionSettings
 from memantics.build.questions.report import QuestionReport, report_questions
 from memantics.build.questions.review import QUESTIONS, write_questions, write_review
@@ -335,14 +335,14 @@ async def questions_async(
         writer.expect(slots)
         if settings.critic in ("model", "both"):
             critic.expect(4 * slots)
-        people, window = People(writer, critic), 2 * asking.concurrency
         few = dict(islice(subjects.items(), SAMPLE))
         await foresee(
             writer,
             len(subjects),
-            lambda trial: build_questions(People(trial, trial), few, settings, SAMPLE),
+            lambda trial: build_questions(trial, few, settings, trial, SAMPLE),
         )
-        built = await build_questions(people, subjects, settings, window)
+        window = 2 * asking.concurrency
+        built = await build_questions(writer, subjects, settings, critic, window)
         report = report_questions(built, settings, writer.model, critic.model)
         tokens = _count_tokens(*{id(desk): desk for desk in (writer, critic)}.values())
         adapted = tuple(dict.fromkeys([*writer.progress.adapted, *critic.progress.adapted]))

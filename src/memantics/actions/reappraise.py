@@ -28,8 +28,9 @@ from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.detector.opinions import open_judges
-from memantics.models.editors.kinds import EditorSettings, open_editor
+from memantics.models.editors.kinds import open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.models.kinds import ModelSettings
 from memantics.reappraise.chain import reappraise_all
 from memantics.reappraise.choosing import ChoosingPlanner
 from memantics.reappraise.dataset import (
@@ -169,7 +170,7 @@ async def open_painter(
         return
     timeout = asking_of(options).settings.timeout
     params = options.get("editor_params") or {}
-    settings = EditorSettings(options.get("editor_url"), timeout, params)
+    settings = ModelSettings(options.get("editor_url"), timeout=timeout, params=params)
     painter: Editor = EmbeddedEditor(sticker=sticker is not False)
     if name != "embedded":
         painter = open_editor(name, settings)

@@ -7,22 +7,20 @@ and a call that failed twice must be counted twice.
 from __future__ import annotations
 
 import base64
-import importlib.util
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue
 
 from memantics.core.errors import (
     InputError,
-    MissingExtra,
     ModelError,
     Refused,
     Rejected,
     Transient,
     Unavailable,
+    need_packages,
 )
 from memantics.core.images import probe, read_bytes
 from memantics.core.masking import hide, learn_environment, learn_named
@@ -40,39 +38,32 @@ _UNAVAILABLE = frozenset({401, 402, 403, 404})
 _DETAIL = 300
 
 
-@dataclass(frozen=True, slots=True)
-class InspectSettings:
-    """How a provider is reached. ``arguments`` go to the provider's constructor as they are."""
-
-    base_url: str | None = None
-    timeout: int = 600
-    connections: int = 256
-    arguments: tuple[tuple[str, Any], ...] = ()
-
-
-DEFAULT_SETTINGS = InspectSettings()
-
-
 class InspectModel:
-    """A model behind Inspect's model layer; keys come from the provider's own variables."""
+    """A model behind Inspect's model layer; keys come from the provider's own variables.
+
+    ``arguments`` go to the provider's constructor as they are.
+    """
 
     note = ""
     cacheable = True
 
-    def __init__(self, name: str, settings: InspectSettings = DEFAULT_SETTINGS) -> None:
+    def __init__(
+        self, name: str, settings: ModelSettings | None = None, **arguments: object
+    ) -> None:
         provider, _, rest = name.removeprefix("inspect/").partition("/")
         if not provider or not rest:
             raise InputError(
                 f"model {name!r} lacks its provider or name",
                 hint="write inspect/PROVIDER/NAME, such as inspect/mockllm/model",
             )
-        if importlib.util.find_spec("inspect_ai") is None:
-            raise MissingExtra("inspect/… models", "inspect")
+        need_packages("inspect/… models", "inspect", "inspect_ai")
         self.name = f"inspect/{provider}/{rest}"
         self._path = f"{provider}/{rest}"
-        self._settings = settings
+        self._settings = settings or ModelSettings()
+        self._arguments = arguments
         learn_environment()
-        learn_named((*settings.arguments, *parse_qsl(urlsplit(settings.base_url or "").query)))
+        query = parse_qsl(urlsplit(self._settings.base_url or "").query)
+        learn_named((*arguments.items(), *query))
         self._served: Served | None = None
 
     @property
@@ -81,7 +72,7 @@ class InspectModel:
         return {
             "name": self.name,
             "base_url": self._settings.base_url and hide(self._settings.base_url),
-            "arguments": ",".join(sorted(key for key, _ in self._settings.arguments)),
+            "arguments": ",".join(sorted(self._arguments)),
         }
 
     async def answer(self, request: Request) -> Reply:
@@ -110,7 +101,7 @@ class InspectModel:
                     self._path,
                     base_url=self._settings.base_url,
                     memoize=False,
-                    **dict(self._settings.arguments),
+                    **self._arguments,
                 )
             except Exception as error:  # missing key, package or provider
                 raise Unavailable(
@@ -132,8 +123,8 @@ class InspectModel:
             seed=request.sampling.seed,
             response_schema=schema or None,
             max_retries=0,
-            attempt_timeout=self._settings.timeout,
-            max_connections=self._settings.connections,
+            attempt_timeout=int(self._settings.timeout),
+            max_connections=self._settings.concurrency,
             adaptive_connections=False,
             cache=False,
         )
@@ -259,17 +250,9 @@ def _short(text: str) -> str:
     return text if len(text) <= _DETAIL else text[: _DETAIL - 1] + "…"
 
 
-def _open(name: str, settings: ModelSettings) -> InspectModel:
-    return InspectModel(
-        name,
-        InspectSettings(
-            base_url=settings.base_url,
-            timeout=int(settings.timeout),
-            connections=settings.concurrency,
-        ),
-    )
-
-
 KIND = ModelKind(
-    "inspect", "inspect/PROVIDER/NAME", "any provider of Inspect (extra: inspect)", _open
+    "inspect",
+    "inspect/PROVIDER/NAME",
+    "any provider of Inspect (extra: inspect)",
+    InspectModel,
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,21 +17,13 @@ from memantics.models.semantic import check_folder, choose_device, describe_fold
 Kind = Literal["causal", "masked"]
 
 
-@dataclass(frozen=True, slots=True)
-class PerplexitySettings:
-    """Which model and how. ``kind`` None: what the model's configuration says."""
-
-    path: Path
-    kind: Kind | None = None
-    batch: int = 32
-    device: str = "auto"
-
-
 class PerplexityScorer:
-    """Perplexity with one model."""
+    """Perplexity with one model; ``kind`` None: what the model's configuration says."""
 
-    def __init__(self, settings: PerplexitySettings) -> None:
-        check_folder(settings.path)
+    def __init__(
+        self, path: Path, kind: Kind | None = None, batch: int = 32, device: str = "auto"
+    ) -> None:
+        check_folder(path)
         import torch
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
         from transformers import AutoTokenizer as Tokens
@@ -40,22 +31,20 @@ class PerplexityScorer:
         self._torch: Any = torch
         try:
             fields = {"local_files_only": True, "trust_remote_code": False}
-            config: Any = AutoConfig.from_pretrained(settings.path, **fields)
-            self.kind: Kind = settings.kind or _find_kind(config)
+            config: Any = AutoConfig.from_pretrained(path, **fields)
+            self.kind: Kind = kind or _find_kind(config)
             maker: Any = AutoModelForMaskedLM if self.kind == "masked" else AutoModelForCausalLM
-            self._tokenizer: Any = Tokens.from_pretrained(settings.path, **fields)
-            model: Any = maker.from_pretrained(settings.path, **fields)
+            self._tokenizer: Any = Tokens.from_pretrained(path, **fields)
+            model: Any = maker.from_pretrained(path, **fields)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise ValueError(f"{settings.path}: cannot be loaded: {_first(error)}") from error
+            raise ValueError(f"{path}: cannot be loaded: {_first(error)}") from error
         if self.kind == "masked" and self._tokenizer.mask_token_id is None:
-            raise ValueError(
-                f"{settings.path}: its tokenizer has no mask, so it is no masked model"
-            )
-        self._device = choose_device(torch, settings.device)
+            raise ValueError(f"{path}: its tokenizer has no mask, so it is no masked model")
+        self._device = choose_device(torch, device)
         self._model = model.to(self._device).eval()
-        self._batch = settings.batch
+        self._batch = batch
         self._room = longest_input(self._tokenizer, config)
-        self.note = f"{describe_folder(settings.path)}, {self.kind}"
+        self.note = f"{describe_folder(path)}, {self.kind}"
 
     def measure(self, texts: Sequence[str]) -> list[float | None]:
         """The perplexity of each text; None where it has too few tokens to say anything."""

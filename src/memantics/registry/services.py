@@ -29,7 +29,7 @@ def open_layout_check(captions: bool) -> LayoutTags:
     from memantics.vision.regions import LayoutCheck
 
     check = LayoutCheck(_open_line_finder() if captions else None)
-    return lambda source, edited: check.compare(source, edited).tag()
+    return check.compare
 
 
 def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]]]:

@@ -26,23 +26,6 @@ class Layout:
     captions: tuple[Region, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutComparison:
-    """Two layouts side by side; ``captions`` is the share of caption regions that stayed."""
-
-    panels: tuple[int, int]
-    captions: float | None = None
-
-    def tag(self) -> Mapping[str, str]:
-        """As tags of an item.
-
-        >>> dict(LayoutComparison((2, 1), 0.5).tag())
-        {'panels': '2 1', 'captions': '0.5000'}
-        """
-        tags = {"panels": f"{self.panels[0]} {self.panels[1]}"}
-        return tags if self.captions is None else tags | {"captions": f"{self.captions:.4f}"}
-
-
 class LayoutCheck:
     """Compares layouts; each image is looked at once. Without ``find_lines`` only panels count."""
 
@@ -50,13 +33,13 @@ class LayoutCheck:
         self._find_lines = find_lines
         self._known: dict[tuple[Path, int, int], Layout] = {}
 
-    def compare(self, source: Path, edited: Path) -> LayoutComparison:
-        """Look at both images."""
+    def compare(self, source: Path, edited: Path) -> Mapping[str, str]:
+        """Two images as tags of an item: their panels, and the share of captions that stayed."""
         before, after = self.look(source), self.look(edited)
-        captions = None
+        tags = {"panels": f"{before.panels} {after.panels}"}
         if before.captions is not None and after.captions is not None:
-            captions = share_matched(before.captions, after.captions)
-        return LayoutComparison((before.panels, after.panels), captions)
+            tags["captions"] = f"{share_matched(before.captions, after.captions):.4f}"
+        return tags
 
     def look(self, path: Path) -> Layout:
         """The layout of one image."""

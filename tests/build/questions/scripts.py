@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.chain import BuiltQuestions, People, build_questions
+from memantics.build.questions.chain import BuiltQuestions, build_questions
 from memantics.build.questions.records import QuestionSettings
 from memantics.core.memes import Meme
 from memantics.core.records import Request
@@ -125,9 +125,11 @@ def build(
             Desk(FakeModel(writer, "writer"), folder / "writer") as desk,
             Desk(FakeModel(critic or writer, "critic"), folder / "critic") as second,
         ):
-            people = People(desk, second if critic else None)
             return await build_questions(
-                people, subjects or starter_subjects(), settings or QuestionSettings()
+                desk,
+                subjects or starter_subjects(),
+                settings or QuestionSettings(),
+                second if critic else None,
             )
 
     return asyncio.run(run())

@@ -16,7 +16,7 @@ from memantics.actions.build import questions
 from memantics.annotate.workflow import read_workflow
 from memantics.build.extract.folder import adopt_memes
 from memantics.build.questions.asking import ask_draft, ask_seen, ask_told
-from memantics.build.questions.chain import BuiltQuestions, People, build_questions
+from memantics.build.questions.chain import BuiltQuestions, build_questions
 from memantics.build.questions.records import QuestionSettings, plan_slots
 from memantics.build.questions.review import (
     make_queue,
@@ -156,7 +156,7 @@ def test_a_killed_build_goes_on_without_asking_twice(tmp_path: Path) -> None:
     async def run() -> int:
         with Desk(FakeModel(script), tmp_path) as desk:
             settings = QuestionSettings(attempts=1)
-            built = await build_questions(People(desk), subjects, settings)
+            built = await build_questions(desk, subjects, settings)
             return len(built.questions)
 
     with pytest.raises(Unavailable):

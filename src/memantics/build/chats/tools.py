@@ -82,10 +82,10 @@ def open_fluency(name: str | None) -> Iterator[Fluency | None]:
         finally:
             model.shut()
     else:
-        from memantics.models.perplexity import PerplexityScorer, PerplexitySettings
+        from memantics.models.perplexity import PerplexityScorer
 
         with _blame("--perplexity", "give a language model's folder"):
-            scorer = PerplexityScorer(PerplexitySettings(Path(name)))
+            scorer = PerplexityScorer(Path(name))
         yield scorer
 
 

@@ -46,14 +46,6 @@ class BuiltQuestions:
     trials: Mapping[str, BlindTrial]
 
 
-@dataclass(frozen=True, slots=True)
-class People:
-    """Who writes the questions, and who tries them (None: nobody)."""
-
-    writer: Asker
-    critic: Asker | None = None
-
-
 def pair_subjects(
     memes: Sequence[Meme], knowledge: Sequence[Knowledge]
 ) -> dict[str, QuestionSubject]:
@@ -70,24 +62,28 @@ def list_slots(subjects: Mapping[str, QuestionSubject], settings: QuestionSettin
 
 
 async def build_questions(
-    people: People,
+    writer: Asker,
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
+    critic: Asker | None = None,
     window: int = 64,
 ) -> BuiltQuestions:
-    """Build the questions about memes; what does not become one is set aside with its reason."""
+    """Build the questions about memes; what does not become one is set aside with its reason.
+
+    ``critic`` tries them where the settings want a model to; None: nobody does.
+    """
     slots = list_slots(subjects, settings)
-    drafted = [draft async for draft in _write(people.writer, slots, subjects, settings, window)]
+    drafted = [draft async for draft in _write(writer, slots, subjects, settings, window)]
     aside = [set_aside(draft) for draft in drafted if draft.draft is None]
     drafted, repeated = _drop_repeated(drafted)
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
     completed = complete(make_items(drafted), known, settings)
     items = completed.items
     trials: dict[str, BlindTrial] = {}
-    critic = people.critic if settings.critic in ("model", "both") else None
+    critic = critic if settings.critic in ("model", "both") else None
     state = Levelled({item.id: item for item in items})
     if critic is not None:
-        items, trials = await _try_and_rewrite(people, critic, items, subjects, settings)
+        items, trials = await _try_and_rewrite(writer, critic, items, subjects, settings)
         state = Levelled({item.id: item for item in items})
         _drop_solved(state, trials)
     # Whether a question can be solved blindly is found out with its right option beside others.
@@ -158,7 +154,7 @@ def _ask_the_same(one: SlotDraft, other: SlotDraft) -> bool:
 
 
 async def _try_and_rewrite(
-    people: People,
+    writer: Asker,
     critic: Asker,
     items: Sequence[AssembledQuestion],
     subjects: Mapping[str, QuestionSubject],
@@ -173,7 +169,7 @@ async def _try_and_rewrite(
             for name, trial in trials.items()
             if trial.solved_blindly or trial.contradicted
         ]
-        jobs = (_rewrite(people.writer, item, subjects[item.slot.meme], settings) for item in bad)
+        jobs = (_rewrite(writer, item, subjects[item.slot.meme], settings) for item in bad)
         renewed = [item async for item in in_order(jobs, 64) if item is not None]
         if not renewed:
             break

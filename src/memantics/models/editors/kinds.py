@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from memantics.core.editor import Editor
 from memantics.core.errors import InputError, UnknownName
+from memantics.models.kinds import ModelSettings
 from memantics.models.params import read_params
 
 KINDS = ("embedded", "none", "openai-images/NAME", "diffusers/PATH")
 
 
-@dataclass(frozen=True, slots=True)
-class EditorSettings:
-    """What a user says about an editor besides its name."""
-
-    base_url: str | None = None
-    timeout: float = 300.0
-    params: Mapping[str, str] = field(default_factory=dict)
-
-
-def open_editor(name: str, settings: EditorSettings) -> Editor:
+def open_editor(name: str, settings: ModelSettings) -> Editor:
     """The editor called ``KIND/NAME``."""
     kind, slash, rest = name.partition("/")
     if kind not in ("openai-images", "diffusers") or not slash or not rest:
@@ -31,7 +21,7 @@ def open_editor(name: str, settings: EditorSettings) -> Editor:
     return _open_images(rest, settings) if kind == "openai-images" else _open_folder(rest, settings)
 
 
-def _open_images(name: str, settings: EditorSettings) -> Editor:
+def _open_images(name: str, settings: ModelSettings) -> Editor:
     from memantics.models.editors.openai_images import ImagesSettings, OpenAIImages
 
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
@@ -45,7 +35,7 @@ def _open_images(name: str, settings: EditorSettings) -> Editor:
     return OpenAIImages(name, base_url, key, made)
 
 
-def _open_folder(path: str, settings: EditorSettings) -> Editor:
+def _open_folder(path: str, settings: ModelSettings) -> Editor:
     from memantics.models.editors.diffusers import DiffusersEditor, DiffusersSettings
 
     made = read_params(DiffusersSettings, settings.params, "diffusers/… editors", "--editor-param")
