@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue
@@ -47,9 +47,7 @@ class InspectModel:
     note = ""
     cacheable = True
 
-    def __init__(
-        self, name: str, settings: ModelSettings | None = None, **arguments: object
-    ) -> None:
+    def __init__(self, name: str, settings: ModelSettings | None = None, **arguments: Any) -> None:
         provider, _, rest = name.removeprefix("inspect/").partition("/")
         if not provider or not rest:
             raise InputError(

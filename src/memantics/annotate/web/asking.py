@@ -8,7 +8,6 @@ page that says so. Bodies are read before, database work runs in a thread.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from memantics.annotate.errors import AnnotateError, Forbidden, TokenInvalid
 from memantics.annotate.records import Actor, Preferences, Project, Session
 from memantics.annotate.service import AnnotationService
 from memantics.annotate.web.pages import SITE, Catalogue, choose_language
+from memantics.annotate.web.pauses import Pauses
 from memantics.annotate.web.settings import (
     PORT,
     WebSettings,
@@ -44,38 +44,7 @@ LONGEST = 2000  # characters of a field that says nothing else
 MAX_FILES = 200
 WORKERS = 16
 MOST = 2**31 - 1
-REST = 300.0
-PEOPLE = 10_000
 Method = Literal["GET", "POST"]
-
-
-@dataclass(slots=True)
-class Pauses:
-    """Remembers since when each person has worked without a rest of five minutes.
-
-    >>> pauses = Pauses()
-    >>> [pauses.see(1, at, 10) for at in (0.0, 200.0, 400.0, 620.0, 1000.0)]
-    [False, False, False, True, False]
-    """
-
-    _spans: dict[int, tuple[float, float]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def see(self, person: int, now: float, minutes: int) -> bool:
-        """Note that a person looks at an item; say whether a break is due."""
-        with self._lock:
-            since, last = self._spans.pop(person, (now, now))
-            if now - last >= REST:
-                since = now
-            while len(self._spans) >= PEOPLE:
-                del self._spans[next(iter(self._spans))]
-            self._spans[person] = (since, now)
-        return minutes > 0 and now - since >= minutes * 60
-
-    def rest(self, person: int) -> None:
-        """The person was told, or took a break: count anew."""
-        with self._lock:
-            self._spans.pop(person, None)
 
 
 @dataclass(slots=True)
