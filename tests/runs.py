@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.core.records import Answer, Field, Form, Item, Option, Status
+from memantics.core.records import Answer, Field, Form, Item, Option, Reply, Status
 from memantics.core.rundir import RunFacts, RunWriter
 
 TEXT = Form("?", (Field("intent", "text"),), reply="text", context={"text": "a text"})
@@ -65,5 +65,5 @@ def write_run(
             group = (groups or {}).get(name, name)
             writer.add_item(Item(name, group, gold, form, tags=tags or {}), ())
             status: Status = "failed" if text is None else "answered"
-            writer.add_answer(Answer(name, 0, status, text=text or "", value=text))
+            writer.add_answer(Answer(name, 0, status, Reply(text or ""), text))
     return folder

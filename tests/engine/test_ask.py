@@ -9,11 +9,12 @@ from pathlib import Path
 
 import orjson
 import pytest
+from pydantic import JsonValue
 
 from memantics.core.cache import Cache
 from memantics.core.errors import DataError, Rejected, StoreError, Transient, Unavailable
 from memantics.core.model import Model
-from memantics.core.records import Answer, Form, Item, Reply, Request
+from memantics.core.records import NO_REPLY, Answer, Form, Item, Reply, Request
 from memantics.core.rundir import RunWriter, last_answers, read_answers, read_items
 from memantics.core.task import Task
 from memantics.models.fake import FakeModel, Said, open_fake, play
@@ -64,9 +65,9 @@ def test_the_four_statuses(tmp_path: Path) -> None:
     summary = run(tmp_path, toy_task(4), model)
     assert summary.counts == {"answered": 1, "refused": 1, "unparsed": 1, "failed": 1}
     last = last_answers(tmp_path)
-    assert last["item-3"].text == ""
+    assert last["item-3"].reply.text == ""
     assert last["item-3"].reason == "HTTP 400: too long"
-    assert last["item-1"].text == "hm"
+    assert last["item-1"].reply.text == "hm"
 
 
 def test_invalid_answers_are_asked_again_with_the_complaint(tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ def test_asking_again_never_replays_the_bad_answer(tmp_path: Path) -> None:
     assert run(tmp_path / "first", task, first, cache).calls == 3
     second = FakeModel(play(["D"]), cacheable=True)
     assert run(tmp_path / "second", task, second, cache).cached == 3
-    assert [a.text for a in read_answers(tmp_path / "second")] == ["hm", "hm hm", "B"]
+    assert [a.reply.text for a in read_answers(tmp_path / "second")] == ["hm", "hm hm", "B"]
 
 
 def test_attempts_end_at_the_policy(tmp_path: Path) -> None:
@@ -118,10 +119,10 @@ def test_failed_items_and_unfinished_attempts_go_on(tmp_path: Path) -> None:
     with RunWriter(tmp_path, facts()) as writer:
         for item in task.items():
             writer.add_item(item, ())
-        writer.add_answer(Answer("item-0", 0, "unparsed", reason="no letter"))
-        writer.add_answer(Answer("item-1", 0, "unparsed", reason="was blank"))
-        writer.add_answer(Answer("item-1", 1, "failed", reason="HTTP 500"))
-        writer.add_answer(Answer("item-2", 0, "answered", value="B"))
+        writer.add_answer(Answer("item-0", 0, "unparsed", NO_REPLY, reason="no letter"))
+        writer.add_answer(Answer("item-1", 0, "unparsed", NO_REPLY, reason="was blank"))
+        writer.add_answer(Answer("item-1", 1, "failed", NO_REPLY, reason="HTTP 500"))
+        writer.add_answer(Answer("item-2", 0, "answered", NO_REPLY, value="B"))
     prompts: dict[int, str] = {}
 
     def script(request: Request) -> str:
@@ -199,7 +200,7 @@ def test_a_failed_call_is_failed_never_text(tmp_path: Path) -> None:
     )
     assert summary.failed == 3
     for answer in read_answers(tmp_path):
-        assert (answer.text, answer.value) == ("", None)
+        assert (answer.reply.text, answer.value) == ("", None)
         assert answer.reason == "a fake model breaks down; given up after 2 tries"
 
 
@@ -331,6 +332,33 @@ def test_a_run_can_be_replayed(tmp_path: Path) -> None:
         return [(a.item, a.attempt, a.status, a.value) for a in read_answers(tmp_path / folder)]
 
     assert essence(Path("first")) == essence(Path("second"))
+
+
+WHOLE = Reply("B", "so", "", "stop", 9, 4, "toy-1", "no format", 3, {"A": 0.125, "B": 0.75})
+
+
+def test_a_reply_is_replayed_whole(tmp_path: Path) -> None:
+    run(tmp_path / "first", toy_task(1), FakeModel(lambda _: WHOLE))
+    model = RecordedModel(tmp_path / "first")
+    run(tmp_path / "second", toy_task(1), model)
+    asyncio.run(model.close())
+    for folder in ("first", "second"):
+        assert last_answers(tmp_path / folder)["item-0"].reply == WHOLE
+
+
+@pytest.mark.parametrize("value", ["B", {"reply": {"text": "A"}}])
+def test_a_line_of_the_layout_before_says_the_same(tmp_path: Path, value: JsonValue) -> None:
+    """Fields of the reply stood beside the others."""
+    answer = Answer("item-0", 0, "answered", WHOLE, value, prompt="0", seconds=0.5)
+    line = orjson.loads(orjson.dumps(answer))
+    reply = line.pop("reply")
+    flat = line | {name: said for name, said in reply.items() if name != "refusal"}
+    (tmp_path / "answers.jsonl").write_bytes(orjson.dumps(flat) + b"\n")
+    assert list(read_answers(tmp_path)) == [answer]
+    no = {"status": "refused", "reason": "I will not", "text": "", "value": None}
+    (tmp_path / "answers.jsonl").write_bytes(orjson.dumps(flat | no) + b"\n")
+    (refused,) = read_answers(tmp_path)
+    assert (refused.reply.refusal, refused.reason) == ("I will not", "I will not")
 
 
 def test_a_recording_says_what_it_lacks(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_every_item_ends_and_counts_match_the_server(tmp_path: Path) -> None:
     assert len(lines) == 120
     for answer in lines:
         assert answer.status == "answered" or answer.value is None
-        assert answer.status != "failed" or (answer.text == "" and answer.reason)
+        assert answer.status != "failed" or (answer.reply.text == "" and answer.reason)
 
 
 def test_invalid_answers_meet_the_policy_and_the_server_counts(tmp_path: Path) -> None:

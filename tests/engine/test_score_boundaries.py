@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import StoreError
-from memantics.core.records import Answer, Form, Item, Outcome, Request, Score, Status
+from memantics.core.records import (
+    NO_REPLY,
+    Answer,
+    Form,
+    Item,
+    Outcome,
+    Reply,
+    Request,
+    Score,
+    Status,
+)
 from memantics.core.rundir import RunWriter, read_scores
 from memantics.core.task import InvalidPolicy, Task, Unparsed
 from memantics.models.fake import FakeModel
@@ -56,11 +66,11 @@ def write(folder: Path, answers: Sequence[Answer]) -> Path:
 
 
 ANSWERS = [
-    Answer("a", 0, "unparsed", text="?"),
-    Answer("a", 1, "answered", text="A", tokens_in=4),
-    Answer("b", 0, "answered", text="B"),
-    Answer("c", 0, "refused"),
-    Answer("d", 0, "failed"),
+    Answer("a", 0, "unparsed", Reply("?")),
+    Answer("a", 1, "answered", Reply("A", tokens_in=4)),
+    Answer("b", 0, "answered", Reply("B")),
+    Answer("c", 0, "refused", NO_REPLY),
+    Answer("d", 0, "failed", NO_REPLY),
 ]
 
 
@@ -88,7 +98,7 @@ def test_a_run_is_scored_by_its_last_answers(
 
 
 def test_outcomes_are_in_the_order_of_asking_and_parsed_anew(tmp_path: Path) -> None:
-    later = [*ANSWERS, Answer("e", 2, "answered", text="neither")]
+    later = [*ANSWERS, Answer("e", 2, "answered", Reply("neither"))]
     folder = write(tmp_path / "run", later)
     found = read_outcomes(folder, make_task())
     assert [(o.item.id, o.status, o.value, o.attempts) for o in found] == [
@@ -109,8 +119,9 @@ def test_a_run_without_items_cannot_be_scored(tmp_path: Path) -> None:
 
 
 def test_cost_is_of_what_was_paid() -> None:
-    paid = Answer("a", 0, "answered", tokens_in=1_000_001, tokens_out=7, seconds=0.12345, calls=2)
-    cached = Answer("b", 0, "answered", tokens_in=5, tokens_out=1, cached=True)
+    reply = Reply("", tokens_in=1_000_001, tokens_out=7)
+    paid = Answer("a", 0, "answered", reply, seconds=0.12345, calls=2)
+    cached = Answer("b", 0, "answered", Reply("", tokens_in=5, tokens_out=1), cached=True)
     usage = add_up([paid, cached], (0.5, 3.0))
     assert usage.cost == 0.500022  # 0.5000215 to six digits
     assert (usage.calls, usage.cached, usage.attempts) == (2, 1, 2)

@@ -14,7 +14,7 @@ import pytest
 from memantics.core import data
 from memantics.core.data import Source, inside, open_once, read_jsonl
 from memantics.core.errors import DataError, StoreError
-from memantics.core.records import Answer, Field, Form, Image, Item, Option
+from memantics.core.records import NO_REPLY, Answer, Field, Form, Image, Item, Option, Reply
 from memantics.core.rundir import RunWriter, read_items, read_stored_items
 from memantics.core.task import InvalidPolicy, ItemWalk
 from memantics.metrics import constant
@@ -60,7 +60,7 @@ def finish(folder: Path, count: int) -> None:
             item = Item(f"item-{number}", f"meme-{number}", "B", toy_form(0))
             writer.add_item(item, ())
             writer.add_answer(
-                Answer(item.id, 0, "answered", text="B" * 500, value="B", prompt="f" * 64)
+                Answer(item.id, 0, "answered", Reply("B" * 500), "B", prompt="f" * 64)
             )
 
 
@@ -91,7 +91,7 @@ def test_scoring_holds_no_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             # No two forms are equal: nothing could be shared.
             form = replace(long, context={"text": f"{number}" * 300})
             writer.add_item(Item(f"item-{number}", f"item-{number}", "B", form), ())
-            writer.add_answer(Answer(f"item-{number}", 0, "answered", text="B", value="B"))
+            writer.add_answer(Answer(f"item-{number}", 0, "answered", Reply("B"), "B"))
     monkeypatch.setattr(score, "_FORMS", 50)
     task = replace(toy_task(0), parse=lambda _text, form: form.context["text"])
     tracemalloc.start()
@@ -130,7 +130,7 @@ def test_answers_come_in_any_order_and_some_items_or_answers_are_missing(
         for number in range(6):
             writer.add_item(Item(f"item-{number}", "m", "B", toy_form(number)), ())
         for name in ("item-4", "item-0", "removed by hand", "item-5", "item-1", "item-0"):
-            writer.add_answer(Answer(name, 0, "answered", text="B"))
+            writer.add_answer(Answer(name, 0, "answered", Reply("B")))
     task = replace(toy_task(0), parse=lambda _text, form: form.question)
     found = {outcome.item.id: outcome.value for outcome in read_outcomes(tmp_path, task)}
     assert found == {f"item-{n}": f"Question about item-{n}?" for n in (0, 1, 4, 5)}
@@ -160,7 +160,7 @@ def test_going_on_makes_only_the_items_that_have_not_ended(
     with RunWriter(tmp_path, FACTS) as writer:
         for number, status in ((1, "unparsed"), (2, "failed")):
             writer.add_item(Item(f"item-{number}", f"meme-{number}", "B", toy_form(number)), ())
-            writer.add_answer(Answer(f"item-{number}", 0, status))  # type: ignore[arg-type]
+            writer.add_answer(Answer(f"item-{number}", 0, status, NO_REPLY))  # type: ignore[arg-type]
     plain, made = toy_task(4), list[str]()
 
     def walk(has_ended: Callable[[str], bool]) -> Iterator[Item | str]:
@@ -187,10 +187,10 @@ def test_the_next_start_repeats_the_complaint_after_a_failure(tmp_path: Path) ->
     item = Item("item-0", "meme-0", "B", toy_form(0))
     with RunWriter(tmp_path, FACTS) as writer:
         writer.add_item(item, ())
-        writer.add_answer(Answer(item.id, 0, "unparsed", reason="no letter"))
-        writer.add_answer(Answer(item.id, 1, "failed", reason="down"))
-        writer.add_answer(Answer(item.id, 1, "failed", reason="still down"))
-        writer.add_answer(Answer("removed by hand", 0, "answered"))
+        writer.add_answer(Answer(item.id, 0, "unparsed", NO_REPLY, reason="no letter"))
+        writer.add_answer(Answer(item.id, 1, "failed", NO_REPLY, reason="down"))
+        writer.add_answer(Answer(item.id, 1, "failed", NO_REPLY, reason="still down"))
+        writer.add_answer(Answer("removed by hand", 0, "answered", NO_REPLY))
     with RunWriter(tmp_path, FACTS) as writer:
         standing = writer.known[item.id]
         assert standing is not None

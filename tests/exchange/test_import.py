@@ -170,7 +170,7 @@ def test_a_chain_that_a_tool_left_in_the_text_is_parted_from_the_answer(tmp_path
     settings = mm.ImportSettings(limit=2, out=tmp_path / "runs")
     done = mm.import_answers(path, task=TASK, model="thinker", settings=settings)
     answers = last_answers(done.run.folder)
-    assert [answers[item.id].text for item in asked] == ["Answer: B", "Answer: C"]
+    assert [answers[item.id].reply.text for item in asked] == ["Answer: B", "Answer: C"]
     audit = mm.audit_chains(done.run)
     assert (audit.answers, audit.chains, audit.contrary) == (2, 1, (asked[0].id,))
 

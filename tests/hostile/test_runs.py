@@ -15,7 +15,7 @@ from memantics.actions.queues import make_error_queue
 from memantics.actions.report import report
 from memantics.actions.score import score
 from memantics.core.errors import DataError
-from memantics.core.records import Answer, Image, Item, Message
+from memantics.core.records import Answer, Image, Item, Message, Reply
 from memantics.core.registry import find_run_places
 from memantics.core.rundir import RunWriter
 from memantics.starter import IMAGES
@@ -30,7 +30,7 @@ def write_foreign(folder: Path, *images: Path) -> Path:
     with RunWriter(folder, make_facts(TASK, "fake/model", {})) as writer:
         item = Item("1", "1", ["x"], TEXT, images=tuple(map(Image, images)))
         writer.add_item(item, (Message("user", item.images),))
-        writer.add_answer(Answer("1", 0, "answered", text="x", value="x"))
+        writer.add_answer(Answer("1", 0, "answered", Reply("x"), "x"))
     score(folder)
     return folder
 
@@ -121,7 +121,7 @@ def test_a_queue_of_errors_copies_no_image_outside_of_the_data(
             form = pick("A", "B")
             tags = {"dimension": "Scene", "kind": "R"}
             writer.add_item(Item("1", "1", "A", form, images=(Image(image),), tags=tags), ())
-            writer.add_answer(Answer("1", 0, "answered", text="B", value="B"))
+            writer.add_answer(Answer("1", 0, "answered", Reply("B"), "B"))
     assert make_error_queue([runs / "known"], tmp_path / "known").items == 1
     with pytest.raises(DataError, match=r"letter\.png: is outside of the registered data"):
         make_error_queue([runs / "foreign"], tmp_path / "queue")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import MissingExtra, StoreError
-from memantics.core.records import Answer, Message
+from memantics.core.records import NO_REPLY, Answer, Message, Reply
 from memantics.core.rundir import RunWriter, Scores, read_scores, write_scores
 from memantics.report.inspection import name_figures, write_log
 from memantics.report.runs import load_runs
@@ -37,12 +37,12 @@ def folder(tmp_path: Path) -> Path:
     """A run with each status, one item asked twice, one image that is none and one gone."""
     items = make_questions(tmp_path / "images", 5)
     answers = [
-        Answer(items[0].id, 0, "unparsed", text="hm", reason="no option letter found"),
-        Answer(items[0].id, 1, "answered", text="A", value="A", tokens_in=5, tokens_out=1),
-        Answer(items[1].id, 0, "answered", text="<b>B", value="B", reasoning="so", finish="length"),
-        Answer(items[2].id, 0, "refused", reason="declined"),
-        Answer(items[3].id, 0, "failed", reason="no connection"),
-        Answer(items[4].id, 0, "unparsed", text="?", reason="no option letter found"),
+        Answer(items[0].id, 0, "unparsed", Reply("hm"), reason="no option letter found"),
+        Answer(items[0].id, 1, "answered", Reply("A", tokens_in=5, tokens_out=1), "A"),
+        Answer(items[1].id, 0, "answered", Reply("<b>B", "so", finish="length"), "B"),
+        Answer(items[2].id, 0, "refused", NO_REPLY, reason="declined"),
+        Answer(items[3].id, 0, "failed", NO_REPLY, reason="no connection"),
+        Answer(items[4].id, 0, "unparsed", Reply("?"), reason="no option letter found"),
     ]
     place = tmp_path / "run"
     with RunWriter(place, make_facts("mquest/qa", "openai/x", fingerprint="../../f00")) as writer:
@@ -80,7 +80,7 @@ def test_every_status_arrives(folder: Path, tmp_path: Path) -> None:
         None,
         "N",
     ]
-    assert [attempt["text"] for attempt in twice.metadata["attempts"]] == ["hm", "A"]
+    assert [attempt["reply"]["text"] for attempt in twice.metadata["attempts"]] == ["hm", "A"]
     assert twice.output.usage is not None
     assert twice.output.usage.total_tokens == 6
     assert cut.output.stop_reason == "max_tokens"

@@ -69,7 +69,7 @@ def test_a_model_and_a_page_of_another_package(shell: Shell) -> None:
     assert ran.code == 0, ran
     (run,) = (shell.folder / "runs").iterdir()
     answers = (run / "answers.jsonl").read_text(encoding="utf-8").splitlines()
-    assert {json.loads(answer)["text"] for answer in answers} == {"A"}
+    assert {json.loads(answer)["reply"]["text"] for answer in answers} == {"A"}
     page = shell.run("report", run, "--format", "list")
     assert page.code == 0, page
     assert "<li>says/A on mquest/qa: " in page.out

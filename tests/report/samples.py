@@ -21,6 +21,7 @@ from memantics.core.records import (
     Message,
     Option,
     Part,
+    Reply,
     Score,
     Status,
 )
@@ -143,15 +144,15 @@ def make_answers(items: Sequence[Item], skill: float, seed: int) -> list[Answer]
                 item=item.id,
                 attempt=0,
                 status=status,
-                text=f"The picture and its words point one way. Answer: {value}"
-                if answered
-                else "",
+                reply=Reply(
+                    f"The picture and its words point one way. Answer: {value}" if answered else "",
+                    "Look at the words first, then at the face." if place % 3 == 0 else "",
+                    finish="stop",
+                    tokens_in=620,
+                    tokens_out=24,
+                ),
                 value=value if answered else None,
                 reason="" if answered else f"{status}: a sample of that status",
-                reasoning="Look at the words first, then at the face." if place % 3 == 0 else "",
-                finish="stop",
-                tokens_in=620,
-                tokens_out=24,
                 seconds=0.8,
             )
         )
@@ -241,8 +242,8 @@ def write_run(
         calls=len(answers),
         cached=3,
         attempts=len(answers),
-        tokens_in=sum(a.tokens_in for a in answers),
-        tokens_out=sum(a.tokens_out for a in answers),
+        tokens_in=sum(a.reply.tokens_in for a in answers),
+        tokens_out=sum(a.reply.tokens_out for a in answers),
         seconds=41.5,
         cost=0.0123 if facts.model.startswith("openai/") else None,
     )
@@ -276,5 +277,5 @@ def write_demo(root: Path, warning: str = WARNING) -> list[Path]:
 
 def answer(item: str, value: JsonValue = "A", **changes: object) -> Answer:
     """One plain answer."""
-    made = Answer(item=item, attempt=0, status="answered", text=str(value), value=value)
+    made = Answer(item=item, attempt=0, status="answered", reply=Reply(str(value)), value=value)
     return replace(made, **changes)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 import memantics as mm
 from memantics.core.errors import StoreError
-from memantics.core.records import Field, Form, Image, Item, Option, Score
+from memantics.core.records import Field, Form, Image, Item, Option, Reply, Score
 from memantics.core.rundir import BaselineFigures, read_items
 from memantics.report import STARTER_NOTE, ReportSettings, build_report
 from tests.report.conftest import Opener
@@ -41,7 +41,8 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n in range(4)
     ]
     answers = [
-        answer(i.id, ATTACK, reason=ATTACK, reasoning=ATTACK, finish=ATTACK) for i in items[:3]
+        answer(i.id, ATTACK, reason=ATTACK, reply=Reply(ATTACK, ATTACK, finish=ATTACK))
+        for i in items[:3]
     ]
     scores = (
         Score("accuracy", 0.5, 3, 0.2, 0.8, note=ATTACK),

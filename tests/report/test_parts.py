@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 from pydantic import JsonValue
 
-from memantics.core.records import Field, Form, Image, Item, Option, Score
+from memantics.core.records import Field, Form, Image, Item, Option, Reply, Score
 from memantics.report import ReportSettings, build_report, load_runs
 from memantics.report.leaderboard import make_boards
 from memantics.report.payload import (
@@ -112,7 +112,7 @@ def test_a_run_that_shuffled_its_options_is_judged_by_its_own_key(tmp_path: Path
 
 def test_the_last_attempt_counts_and_earlier_ones_stay_readable(tmp_path: Path) -> None:
     attempts = [
-        answer("one", None, status="unparsed", text="hm", reason="no key"),
+        answer("one", None, status="unparsed", reply=Reply("hm"), reason="no key"),
         answer("one", "A", attempt=1),
     ]
     folder = write_run(
@@ -131,7 +131,7 @@ def test_long_texts_are_cut_and_say_so(tmp_path: Path) -> None:
         tmp_path / "1",
         make_facts("t/q", "m/1"),
         [make_item("one")],
-        [answer("one", text="z" * 9_000)],
+        [answer("one", reply=Reply("z" * 9_000))],
         (),
         SCORES,
     )

@@ -110,7 +110,7 @@ def test_the_mean_of_draws() -> None:
 def test_the_invalid_rate_counts_attempts() -> None:
     run = ask("mquest/qa", limit=3)
     lines = [json.loads(line) for line in (run.folder / "answers.jsonl").read_bytes().splitlines()]
-    bad = {"status": "unparsed", "text": "?", "value": None}
+    bad = {"status": "unparsed", "reply": {"text": "?"}, "value": None}
     again = [lines[0] | bad, lines[0] | {"attempt": 1}, *lines[1:]]
     failed = lines[2] | {"status": "failed", "attempt": 1}
     text = "".join(json.dumps(line) + "\n" for line in [*again, failed])

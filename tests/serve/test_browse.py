@@ -20,7 +20,7 @@ from memantics.actions.browse_runs import ALIVE, RunFolder
 from memantics.actions.evaluate import evaluate
 from memantics.actions.knowledge import KnowledgeStore, read_starter_knowledge
 from memantics.core.errors import DataError, UnknownName
-from memantics.core.records import Answer
+from memantics.core.records import Answer, Reply
 from memantics.core.rundir import ANSWERS, RunWriter, read_facts, write_facts
 from memantics.knowledge.records import Individual, Knowledge, Relation
 from memantics.serve.settings import Models
@@ -162,7 +162,7 @@ def test_a_run_that_goes_on_is_seen_to_go_on(browser: Browser, address: str, run
         facts = read_facts(going)
         with RunWriter(going, facts) as writer:
             third = next(name for name, standing in writer.known.items() if standing is None)
-            writer.add_answer(Answer(third, 0, "answered", "yes", "yes"))
+            writer.add_answer(Answer(third, 0, "answered", Reply("yes"), "yes"))
         expect(row.locator("[data-part=count]")).to_have_text("3 / 4")
         assert row.locator("progress").evaluate("one => one.value") == 3
         write_facts(going, replace(facts, finished="2099"))

@@ -97,7 +97,7 @@ def test_the_run_records_the_adaptation(shell: Shell) -> None:
         assert f"note: {NO_FORMAT}" in one.err
         run = next((shell.folder / folder).iterdir())
         assert read_facts(run).adapted == (NO_FORMAT,)
-        assert {answer.adapted for answer in last_answers(run).values()} == {NO_FORMAT}
+        assert {answer.reply.adapted for answer in last_answers(run).values()} == {NO_FORMAT}
     shown = shell.run("report", run, "--format", "md").out
     assert NO_FORMAT.replace("_", "\\_") in shown
 

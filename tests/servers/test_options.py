@@ -265,7 +265,7 @@ def test_thinking_and_answer_have_budgets_and_cut_chains_are_counted(tmp_path: P
     )
     assert {(b["max_tokens"], b["thinking_budget"]) for b in server.bodies} == {(320, 300)}
     answers = last_answers(run.folder).values()
-    assert {(a.reason, a.reasoning, a.tokens_thought) for a in answers} == {
+    assert {(a.reason, a.reply.reasoning, a.reply.tokens_thought) for a in answers} == {
         (CUT_OFF, "so many words", 300)
     }
     assert run.counts["unparsed"] == 2

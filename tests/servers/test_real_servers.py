@@ -82,7 +82,7 @@ def test_texts_are_asked_and_every_item_ends(served: Served, tmp_path: Path) -> 
     run = evaluate(served, tmp_path, "punmemecn/pinyin")
     assert sum(run.counts.values()) == 2
     assert run.counts["failed"] == 0
-    assert all(answer.tokens_out for answer in last_answers(run.folder).values())
+    assert all(answer.reply.tokens_out for answer in last_answers(run.folder).values())
 
 
 def test_images_arrive_or_are_refused_in_one_call(served: Served, tmp_path: Path) -> None:

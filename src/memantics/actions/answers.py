@@ -16,7 +16,7 @@ from memantics.core.card import resolve_options
 from memantics.core.errors import DataError, InputError
 from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Data, Flag, Invalid, Limit, Split
-from memantics.core.records import Answer, Item, Reply
+from memantics.core.records import NO_REPLY, Answer, Item, Reply
 from memantics.core.result import Result
 from memantics.core.rundir import RunFacts, RunWriter, dump_line
 from memantics.core.task import Task
@@ -273,27 +273,15 @@ def _write(
             if writer.known.get(item.id) is None:
                 given = answers.get(item.id)
                 failed = absent if given is None else given.failure
-                reply = Reply("") if given is None else given.reply
+                reply = NO_REPLY if given is None else given.reply
                 writer.add_answer(_judge(task, item, make_sound(reply), failed))
 
 
 def _judge(task: Task, item: Item, reply: Reply, failed: str) -> Answer:
     if failed:
-        return Answer(item.id, 0, "failed", reason=failed, calls=0)
+        return Answer(item.id, 0, "failed", NO_REPLY, reason=failed, calls=0)
     status, value, reason = read_reply(reply, lambda text: task.parse(text, item.form))
-    return Answer(
-        item.id,
-        0,
-        status,
-        text=reply.text,
-        value=value,
-        reason=reason,
-        reasoning=reply.reasoning,
-        finish=reply.finish,
-        tokens_in=reply.tokens_in,
-        tokens_out=reply.tokens_out,
-        calls=0,
-    )
+    return Answer(item.id, 0, status, reply, value, reason, calls=0)
 
 
 def _list(folder: Path, left_out: Sequence[LeftOut]) -> Path | None:

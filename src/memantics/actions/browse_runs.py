@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +31,7 @@ from memantics.core.rundir import (
     RunFacts,
     Scores,
     last_answers,
+    parse_answer,
     read_bare_items,
     read_facts,
     read_scores,
@@ -46,7 +47,7 @@ Verdict = Literal["right", "wrong", "invalid", "open", "waiting"]
 VERDICTS: dict[int, Verdict] = {RIGHT: "right", WRONG: "wrong", INVALID: "invalid", OPEN: "open"}
 ALIVE = 120.0  # seconds without an answer after which a run no longer counts as running
 _DEPTH = 3
-_ITEM, _ANSWER = TypeAdapter(ItemLine), TypeAdapter(Answer)
+_ITEM = TypeAdapter(ItemLine)
 _Line = TypeVar("_Line", ItemLine, Answer)
 
 
@@ -161,7 +162,7 @@ class RunFolder:
         row, path = self.get(name), self.path(name)
         facts = read_facts(path)
         try:
-            line = _find_line(path / ITEMS, _ITEM, item)
+            line = _find_line(path / ITEMS, _ITEM.validate_json, item)
         except ValidationError as error:
             raise DataError(path / ITEMS, first_fault(error), row=item) from error
         if line is None:
@@ -315,22 +316,22 @@ def _ground(facts: RunFacts) -> tuple[str, str, str]:
     )
 
 
-def _find_line(path: Path, adapter: TypeAdapter[_Line], item: str) -> _Line | None:
+def _find_line(path: Path, parse: Callable[[bytes], _Line], item: str) -> _Line | None:
     """The last line of a journal about an item; lines about others are not read as JSON."""
     mark, found = orjson.dumps(item), None
     for _, line in read_whole_lines(path):
         if mark in line:
-            read = adapter.validate_json(line)
+            read = parse(line)
             text = read.item.id if isinstance(read, ItemLine) else read.item
             found = read if text == item else found
     return found
 
 
 def _answer_of(name: str, folder: Path, facts: RunFacts, item: str) -> ModelAnswer | None:
-    line = _find_line(folder / ITEMS, _ITEM, item)
+    line = _find_line(folder / ITEMS, _ITEM.validate_json, item)
     if line is None:
         return None
-    answer = _find_line(folder / ANSWERS, _ANSWER, item)
+    answer = _find_line(folder / ANSWERS, parse_answer, item)
     verdict = _judge(line.item, answer)
     return ModelAnswer(name, facts.model, dict(facts.options), verdict, answer)
 

@@ -146,7 +146,7 @@ def make_error_queue(
         items |= {item.id: item for item in read_bare_items(run)}
         for outcome, hit in zip(outcomes, hits(outcomes), strict=True):
             right.setdefault(outcome.item.id, []).append(hit)
-            said = " ".join(answers[outcome.item.id].text.split())[:600]
+            said = " ".join(answers[outcome.item.id].reply.text.split())[:600]
             replies.setdefault(outcome.item.id, []).append(said)
     wrong = [
         name

@@ -161,6 +161,7 @@ class Reply:
     masses: Mapping[str, float] | None = None
 
 
+NO_REPLY = Reply("")
 _REPLY = frozenset(part.name for part in fields(Reply))
 
 
@@ -182,21 +183,13 @@ class Answer:
     item: str
     attempt: int
     status: Status
-    text: str = ""
+    reply: Reply
     value: JsonValue = None
     reason: str = ""
-    reasoning: str = ""
-    finish: str = ""
     prompt: str = ""
-    tokens_in: int = 0
-    tokens_out: int = 0
     seconds: float = 0.0
     calls: int = 1
     cached: bool = False
-    adapted: str = ""
-    tokens_thought: int = 0
-    masses: Mapping[str, float] | None = None
-    served_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,19 @@ line that a kill cut in half is dropped when the run goes on; nothing else is lo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, NotRequired, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, NotRequired, Self, TypeVar
 
 import orjson
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from memantics.core.errors import StoreError, first_fault
 from memantics.core.journal import Journal, opening, read_whole_lines, replace_file
-from memantics.core.records import Answer, Form, Item, Message, Score, Status
+from memantics.core.records import Answer, Form, Item, Message, Score, Status, nest_reply
 
 RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
 
@@ -179,6 +179,7 @@ _WHOLE_ITEM = TypeAdapter(_WholeItem)
 _BARE_LINE = TypeAdapter(_BareLine)
 _NO_TAGS: Mapping[str, str] = MappingProxyType({})
 _ANSWER = TypeAdapter(Answer)
+_FLAT_ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, BeforeValidator(nest_reply)])
 _SCORES = TypeAdapter(Scores)
 _FILE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
@@ -212,19 +213,19 @@ def read_facts(folder: Path) -> RunFacts:
 
 def read_items(folder: Path) -> Iterator[ItemLine]:
     """The items asked so far, in the order of asking."""
-    return _read_lines(_ITEM, folder / ITEMS)
+    return _read_lines(_ITEM.validate_json, folder / ITEMS)
 
 
 def read_bare_items(folder: Path) -> Iterator[Item]:
     """The items asked so far without their prompts, which take most of the time to read."""
-    return (line.item for line in _read_lines(_WHOLE_ITEM, folder / ITEMS))
+    return (line.item for line in _read_lines(_WHOLE_ITEM.validate_json, folder / ITEMS))
 
 
 def read_stored_items(folder: Path) -> Iterator[tuple[StoredItem, Form]]:
     """The items asked so far, each with its form, which it does not hold itself."""
     path, place = folder / ITEMS, 0
     for number, line in read_whole_lines(path):
-        read = _checked(_BARE_LINE, line, path, number).item
+        read = _checked(_BARE_LINE.validate_json, line, path, number).item
         yield StoredItem.note(read, path, place), read.form
         place += len(line)
 
@@ -238,17 +239,25 @@ def load_item(file: IO[bytes], item: StoredItem) -> Item:
     except ValidationError:
         file.seek(0)
         number = file.read(item.place).count(b"\n") + 1
-        return _checked(_WHOLE_ITEM, line, item.path, number).item
+        return _checked(_WHOLE_ITEM.validate_json, line, item.path, number).item
 
 
 def read_answers(folder: Path) -> Iterator[Answer]:
     """Every attempt, in the order of writing."""
-    return _read_lines(_ANSWER, folder / ANSWERS)
+    return _read_lines(parse_answer, folder / ANSWERS)
 
 
-def _read_lines(adapter: TypeAdapter[T], path: Path) -> Iterator[T]:
+def parse_answer(line: bytes) -> Answer:
+    """One attempt; earlier versions wrote the fields of its reply beside the others."""
+    try:
+        return _ANSWER.validate_json(line)
+    except ValidationError:
+        return _FLAT_ANSWER.validate_json(line)
+
+
+def _read_lines(parse: Callable[[bytes], T], path: Path) -> Iterator[T]:
     for number, line in read_whole_lines(path):
-        yield _checked(adapter, line, path, number)
+        yield _checked(parse, line, path, number)
 
 
 def last_answers(folder: Path) -> dict[str, Answer]:
@@ -344,10 +353,10 @@ def read_standings(folder: Path) -> dict[str, ItemStanding | None]:
         # Our own lines begin with the id: reading all of a line takes three times as long.
         head = _HEAD.match(line)
         name = orjson.loads(head[1]) if head and line.endswith(b"}\n") else None
-        known[name or _checked(_ITEM, line, items, number).item.id] = None
+        known[name or _checked(_ITEM.validate_json, line, items, number).item.id] = None
     alike: dict[tuple[Status, int, str | None], ItemStanding] = {}
     for number, line in read_whole_lines(answers):
-        answer = _checked(_ENDED, line, answers, number)
+        answer = _checked(_ENDED.validate_json, line, answers, number)
         name, status = answer["item"], answer["status"]
         if name not in known:
             continue  # its line was removed by hand: it is asked again
@@ -364,9 +373,9 @@ def read_standings(folder: Path) -> dict[str, ItemStanding | None]:
     return known
 
 
-def _checked(adapter: TypeAdapter[T], line: bytes, path: Path, number: int) -> T:
+def _checked(parse: Callable[[bytes], T], line: bytes, path: Path, number: int) -> T:
     try:
-        return adapter.validate_json(line)
+        return parse(line)
     except ValidationError as error:
         raise StoreError(
             f"{path}: line {number} is damaged: {first_fault(error)}",

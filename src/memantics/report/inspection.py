@@ -305,11 +305,12 @@ def _output(model: str, answer: Answer) -> ModelOutput:
 
     if answer.status == "failed":
         return ModelOutput(model=model, error=answer.reason)
-    content: list[Content] = [ContentText(text=answer.text)]
-    if answer.reasoning:
-        content.insert(0, ContentReasoning(reasoning=answer.reasoning))
+    reply = answer.reply
+    content: list[Content] = [ContentText(text=reply.text)]
+    if reply.reasoning:
+        content.insert(0, ContentReasoning(reasoning=reply.reasoning))
     reasons = {"length": "max_tokens", "stop": "stop", "": "stop"}
-    stop: Any = reasons.get(answer.finish, "unknown")
+    stop: Any = reasons.get(reply.finish, "unknown")
     if answer.status == "refused":
         stop = "content_filter"
     return ModelOutput(
@@ -321,9 +322,9 @@ def _output(model: str, answer: Answer) -> ModelOutput:
             )
         ],
         usage=ModelUsage(
-            input_tokens=answer.tokens_in,
-            output_tokens=answer.tokens_out,
-            total_tokens=answer.tokens_in + answer.tokens_out,
+            input_tokens=reply.tokens_in,
+            output_tokens=reply.tokens_out,
+            total_tokens=reply.tokens_in + reply.tokens_out,
         ),
         time=answer.seconds,
     )

@@ -235,17 +235,20 @@ class PayloadMaker:
             "status": STATUSES.index(last.status),
             "attempts": 1 + len(attempts.earlier),
             "value": self._texts.add(show_value(last.value)),
-            "text": self._texts.add(last.text),
-            "finish": last.finish,
+            "text": self._texts.add(last.reply.text),
+            "finish": last.reply.finish,
             "seconds": round(last.seconds, 2),
-            "tokens": [last.tokens_in, last.tokens_out],
+            "tokens": [last.reply.tokens_in, last.reply.tokens_out],
         }
-        for name, text in (("reason", last.reason), ("reasoning", last.reasoning)):
+        for name, text in (("reason", last.reason), ("reasoning", last.reply.reasoning)):
             if text:
                 made[name] = self._texts.add(text)
         if attempts.earlier:
             made["earlier"] = [
-                [STATUSES.index(a.status), self._texts.add(a.text or a.reason, _EARLIER_CHARS)]
+                [
+                    STATUSES.index(a.status),
+                    self._texts.add(a.reply.text or a.reason, _EARLIER_CHARS),
+                ]
                 for a in attempts.earlier
             ]
         if (line.item.form.fields, line.item.gold) != (first.form.fields, first.gold):

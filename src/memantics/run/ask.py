@@ -10,7 +10,7 @@ from memantics.core.cache import Cache, request_digest
 from memantics.core.errors import DataError, ImageError
 from memantics.core.images import load_images
 from memantics.core.model import Model
-from memantics.core.records import Answer, Item, Reply, Request, Status
+from memantics.core.records import NO_REPLY, Answer, Item, Request, Status
 from memantics.core.rundir import ItemStanding, RunWriter
 from memantics.core.task import ItemWalk, Task
 from memantics.core.waiting import raise_first
@@ -157,11 +157,13 @@ class _Asking:
             request = self._task.ask(item, complaint)
         except ImageError as error:
             self._note_item(item, number, None)
-            return self._record(Answer(item.id, number, "failed", reason=str(error), calls=0))
+            failed = Answer(item.id, number, "failed", NO_REPLY, reason=str(error), calls=0)
+            return self._record(failed)
         self._note_item(item, number, request)
         request, digest, fault = _address(item, bump_seed(request, number))
         if fault and engine.model.cacheable:
-            return self._record(Answer(item.id, number, "failed", reason=fault, calls=0))
+            failed = Answer(item.id, number, "failed", NO_REPLY, reason=fault, calls=0)
+            return self._record(failed)
         key = engine.address(request, digest, number) if engine.cache is not None else b""
         called = await engine.fetch(request, key)
         answer = self._record(self._judge(item, number, digest, called))
@@ -170,7 +172,7 @@ class _Asking:
 
     def _judge(self, item: Item, number: int, digest: str, called: Called) -> Answer:
         """What an ended call says."""
-        reply = called.reply or Reply("")
+        reply = called.reply or NO_REPLY
         status: Status = "failed"
         value, reason = None, called.reason
         if called.reply is not None:
@@ -182,21 +184,13 @@ class _Asking:
             item.id,
             number,
             status,
-            text=reply.text,
-            value=value,
-            reason=reason,
-            reasoning=reply.reasoning,
-            finish=reply.finish,
-            prompt=digest,
-            tokens_in=reply.tokens_in,
-            tokens_out=reply.tokens_out,
+            reply,
+            value,
+            reason,
+            digest,
             seconds=round(called.seconds, 4),
             calls=called.calls,
             cached=called.calls == 0 and called.reply is not None,
-            adapted=reply.adapted,
-            tokens_thought=reply.tokens_thought,
-            masses=reply.masses,
-            served_by=reply.served_by,
         )
 
     def _note_item(self, item: Item, number: int, request: Request | None) -> None:
@@ -216,7 +210,7 @@ class _Asking:
             reason = f"the parsed value cannot be written as JSON: {error}"
             answer = replace(answer, status="unparsed", value=None, reason=reason)
             self._writer.add_answer(answer)
-        self._engine.count_attempt(answer, cached=answer.cached)
+        self._engine.count_attempt(answer.reply, cached=answer.cached)
         return answer
 
 

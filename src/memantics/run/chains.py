@@ -48,7 +48,8 @@ def audit_chains(folder: Path, task: Task, must: Must) -> ChainAudit:
     chains = cut_off = checked = decided = 0
     answers = last_answers(folder)
     for name, answer in answers.items():
-        chain = answer.reasoning or (answer.text if _OPEN.match(answer.text) else "")
+        reply = answer.reply
+        chain = reply.reasoning or (reply.text if _OPEN.match(reply.text) else "")
         if not chain or name not in forms:
             continue
         chains += 1
@@ -57,7 +58,7 @@ def audit_chains(folder: Path, task: Task, must: Must) -> ChainAudit:
             checked += 1
             if not names_all(chain, must[name]):
                 silent.append(name)
-        end = find_decision(answer.reasoning)
+        end = find_decision(reply.reasoning)
         if answer.status == "answered" and end:
             with suppress(Unparsed):
                 value = task.parse(end, forms[name])

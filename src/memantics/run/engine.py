@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 from memantics.core.cache import Cache, cache_key
 from memantics.core.errors import StoreError
 from memantics.core.model import Model
-from memantics.core.records import STATUSES, Answer, Reply, Request, Status
+from memantics.core.records import STATUSES, Reply, Request, Status
 from memantics.core.task import Unparsed
 from memantics.core.text import mend_surrogates
 from memantics.run.calling import Called, Caller, Clock, Limiter, RealClock, RetrySettings
@@ -96,7 +96,7 @@ class Engine:
         self._counts[status] += 1
         self._resumed += resumed
 
-    def count_attempt(self, spent: Reply | Answer, *, cached: bool) -> None:
+    def count_attempt(self, spent: Reply, *, cached: bool) -> None:
         """Count what an attempt cost; what was known already costs nothing."""
         if spent.adapted:
             self._adapted[spent.adapted] = None

@@ -162,7 +162,7 @@ def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Us
 
     Tokens are those the answers took, whenever; what came from the cache costs nothing again.
 
-    >>> paid = Answer("a", 0, "answered", tokens_in=1000, tokens_out=10)
+    >>> paid = Answer("a", 0, "answered", Reply("", tokens_in=1000, tokens_out=10))
     >>> add_up([paid, replace(paid, item="b", cached=True)], (2.0, 8.0)).cost
     0.00208
     """
@@ -170,15 +170,15 @@ def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Us
     seconds = 0.0
     for answer in attempts:
         count += 1
-        tokens_in += answer.tokens_in
-        tokens_out += answer.tokens_out
+        tokens_in += answer.reply.tokens_in
+        tokens_out += answer.reply.tokens_out
         seconds += answer.seconds
         if answer.cached:
             cached += 1
         else:
             calls += answer.calls
-            paid_in += answer.tokens_in
-            paid_out += answer.tokens_out
+            paid_in += answer.reply.tokens_in
+            paid_out += answer.reply.tokens_out
     cost = None
     if prices is not None:
         cost = round((paid_in * prices[0] + paid_out * prices[1]) / 1e6, 6)
@@ -189,10 +189,10 @@ def _outcome(item: StoredItem, answer: Answer, task: Task, items: _RunItems) -> 
     attempts = answer.attempt + 1
     if answer.status in ("refused", "failed"):
         return Outcome(item, answer.status, None, attempts)
-    form = items.find_form(item)
-    said = choose(answer.masses, form) if answer.masses else answer.text
+    form, masses = items.find_form(item), answer.reply.masses
+    said = choose(masses, form) if masses else answer.reply.text
     status, value, _ = read_reply(Reply(said), lambda text: task.parse(text, form))
-    odds = state_odds(answer.masses, form, task, item.gold) if answer.masses else None
+    odds = state_odds(masses, form, task, item.gold) if masses else None
     return Outcome(item, status, value, attempts, odds)
 
 

@@ -230,7 +230,7 @@ def _show_case(material: Material, part: DeclaredPart, kind: str) -> PaperPart:
     head = f"{item.form.question}\n\n{options}\n\nright: {item.gold}"
     title = f"Meme {item.group}, {part.names.get(item.tags['dimension'], item.tags['dimension'])}"
     answers = [
-        PaperText(name, group[item.id].text[:_CHARACTERS] or f"({group[item.id].status})")
+        PaperText(name, group[item.id].reply.text[:_CHARACTERS] or f"({group[item.id].status})")
         for name, group in zip(_name(material, runs), said, strict=True)
     ]
     return part.show(texts=[PaperText(title, head), *answers])

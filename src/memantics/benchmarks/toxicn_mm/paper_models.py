@@ -160,7 +160,7 @@ def _explain(
 ) -> Iterator[str]:
     for label, group in zip(labels, answers, strict=True):
         if name in group:
-            yield f"{label}: {' '.join(group[name].text.split())[:_LONG]}"
+            yield f"{label}: {' '.join(group[name].reply.text.split())[:_LONG]}"
 
 
 def _predict(name: str, verdicts: Mapping[str, Mapping[str, float]]) -> str:
