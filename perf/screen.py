@@ -28,7 +28,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from memantics.actions.screening import ScreenSettings, ScreenWork, _Screener, read_tables
+from memantics.actions.screen_work import ScreenSettings, ScreenWork, _Screener, read_tables
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train
 from memantics.detector.novelty import fit_novelty

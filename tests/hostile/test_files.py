@@ -17,11 +17,11 @@ from memantics.annotate.workflow import parse_workflow
 from memantics.cli import main
 from memantics.core.card import read_card
 from memantics.core.errors import DataError, InputError
-from memantics.core.mquest import parse_turtle
 from memantics.detector import storage
 from memantics.knowledge.formats import Format, parse
 from memantics.knowledge.official import _read_head
 from memantics.knowledge.shapes import _Compiler
+from memantics.releases.mquest import parse_turtle
 from memantics.scale.tables import TableColumns, _read_separated
 from memantics.tasks.recipe import read_recipe
 from tests.commands import Shell

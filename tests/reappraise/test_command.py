@@ -85,7 +85,8 @@ def play(monkeypatch: pytest.MonkeyPatch, answers: list[str], edits: list[str]) 
     said: Iterator[str] = iter(answers)
     typed: Iterator[str] = iter(edits)
     monkeypatch.setattr("memantics.cli.reviewing.typer.prompt", lambda *_, **__: next(said))
-    monkeypatch.setattr("memantics.actions.editing._open_editor", lambda _: next(typed).encode())
+    opened = "memantics.actions.text_editor._open_editor"
+    monkeypatch.setattr(opened, lambda _: next(typed).encode())
 
 
 def test_a_person_accepts_skips_and_edits(

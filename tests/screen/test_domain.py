@@ -354,7 +354,7 @@ def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: P
 def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path: Path) -> None:
     import io
 
-    from memantics.actions.screening import ScreenWork
+    from memantics.actions.screen_work import ScreenWork
     from memantics.detector.operating_points import OperatingPoint
 
     image = decode((STARTER_IMAGES / "CN90001.png").read_bytes(), "meme")

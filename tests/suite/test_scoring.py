@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from memantics.actions.scoring import ScoringDesk, ScoringOrder, work
+from memantics.actions.score_processes import ScoringDesk, ScoringOrder, work
 from memantics.core.rundir import Scores, read_scores
 from memantics.models.fake import FakeModel
 from memantics.run.ask import AskSettings

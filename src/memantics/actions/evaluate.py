@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from memantics.actions.asking import Asking, open_cache
 from memantics.actions.planning import Evaluation, note_greedy, plan_evaluation
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
-from memantics.actions.scoring import ScoringDesk
+from memantics.actions.score_processes import ScoringDesk
 from memantics.core.data import DataKind
 from memantics.core.errors import DataError, InputError, MemanticsError, Unavailable
 from memantics.core.home import home

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
-from memantics.actions.screening import (
+from memantics.actions.screen_work import (
     FAMILY_BITS,
     Readings,
     ScreenSettings,

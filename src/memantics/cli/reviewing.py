@@ -7,8 +7,8 @@ from collections.abc import Callable
 import typer
 from pydantic import BaseModel
 
-from memantics.actions.editing import edit_as_json
 from memantics.actions.reappraise import Shape, Stage
+from memantics.actions.text_editor import edit_as_json
 from memantics.cli.terminal import console, plain
 from memantics.core.data import dump_json
 

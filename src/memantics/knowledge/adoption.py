@@ -10,7 +10,6 @@ from functools import cached_property, lru_cache
 from operator import attrgetter
 
 from memantics.core.errors import DataError
-from memantics.core.mquest import FileStatement
 from memantics.knowledge.graph import order_of
 from memantics.knowledge.official import (
     Base,
@@ -29,6 +28,7 @@ from memantics.knowledge.records import (
     Statement,
     tell_apart,
 )
+from memantics.releases.mquest import FileStatement
 
 COLLECTION = "mquest"
 WARNING = "Memes of this collection may attack people; they are shown for research only."

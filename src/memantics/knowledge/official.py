@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memantics.core.errors import DataError
-from memantics.core.mquest import (
+from memantics.core.nesting import QUOTE, refuse_nesting
+from memantics.knowledge.graph import shorten_time
+from memantics.knowledge.ontology.vocabulary import Dimension, find_dimension
+from memantics.knowledge.records import (
+    Individual,
+    Provenance,
+)
+from memantics.releases.mquest import (
     FOLDERS,
     OWL,
     RAW,
@@ -26,13 +33,6 @@ from memantics.core.mquest import (
     read_file,
     read_raw_base,
     split_iri,
-)
-from memantics.core.nesting import QUOTE, refuse_nesting
-from memantics.knowledge.graph import shorten_time
-from memantics.knowledge.ontology.vocabulary import Dimension, find_dimension
-from memantics.knowledge.records import (
-    Individual,
-    Provenance,
 )
 
 _WORTH = 4_096

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from memantics.core.data import read_file
 from memantics.core.errors import DataError
-from memantics.core.mquest import RAW, REFINED
 from memantics.core.queue import CARD, VERDICTS
 from memantics.core.review import Review, read_review
 from memantics.knowledge.adoption import Account, adopt
@@ -25,6 +24,7 @@ from memantics.knowledge.records import (
     read_knowledge,
 )
 from memantics.knowledge.store import GraphStore
+from memantics.releases.mquest import RAW, REFINED
 
 _AGREED = "yes"
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from memantics.core.punmemecn import choose_groups
 from memantics.phonetics.detector import (
     EXPECTED,
     DetectionScores,
@@ -46,6 +45,7 @@ from memantics.phonetics.training import (
     matrix_of,
     read_samples,
 )
+from memantics.releases.punmemecn import choose_groups
 
 _UNMEASURED = FOLDS
 

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter, ValidationError
 from memantics.core.closed import Lenient
 from memantics.core.data import read_json
 from memantics.core.errors import DataError, InputError
-from memantics.core.punmemecn import META, find_folder
 from memantics.phonetics.caption import simplify
 from memantics.phonetics.detector import (
     Matrix,
@@ -28,6 +27,7 @@ from memantics.phonetics.detector import (
 from memantics.phonetics.polysemy import SENSE_FEATURES, cut_words, describe_senses
 from memantics.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
 from memantics.phonetics.speech import SoundAnalysis
+from memantics.releases.punmemecn import META, find_folder
 
 FOLDS = 5
 _RIDGE = 3.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memantics.core.errors import DataError
 from memantics.core.meaning import ALIASES, DIMENSIONS
-from memantics.core.mquest import (
+from memantics.releases.mquest import (
     OWL,
     RDFS,
     TYPE,

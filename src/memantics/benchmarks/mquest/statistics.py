@@ -15,7 +15,7 @@ from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS, count_ontolo
 from memantics.benchmarks.mquest.load import MquestRelease, QaRecord, fault, is_none_option
 from memantics.core.data import Found, Skip, checksum, note_gaps, note_part
 from memantics.core.meaning import ALIASES, DIMENSIONS
-from memantics.core.mquest import RAW, REFINED
+from memantics.releases.mquest import RAW, REFINED
 
 COMPLETE_MEMES = 1000
 

@@ -14,7 +14,6 @@ from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import one_line
 from memantics.core.finding import Finding, FindingVerdict, Maker
 from memantics.core.published import read_published
-from memantics.core.punmemecn import is_test
 from memantics.core.records import Score
 from memantics.metrics.classification import (
     balanced_accuracy,
@@ -23,6 +22,7 @@ from memantics.metrics.classification import (
     f1,
     macro_f1,
 )
+from memantics.releases.punmemecn import is_test
 from memantics.tasks.factories import share, spanned
 
 FOLDER = Path(__file__).parent

@@ -19,7 +19,7 @@ from memantics.benchmarks.punmemecn.records import (
 from memantics.benchmarks.punmemecn.rows import ReadingFindings, read_chats, read_memes
 from memantics.core.data import Skip, Source
 from memantics.core.errors import DataError, UnknownName
-from memantics.core.punmemecn import META, find_folder
+from memantics.releases.punmemecn import META, find_folder
 
 CHATS: Mapping[Level, str] = MappingProxyType(
     {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}

@@ -19,9 +19,9 @@ from memantics.benchmarks.punmemecn.records import TARGETS, TOPICS, TYPES, ChatR
 from memantics.benchmarks.punmemecn.turns import GLUED_TAG, STRAY_STOP
 from memantics.core.data import Found, checksum
 from memantics.core.published import read_published
-from memantics.core.punmemecn import META
 from memantics.core.text import cut_chinese
 from memantics.metrics.diversity import measure_distinct
+from memantics.releases.punmemecn import META
 
 COMPLETE = 1959
 

@@ -14,9 +14,9 @@ from memantics.benchmarks.punmemecn import (
     transcription,
 )
 from memantics.benchmarks.punmemecn.wording import Brief
-from memantics.core.punmemecn import is_test
 from memantics.core.records import Item
 from memantics.core.task import Task
+from memantics.releases.punmemecn import is_test
 from memantics.tasks.plugin import TaskSetup
 
 MAKERS: Mapping[str, Callable[[Brief], Task]] = {

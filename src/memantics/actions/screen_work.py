@@ -1,4 +1,4 @@
-"""Screening: what a worker does with a reference, from bytes to a row of the result."""
+"""What a worker of ``screen`` does with a reference, from bytes to a row of the result."""
 
 from __future__ import annotations
 

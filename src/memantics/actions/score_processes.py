@@ -1,8 +1,8 @@
 """Scoring beside asking: in processes of their own, so that servers need not wait for sums.
 
-``python -m memantics.actions.scoring`` is such a process. It reads a JSON line for each run that is
-to be scored and writes one when that is done; it ends with its input, so that it never outlives
-the command that started it.
+``python -m memantics.actions.score_processes`` is such a process. It reads a JSON line for each run
+that is to be scored and writes one when that is done; it ends with its input, so that it never
+outlives the command that started it.
 """
 
 from __future__ import annotations
@@ -105,9 +105,8 @@ class ScoringDesk:
 
 
 async def _start() -> Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "memantics.actions.scoring", stdin=PIPE, stdout=PIPE, stderr=DEVNULL
-    )
+    command = (sys.executable, "-m", "memantics.actions.score_processes")
+    return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
 
 
 def work(orders: IO[bytes], answers: IO[bytes]) -> None:
