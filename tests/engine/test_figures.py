@@ -179,7 +179,7 @@ def write_repeat(folder: Path, number: int, replies: dict[str, str], figure: flo
     with RunWriter(folder, repeat_facts(FACTS, number)) as writer:
         for name, text in replies.items():
             writer.add_item(Item(name, name, "a", FORM), ())
-            writer.add_answer(Answer(name, 0, "answered", text=text, value=text.lower()))
+            writer.add_answer(Answer(name, 0, "answered", Reply(text), text.lower()))
     scores = (Score("accuracy", 0.125, 1, by="kind", label="x"), Score("accuracy", figure, 2))
     write_scores(folder, Scores("accuracy", {"answered": len(replies)}, scores))
     return folder
