@@ -211,7 +211,7 @@ def _find(part: str, pattern: str) -> list[Path]:
     return found
 
 
-def set_up(files: Sequence[Path], tests: Sequence[str]) -> Any:
+def set_up(files: Sequence[Path], tests: Sequence[str], only: str = "") -> Any:
     """Load mutmut with our settings; ``pyproject.toml`` would have to repeat the table above."""
     import pytest
 
@@ -227,6 +227,7 @@ def set_up(files: Sequence[Path], tests: Sequence[str]) -> Any:
         Path(p) for p in ("tests", "starter", "docs", "examples", "perf", "pyproject.toml")
     ]
     settings.pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist"]
+    settings.pytest_add_cli_args += ["-m", only] if only else []
     settings.pytest_add_cli_args_test_selection = [*tests, EXAMPLES]
     settings.use_git_change_detection = False
     # A mismatch of lengths is a bug elsewhere; without the word, zip behaves the same.
@@ -250,10 +251,12 @@ def draw(keys: Mapping[str, Sequence[str]], count: int, seed: int) -> list[str]:
     return picked
 
 
-def mutate(names: Sequence[str], count: int, seed: int, workers: int) -> dict[str, str]:
+def mutate(
+    names: Sequence[str], count: int, seed: int, workers: int, only: str = ""
+) -> dict[str, str]:
     """How each drawn change ended: ``killed``, ``survived``, ``timeout``, ``no tests``…"""
     files = find_files(names)
-    main = set_up([path for paths in files.values() for path in paths], find_tests(names))
+    main = set_up([path for paths in files.values() for path in paths], find_tests(names), only)
     main.set_mutant_under_test("mutant_generation")
     Path(WORK).mkdir(exist_ok=True)
     main.copy_src_dir()
@@ -307,18 +310,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="another seed draws other changes")
     parser.add_argument("--sample", type=int, help="how many changes are drawn of each group")
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part")
+    parser.add_argument("--first-tier", action="store_true", help="only tests of `make test`")
     given = parser.parse_args()
+    only = "not slow" if given.first_tier else ""
     os.chdir(ROOT)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     chosen = [[name for name in given.part or PARTS if name in g] for g in (COMPUTING, ROOMS)]
     if all(chosen):
-        return max(_start(names, given.seed, given.sample) for names in chosen)
+        return max(_start(names, given) for names in chosen)
     (names,) = filter(None, chosen)
     rooms = names[0] in ROOMS
     began = time.monotonic()
     sample = given.sample or (ROOMS_SAMPLE if rooms else SAMPLE)
     _clear(names)
-    ended = mutate(names, sample, given.seed, min(2, os.cpu_count() or 1))
+    ended = mutate(names, sample, given.seed, min(2, os.cpu_count() or 1), only)
     kept = show(ended, names, ROOMS_TARGET if rooms else TARGET)
     print(f"{time.monotonic() - began:.0f} s, seed {given.seed}")
     return 0 if kept else 1
@@ -333,10 +338,11 @@ def _clear(names: Sequence[str]) -> None:
         known.write_text(" ".join(names), encoding="utf-8")
 
 
-def _start(names: Sequence[str], seed: int, sample: int | None) -> int:
+def _start(names: Sequence[str], given: argparse.Namespace) -> int:
     """Sample the parts of a group in another process."""
-    options = [f"--part={name}" for name in names] + [f"--seed={seed}"]
-    options += [f"--sample={sample}"] if sample else []
+    options = [f"--part={name}" for name in names] + [f"--seed={given.seed}"]
+    options += [f"--sample={given.sample}"] if given.sample else []
+    options += ["--first-tier"] if given.first_tier else []
     return subprocess.run([sys.executable, "-m", "perf.mutate", *options], check=False).returncode
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from memantics.core.opinion import Judge, Opinion
 from memantics.reappraise.candidates import (
     Candidate,
     Rewriting,
@@ -255,3 +256,31 @@ def test_one_caption_of_several_may_change_alone() -> None:
     lone = understand(["我顶不住了"])
     texts = [str(candidate.texts(["x"])) for candidate in list_candidates(lone, "happy")]
     assert len(texts) == len(set(texts)) > 1
+
+
+def test_who_says_what_a_meme_feels_like(tmp_path: Path) -> None:
+    page = make_page(tmp_path)
+    asked: list[tuple[str, str]] = []
+
+    def feel(label: str | None, emotion: Emotion | None = None) -> tuple[str, str, str]:
+        def ask(text: str, language: str) -> Opinion:
+            asked.append((text, language))
+            return Opinion("emotion", str(label), "feelings")
+
+        judge = Judge("emotion", "feelings", "7", tuple(EMOTIONS), ask) if label else None
+        planner = EmbeddedPlanner(judge=judge)
+        subject = ReappraisalSubject("phone", tmp_path / "phone.png", page, emotion=emotion)
+        taken = asyncio.run(planner.feel(subject))
+        assert taken.value is not None
+        return planner.name, taken.value.emotion, taken.value.source
+
+    baseline = "words of our lexicon, a baseline"
+    assert feel(None) == ("embedded/planner", "tense", baseline)
+    assert feel(None, "angry")[1:] == ("angry", "given")
+    assert not asked
+    named = "embedded/planner with feelings@7"
+    source = Opinion("emotion", "sad", "feelings").source
+    assert feel("sad") == (named, "sad", source)
+    assert asked == [(" ".join(caption.text for caption in page.captions), "en")]
+    # An expert that cannot tell leaves it to the words.
+    assert feel("unknown") == (named, "tense", baseline)
