@@ -12,7 +12,10 @@ from memantics.actions.knowledge import KnowledgeStore, MemeKnowledge
 from memantics.core.memes import Meme
 from memantics.core.registry import Registered, write_registered
 from memantics.knowledge.records import Knowledge
+from memantics.serve.settings import Models
 from memantics.starter import IMAGES
+from tests.browser import launch
+from tests.serve.visiting import assert_at_home, serve_pages, visit
 
 BLURRED, WARNING = 'class="picture blurred"', "Harmful memes in Chinese"
 
@@ -58,3 +61,44 @@ def test_the_store_and_its_memes_in_a_browser(folders: tuple[Path, Path], tmp_pa
         sheet = reader.sheet("a")
         assert (sheet.blurred, WARNING in sheet.known.warning) == (blurred, blurred)
         assert [card.blurred for card in reader.search("", "", 0, 5)[1]] == [blurred]
+
+
+HIDDEN = "element => getComputedStyle(element).filter.includes('blur')"
+
+
+@pytest.mark.slow
+def test_pages_hide_the_picture_until_somebody_asks(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """In a browser, by mouse and by keyboard: page of a meme, analyses, the store, a meme in it."""
+    release, _ = folders
+    known = MemeKnowledge("a", (), image="a.png")
+    found = Analysis(Meme("a", release / "a.png"))
+    pages = [
+        known.save(tmp_path / "known.html", images=release).as_uri(),
+        found.save(tmp_path / "one.html").as_uri(),
+        Analyses((found, found)).save(tmp_path / "all.html").as_uri(),
+    ]
+    store = KnowledgeStore.create(tmp_path / "store")
+    store.add([Knowledge("a", (), image="a.png", language="en")])
+    del store
+    models = Models(store=tmp_path / "store", images=release)
+    with serve_pages(models) as address, launch() as browser:
+        for number, url in enumerate((*pages, f"{address}/browse/store/meme?id=a")):
+            with visit(browser, 900) as seen:
+                seen.page.goto(url)
+                picture = seen.page.locator(".picture img").first
+                assert picture.evaluate(HIDDEN), url
+                assert WARNING in seen.page.locator("body").inner_text(), url
+                seen.page.screenshot(path=tmp_path / f"{number}.png")
+                seen.page.locator("button.picture, .picture button").first.focus()
+                seen.page.keyboard.press("Enter")
+                assert not picture.evaluate(HIDDEN), url
+                assert_at_home(seen, address)
+        with visit(browser, 900) as seen:
+            seen.page.goto(f"{address}/browse/store")
+            card = seen.page.locator(".card img")
+            assert card.evaluate(HIDDEN)
+            card.hover()
+            assert card.evaluate(HIDDEN)  # a list shows nothing by accident
+            seen.page.screenshot(path=tmp_path / "store.png")

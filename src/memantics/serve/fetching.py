@@ -35,8 +35,8 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(found, ipaddress.IPv6Address):
-        # Addresses that carry another one: it may be private.
-        if found.ipv4_mapped or found.sixtofour or found.teredo:
+        # Addresses that carry another one: it may be private. Site-local ones count as global.
+        if found.ipv4_mapped or found.sixtofour or found.teredo or found.is_site_local:
             return False
         if found in ipaddress.ip_network("64:ff9b::/96"):
             return False
