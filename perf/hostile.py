@@ -1,10 +1,11 @@
-"""``python -m perf.hostile [--minutes N] [--seed N]``: the attack suite with fresh seeds.
+"""``python -m perf.hostile [--minutes N] [--seed N] [--load]``: the attack suite with fresh seeds.
 
 ``tests/hostile`` runs in every test run with one fixed seed and few cases. Here its generators run
 again and again, with another seed each round, until the time is over; a minute later at the latest
 it stops in the middle. A case that breaks something is kept in ``build/hostile/KIND.jsonl``;
 whoever fixes it moves it into ``tests/hostile/corpus``, where it is tried for ever. The exit code
-is 1 if anything broke or a generator never came to its end.
+is 1 if anything broke or a generator never came to its end. ``--load`` attacks one service instead,
+while honest clients ask it (:mod:`perf.hostile_load`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ CASES = {
     "test_backups.py": 20,
     "test_names.py": 20,
     "test_sources.py": 120,
+    "test_databases.py": 400,
+    "test_liars.py": 22,
+    "test_starving.py": 9,
+    "test_stores.py": 12,
+    "../serve/test_forms.py": 60,
 }
 # Of these files only some tests take fresh seeds, and the others take minutes.
 FRESH = {"test_sources.py": "not slow"}
@@ -69,7 +75,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m perf.hostile", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="how long")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="first seed")
+    parser.add_argument("--load", action="store_true", help="attack one service instead")
+    parser.add_argument("--requests", type=int, default=2_000, help="of --load")
     given = parser.parse_args()
+    if given.load:
+        from perf.hostile_load import run
+
+        return run(given.requests, given.seed)
     end = time.monotonic() + 60 * given.minutes
     seeds = dict.fromkeys(CASES, 0)
     broken = cases = 0
@@ -78,13 +90,17 @@ def main() -> int:
             break
         held, said = attack(name, seed, end + GRACE - time.monotonic())
         word = {True: "held", False: "BROKEN", None: "unfinished"}[held]
-        print(f"seed {seed}  {name:<20} {word}  {said}", flush=True)
+        print(f"seed {seed}  {name:<25} {word}  {said}", flush=True)
         if held is not None:
             seeds[name] += 1
             cases += CASES[name]
             broken += not held
     print(f"{cases:,} cases; {broken} times something broke; seeds tried by each generator:")
-    print("  ".join(f"{name.removeprefix('test_')[:-3]} {tried}" for name, tried in seeds.items()))
+    print(
+        "  ".join(
+            f"{Path(name).stem.removeprefix('test_')} {tried}" for name, tried in seeds.items()
+        )
+    )
     if broken:
         print(f"the cases are in {FOUND.relative_to(ROOT)}")
     return 1 if broken or not all(seeds.values()) else 0

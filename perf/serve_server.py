@@ -1,8 +1,8 @@
 """``python -m perf.serve_server KIND FOLDER``: one of the servers that are compared.
 
-``ours`` is the service, ``narrow`` the same with room for four waiting items, ``bare`` an endpoint
-of the same framework that decodes the same body and does nothing. Each prints its port and serves
-until it is told to stop.
+``ours`` is the service with all the time in the world, ``usual`` the service as it is, ``narrow``
+has room for four waiting items, and ``bare`` is an endpoint of the same framework that decodes the
+same body and does nothing. Each prints its port and serves until it is told to stop.
 """
 
 from __future__ import annotations
@@ -23,9 +23,15 @@ from memantics.web.server import serve
 PATIENT = 600.0
 
 
-def serve_ours(folder: Path, taken: socket, waiting: int = 256) -> None:
+KINDS = {
+    "ours": Bounds(deadline=PATIENT),
+    "usual": Bounds(),
+    "narrow": Bounds(waiting=4, deadline=PATIENT),
+}
+
+
+def serve_ours(folder: Path, taken: socket, bounds: Bounds) -> None:
     """The service."""
-    bounds = Bounds(waiting=waiting, deadline=PATIENT)
     serve(build_app(ServeSettings(bounds=bounds, state=folder / "state")), taken)
 
 
@@ -48,7 +54,7 @@ def main() -> None:
         if kind == "bare":
             serve_bare(taken)
         else:
-            serve_ours(folder, taken, 4 if kind == "narrow" else 256)
+            serve_ours(folder, taken, KINDS[kind])
 
 
 if __name__ == "__main__":

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import resource
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
+import orjson
 import pytest
 
 from memantics.actions.knowledge import STARTER, KnowledgeStore
@@ -54,6 +58,20 @@ def test_the_command_ends_in_one_line(folder: Path, shell: Shell) -> None:
     assert ran.code == 2
     assert ran.err.startswith("error: the query took more than 1 seconds")
     assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_the_helper_ends_without_who_asked(folder: Path) -> None:
+    """Where the service is killed, nobody is left to stop its queries."""
+    query = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+    head = {"folder": str(folder), "query": query, "limit": 1, "seconds": 0.5}
+    done = subprocess.run(
+        [sys.executable, "-m", "memantics.knowledge.answering"],
+        input=orjson.dumps(head),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGALRM
 
 
 def test_the_service_answers_others_meanwhile(folder: Path, tmp_path: Path) -> None:

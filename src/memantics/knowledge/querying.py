@@ -163,12 +163,14 @@ def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> QueryRo
     return QueryRows(tuple(reply["variables"]), tuple(map(tuple, reply["rows"])), reply["cut"])
 
 
-def _call(head: object, timeout: float, late: MemanticsError, body: bytes = b"") -> dict[str, Any]:
+def _call(
+    head: dict[str, object], timeout: float, late: MemanticsError, body: bytes = b""
+) -> dict[str, Any]:
     """What the helper says; ``late`` is raised where it says nothing in time."""
     try:
         done = subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-m", _HELPER],
-            input=orjson.dumps(head) + b"\n" + body,
+            input=orjson.dumps({**head, "seconds": timeout}) + b"\n" + body,
             capture_output=True,
             timeout=timeout,
             check=False,
