@@ -96,7 +96,7 @@ def _bomb() -> bytes:
 
 
 def _redirect(case: Case) -> bytes:
-    place = case["place"].encode("latin-1")
+    place: bytes = case["place"].encode("latin-1")
     return b"HTTP/1.1 302 Found\r\nlocation: " + place + b"\r\ncontent-length: 0\r\n\r\n"
 
 

@@ -116,4 +116,4 @@ def test_questions_give_the_same_in_a_folder_and_in_memory(sound: Path) -> None:
     assert outside.figures() == inside.figures()
     assert outside.dangling() == inside.dangling()
     assert search(outside, "cat", "Scene") == search(inside, "cat", "Scene")
-    assert search(outside, "cat").total > 0
+    assert search(outside, "cat")

@@ -183,8 +183,6 @@ def _measure_memory() -> int:
 
 def main(source: IO[bytes], out: IO[bytes]) -> None:
     """Answer what comes in, a user's query or several of ours; errors are answers, too."""
-    if hasattr(os, "nice"):
-        os.nice(10)  # a query that starves must not take the processor from who serves others
     wanted = orjson.loads(source.readline())
     if hasattr(signal, "alarm"):
         # Whoever asked may have been killed: nobody would stop this process.
@@ -193,6 +191,8 @@ def main(source: IO[bytes], out: IO[bytes]) -> None:
         ours = wanted.get("queries", ())
         if not ours:
             check_query(wanted["query"])
+            if hasattr(os, "nice"):
+                os.nice(10)  # one that starves must not take the processor from who serves others
         if wanted["folder"]:
             store = GraphStore.open(Path(wanted["folder"]))
         else:

@@ -25,6 +25,7 @@ from starlette.responses import RedirectResponse, Response
 from memantics.annotate.errors import AnnotateError, Forbidden, TokenInvalid
 from memantics.annotate.records import Actor, Preferences, Project, Session
 from memantics.annotate.service import AnnotationService
+from memantics.annotate.web.fields import bound
 from memantics.annotate.web.pages import SITE, Catalogue, choose_language
 from memantics.annotate.web.pauses import Pauses
 from memantics.annotate.web.settings import (
@@ -128,7 +129,7 @@ class Ask:
 
     def query(self, name: str) -> str:
         """A value behind the question mark."""
-        return _bounded(name, self.request.query_params.get(name, ""), LONGEST)
+        return bound(name, self.request.query_params.get(name, ""), LONGEST)
 
     def place(self, name: str) -> int:
         """A number in the path; one that no database counts up to names nothing."""
@@ -139,12 +140,12 @@ class Ask:
 
     def text(self, name: str, longest: int = LONGEST) -> str:
         """A text of the form, trimmed; absent ones are empty, longer ones are refused."""
-        return _bounded(name, self.secret(name, FORM_BYTES).replace("\0", "").strip(), longest)
+        return bound(name, self.secret(name, FORM_BYTES).replace("\0", "").strip(), longest)
 
     def secret(self, name: str, longest: int) -> str:
         """A text of the form as it is, such as a password."""
         value = self.form.get(name, "")
-        return _bounded(name, value, longest) if isinstance(value, str) else ""
+        return bound(name, value, longest) if isinstance(value, str) else ""
 
     def number(self, name: str, default: int | None = None) -> int | None:
         """A whole number of the form or the query; anything else is the default."""
@@ -335,19 +336,6 @@ def _serve(
         note_failure("database", error, request=ask.request.state.request_id)
         ask.found = None  # the page about it must not ask the database who this is
         return refuse(ask, error)
-
-
-class TooLong(AnnotateError):
-    """A field with more characters than it takes; what was cut would be kept as if it were all."""
-
-
-def _bounded(name: str, value: str, longest: int) -> str:
-    if len(value) > longest:
-        raise TooLong(
-            f"{name}: {len(value):,} characters; at most {longest:,} are taken",
-            hint="go back, make it shorter, send it again",
-        )
-    return value
 
 
 class ForgedForm(AnnotateError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from starlette.datastructures import FormData
 
-from memantics.annotate.errors import AnswerError
+from memantics.annotate.errors import AnnotateError, AnswerError
 from memantics.annotate.web.pages import Catalogue
 from memantics.annotate.workflow import Scalar, WorkflowField
 
@@ -225,6 +225,20 @@ def read_form(form: FormData) -> dict[str, JsonValue]:
             if value is not None:
                 values[name] = value
     return values
+
+
+class TooLong(AnnotateError):
+    """A field with more characters than it takes; what was cut would be kept as if it were all."""
+
+
+def bound(name: str, value: str, longest: int) -> str:
+    """A text that is short enough."""
+    if len(value) > longest:
+        raise TooLong(
+            f"{name}: {len(value):,} characters; at most {longest:,} are taken",
+            hint="go back, make it shorter, send it again",
+        )
+    return value
 
 
 def _read_count(name: str, count: str) -> int:
