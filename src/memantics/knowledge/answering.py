@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import mmap
-import os
 import re
 import signal
 import sys
@@ -191,8 +190,6 @@ def main(source: IO[bytes], out: IO[bytes]) -> None:
         ours = wanted.get("queries", ())
         if not ours:
             check_query(wanted["query"])
-            if hasattr(os, "nice"):
-                os.nice(10)  # one that starves must not take the processor from who serves others
         if wanted["folder"]:
             store = GraphStore.open(Path(wanted["folder"]))
         else:
