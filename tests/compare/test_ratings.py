@@ -129,13 +129,19 @@ def test_tables_show_every_figure_and_a_dash_where_there_is_none(found: HumanSco
     assert pairs.rows[1][2] == "+0.00 (+0.00 to +0.00)"
     lone = score_ratings([RATED[0], RATED[6]])
     assert lone.contrast_table().rows[0][2:] == ("+2.00", "–", "–", "–", "–")
-    assert found.agreement_table().sides[0] == ("scale", "left")
+    assert found.agreement_table().sides == (
+        *(("scale", "left"), ("agreement", "left"), ("value", "right"), ("replies", "right")),
+    )
     assert found.agreement_table().rows[1] == (
         *("correctness", "pairs that agree exactly", "0.00", "11"),
     )
     assert found.agreement_table().rows[3][2:] == ("–", "0")
     metrics = found.metric_table()
     assert metrics.title == "Metrics against people"
+    assert [name for name, _ in metrics.sides] == [
+        *("metric", "scale", "over", "Spearman", "95 %", "n")
+    ]
+    assert [where for _, where in metrics.sides] == ["left"] * 3 + ["right"] * 3
     assert metrics.rows[0][:3] == ("rouge_l", "correctness", "replies")
     assert metrics.rows[1] == ("rouge_l", "correctness", "settings", "–", "–", "2")
     assert " to +" in metrics.rows[0][4]

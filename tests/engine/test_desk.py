@@ -146,8 +146,9 @@ def test_a_missing_image_fails_its_step_only(tmp_path: Path) -> None:
             return await desk.take(Step("picture", request, str))
 
     taken = asyncio.run(work())
-    assert taken.status == "failed"
+    assert (taken.id, taken.status, taken.value, taken.attempts) == ("picture", "failed", None, 1)
     assert "no.png" in taken.reason
+    assert taken.model
 
 
 def test_what_no_step_can_escape_is_raised(tmp_path: Path) -> None:

@@ -120,6 +120,9 @@ def test_languages_take_turns_in_the_order_of_the_data() -> None:
     known = ("ar", "ms", "zh")
     taken = [kinds_of(take(items, limit, known)) for limit in range(1, 7)]
     assert taken == ["p", "pr", "prt", "pqrt", "pqrst", "pqrstu"]
+    # In every round the language that came first is first, wherever its next kind stands.
+    late = [items[0], items[2], items[3], items[1]]
+    assert [kinds_of(take(late, limit, known)) for limit in (2, 3)] == ["pr", "prq"]
     # A language without more kinds is passed over.
     few = [items[0], items[2], items[3], items[4], items[5]]
     assert [kinds_of(take(few, limit, known)) for limit in (3, 4)] == ["prt", "prst"]
