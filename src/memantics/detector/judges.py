@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -194,6 +194,12 @@ class OpenDetector:
     def has_seen(self, data: Loaded) -> bool:
         """Whether it was trained on these very files."""
         return bool(data.checksum) and self.card.get("checksum", "") == data.checksum
+
+    @property
+    def words(self) -> Container[str]:
+        """Words that it learnt, where it learnt words."""
+        known = self.novelty
+        return known.known if known is not None and known.kind == "phrases" else ()
 
     @property
     def threshold(self) -> float:

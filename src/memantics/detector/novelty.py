@@ -20,6 +20,8 @@ QUANTILE = 0.99
 OUTSIDE_NOTE = "unlike anything the detector was trained on; a person should decide"
 _FEWEST = 2  # memes: the vocabulary of a detector keeps what as many have
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n+")
+_LONG = 6  # words of a sentence whose novelty counts: in shorter ones a single name is much
 PieceKind = Literal["chars", "phrases"]
 # Where the card keeps the bound of each.
 _BOUNDS: Mapping[PieceKind, str] = MappingProxyType(
@@ -46,9 +48,38 @@ class Novelty:
         pieces = _CUTS[self.kind](clean(text))
         return sum(piece not in self.known for piece in pieces) / len(pieces) if pieces else 0.0
 
+    def measure_worst(self, text: str) -> float:
+        """The highest share of the text and of its sentences: kind words around one hide nothing.
+
+        >>> Novelty({"so", "it"}, 0.4, "phrases").measure_worst("so it. so it so it is all gone")
+        0.6
+        """
+        return max(map(self.measure, (text, *cut_sentences(text, _LONG))))
+
     def is_outside(self, share: float) -> bool:
         """Whether that is more than nearly all training texts have."""
         return share > self.most
+
+
+def cut_sentences(text: str, fewest: int = 3) -> list[str]:
+    """The sentences and lines of so many words at least, where there are several.
+
+    >>> cut_sentences("what a day. you are all so stupid!"), cut_sentences("what a day")
+    (['what a day.', 'you are all so stupid!'], [])
+    """
+    parts = [part for part in _SENTENCE.split(text) if part.strip()]
+    long = [part for part in parts if count_words(part) >= fewest]
+    return long if len(parts) > 1 else []
+
+
+def count_words(text: str) -> int:
+    """Words of a text; two Chinese characters count as one.
+
+    >>> count_words("so it is"), count_words("今晚又失眠了")
+    (3, 3)
+    """
+    han = sum("\u3400" <= sign <= "\u9fff" for sign in text)
+    return han // 2 + sum(not "\u3400" <= word[0] <= "\u9fff" for word in _WORD.findall(text))
 
 
 def find_novelty(detector: FastDetector | None, card: Mapping[str, Any]) -> Novelty | None:

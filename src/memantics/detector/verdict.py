@@ -21,8 +21,9 @@ from memantics.core.tables import make_schema
 from memantics.detector.examples import Example
 from memantics.detector.fast import Prediction
 from memantics.detector.judges import OpenDetector
-from memantics.detector.novelty import OUTSIDE_NOTE
+from memantics.detector.novelty import OUTSIDE_NOTE, cut_sentences
 from memantics.detector.operating_points import OperatingPoint
+from memantics.detector.unmasking import Unmasked, unmask
 from memantics.vision.captions import choose_captions
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
 MOST_TEXT = 20_000
 _REASONS = 6  # pieces behind a verdict
+_SHOWN = 200  # characters of a text as it was read
 _ENDINGS = "|".join(map(re.escape, sorted(SUFFIXES)))
 # An address of an image may end in a query or a fragment.
 _IMAGE_NAME = re.compile(rf".*({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
@@ -73,7 +75,8 @@ class Verdict(Result):
     ``label``, ``probability`` and ``type`` are empty unless ``status`` is ``judged``; ``reason``
     says why it is not. ``review`` says why a person should decide, whatever the label is.
     ``because`` are pieces of the text with their shares, ``readings`` what it may be heard as,
-    ``labels`` those of experts in use, each where somebody asked. ``novelty`` is the share of the
+    ``labels`` those of experts in use, each where somebody asked. ``disguise`` says how the text
+    was hidden, where that was undone before it was judged. ``novelty`` is the share of the
     text that no training text has, ``out_of_domain`` whether that is too much; both are None where
     the detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs
     beside its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's.
@@ -94,6 +97,7 @@ class Verdict(Result):
     because: tuple[Piece, ...] = ()
     readings: tuple[str, ...] = ()
     family: str | None = None
+    disguise: str = ""
     labels: tuple[TopicLabel, ...] = ()
     novelty: float | None = None
     out_of_domain: bool | None = None
@@ -162,14 +166,48 @@ def judge(
 
     ``explain`` adds the pieces behind verdicts that are flagged.
     """
-    found = [_look(detector, subject) for subject in subjects]
+    point = point or detector.point
+    read = [unmask(subject.example.text[:MOST_TEXT], detector.words) for subject in subjects]
+    found = [_look(detector, *pair) for pair in zip(subjects, read, strict=True)]
     ready = [place for place, known in enumerate(found) if known.status == "judged"]
-    said = detector.machine.predict([subjects[place].example for place in ready])
-    for place, prediction in zip(ready, said, strict=True):
-        verdict = _decide(detector, found[place], prediction, point or detector.point)
+    plain = [subjects[place].example for place in ready]
+    masked = [place for place in ready if read[place].disguises]
+    shown = {place: replace(subjects[place].example, text=read[place].text) for place in masked}
+    said = detector.machine.predict([*plain, *shown.values()])
+    seen = dict(zip(masked, said[len(plain) :], strict=True))
+    for place, prediction in zip(ready, said, strict=False):
+        worst = max(prediction, seen.get(place, prediction), key=lambda one: one.probability)
+        verdict = _decide(detector, found[place], worst, point, read[place].text)
         if explain and verdict.flagged:
-            verdict = replace(verdict, because=_list_pieces(detector, subjects[place].example))
+            example = shown.get(place, subjects[place].example)
+            verdict = replace(verdict, because=_list_pieces(detector, example))
         found[place] = verdict
+    return _look_for_padding(detector, found, [text.text for text in read], point)
+
+
+def _look_for_padding(
+    detector: OpenDetector, found: list[Verdict], texts: Sequence[str], point: OperatingPoint
+) -> list[Verdict]:
+    """Leave to people what is harmless as a whole, and harmful by one of its sentences.
+
+    Kind words around a cruel sentence must not hide it. A sentence alone makes no verdict: as many
+    sentences of harmless memes are harmful without the others as would double some false alarms.
+    """
+    # Networks are too slow to read each sentence, and look at the picture besides.
+    if detector.fast is None:
+        return found
+    cut = {
+        place: sentences
+        for place, verdict in enumerate(found)
+        if verdict.outcome == HARMLESS and (sentences := cut_sentences(texts[place]))
+    }
+    asked = [Example("", text) for sentences in cut.values() for text in sentences]
+    said = iter(detector.machine.predict(asked) if asked else ())
+    for place, sentences in cut.items():
+        worst = max(next(said).probability for _ in sentences)
+        if point.is_harmful(worst):
+            reason = f"one of its sentences is harmful on its own ({worst:.2f})"
+            found[place] = replace(found[place], review=reason)
     return found
 
 
@@ -180,15 +218,20 @@ def mark_predictions(
     language: str = "",
 ) -> list[Prediction]:
     """Predictions that say what the verdict is; where there is none, ``unjudged`` says why."""
+    subjects = [Subject(e, language, image=e.image is not None) for e in examples]
     marked = []
-    for example, prediction in zip(examples, said, strict=True):
-        known = _look(detector, Subject(example, language, image=example.image is not None))
-        if known.status == "judged":
-            verdict = _decide(detector, known, prediction, detector.point)
-            label = int(verdict.label == HARMFUL)
-            marked.append(replace(prediction, label=label, out_of_domain=verdict.out_of_domain))
-        else:
-            marked.append(replace(prediction, unjudged=known.reason))
+    for verdict, prediction in zip(judge(detector, subjects), said, strict=True):
+        if verdict.probability is None:
+            marked.append(replace(prediction, unjudged=verdict.reason))
+            continue
+        marked.append(
+            replace(
+                prediction,
+                label=int(verdict.label == HARMFUL),
+                probability=verdict.probability,
+                out_of_domain=verdict.out_of_domain,
+            )
+        )
     return marked
 
 
@@ -225,11 +268,13 @@ def explain_unjudged(
     return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
 
 
-def _look(detector: OpenDetector, subject: Subject) -> Verdict:
+def _look(detector: OpenDetector, subject: Subject, unmasked: Unmasked) -> Verdict:
     """Everything before the decision; ``judged`` where one is to be made."""
     example, image = subject.example, subject.image
     text, learnt = example.text.strip(), detector.languages
-    read = understand(text[:MOST_TEXT], learnt, subject.language)
+    read = understand(unmasked.text.strip(), learnt, subject.language)
+    disguise = ", ".join(unmasked.disguises)
+    plain = f"written with {disguise}; judged as {unmasked.text[:_SHOWN]!r}" if disguise else ""
     # A picture without a text is judged by what it shows, or by what is said of it.
     seen = not text and example.image is not None and detector.reads(example)
     why = (
@@ -250,18 +295,19 @@ def _look(detector: OpenDetector, subject: Subject) -> Verdict:
         language=read.language if text else "",
         family=subject.family,
         detector=detector.version,
-        note=detector.note,
+        disguise=disguise,
+        note="; ".join(filter(None, (detector.note, plain))),
         review=part if read.also and not why else "",
     )
 
 
 def _decide(
-    detector: OpenDetector, known: Verdict, said: Prediction, point: OperatingPoint
+    detector: OpenDetector, known: Verdict, said: Prediction, point: OperatingPoint, text: str
 ) -> Verdict:
     """What a chance means: the label, whether a person should decide, and the type."""
     share = outside = None
-    if detector.novelty is not None and known.text.strip():
-        share = detector.novelty.measure(known.text)
+    if detector.novelty is not None and text.strip():
+        share = detector.novelty.measure_worst(text)
         outside = detector.novelty.is_outside(share)
     harmful = point.is_harmful(said.probability)
     # What is harmful by the part that is known needs no word on the other.

@@ -1,0 +1,209 @@
+"""Disguises undone before a text is judged: what people read, not how it was typed.
+
+Each step changes only what is no ordinary writing, and says so. Steps that could change ordinary
+texts (letters pulled apart, digits for letters) are taken only where they give words that the
+detector learnt.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import unquote
+
+_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}){2,}")
+# Format characters, fillers and variation selectors between letters; none shows.
+_HIDDEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+_WORD = re.compile(r"[^\W\d_]+")
+_MIXED = re.compile(r"[^\W_]+")
+# Cyrillic, Greek and other letters that look like Latin ones.
+_ALIKE = str.maketrans(
+    "аАвВгеЕзкКмМнНоОрРсСтТуУхХѕЅіІјЈһԁԛԝӏαΑΒεΕΖΗιΙκΚΜνΝοΟρΡτΤυΥΧχɑɡıʟ",
+    "aAbBreE3kKmMhHoOpPcCtTyYxXsSiIjJhdqwlaABeEZHiIkKMvNoOpPtTuYXxagiL",
+)
+# Runs of single letters or characters with one mark between them: k.i.l.l, k i l l, 你 真 笨
+_MARK = r"[ .·•・*_|/\\'`~^+=:,;-]"
+_SPELT = re.compile(rf"(?<![^\W_])[^\W_](?:{_MARK}{{1,3}}[^\W_]){{2,}}(?![^\W_])")
+_BETWEEN_HAN = re.compile(rf"(?<=[\u3400-\u9fff]){_MARK}+(?=[\u3400-\u9fff])")
+_HAN_APART = re.compile(rf"[\u3400-\u9fff](?:{_MARK}+[\u3400-\u9fff]){{2,}}(?![\u3400-\u9fff])")
+_PULLED = re.compile(r"[^\W\d_]+(?:[.·•*_|/\\`~^+=:-]+[^\W\d_]+)+")
+_LEET = re.compile(r"(?=[^\s]*[a-z])(?=[^\s]*[0-9@$!])[a-z0-9@$!]{2,}", re.IGNORECASE)
+_DIGITS = str.maketrans("0134578@$!", "oieastbasi")
+_ELSE = str.maketrans("01345@$!", "olgasasl")
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Unmasked:
+    """A text as people read it, and which disguises were undone; none for most texts."""
+
+    text: str
+    disguises: tuple[str, ...] = ()
+
+
+def unmask(text: str, known: Container[str] = _NOTHING) -> Unmasked:
+    """Undo what hides words from a detector; ``known`` are words that it learnt, in lower case.
+
+    >>> unmask("k\u200bill th\u200bem"), unmask("ｋｉｌｌ").text, unmask("%6b%69%6c%6c").text
+    (Unmasked(text='kill them', disguises=('zero-width characters',)), 'kill', 'kill')
+    >>> unmask("k.i.l.l th3m", {"kill", "them"}).text, unmask("see e.g. w3c").disguises
+    ('kill them', ())
+    """
+    found: list[str] = []
+    for name, step in _STEPS:
+        changed = step(text, known)
+        if changed != text:
+            found.append(name)
+            text = changed
+    return Unmasked(text, tuple(found))
+
+
+def _decode(text: str, _known: Container[str]) -> str:
+    """Percent-encoded runs that are UTF-8; others stay."""
+
+    def read(found: re.Match[str]) -> str:
+        try:
+            said = unquote(found.group(), errors="strict")
+        except UnicodeDecodeError:
+            return found.group()
+        return said if said.isprintable() else found.group()
+
+    return _PERCENT.sub(read, text) if "%" in text else text
+
+
+def _drop_hidden(text: str, _known: Container[str]) -> str:
+    """Take out what does not show; between emoji it joins them, and stays."""
+    if text.isascii():
+        return text
+    kept = [
+        sign
+        for place, sign in enumerate(text)
+        if not (_is_hidden(sign) and _stands_in_a_word(text, place))
+    ]
+    return "".join(kept)
+
+
+@lru_cache(maxsize=65536)
+def _is_hidden(sign: str) -> bool:
+    return sign in _HIDDEN or unicodedata.category(sign) == "Cf" or "\ufe00" <= sign <= "\ufe0f"
+
+
+def _stands_in_a_word(text: str, place: int) -> bool:
+    before = next((s for s in reversed(text[max(0, place - 8) : place]) if not _is_hidden(s)), "")
+    after = next((s for s in text[place + 1 : place + 9] if not _is_hidden(s)), "")
+    return before.isalnum() or after.isalnum()
+
+
+def _strip_marks(text: str, _known: Container[str]) -> str:
+    """Take off strokes and dots that belong to no letter: k̶i̶l̶l̶."""
+    if text.isascii():
+        return text
+    whole = unicodedata.normalize("NFC", text)
+    places = [i for i, sign in enumerate(whole) if "\u0300" <= sign <= "\u036f"]
+    if not places:
+        return text
+    latin = [
+        i for i in places if i and unicodedata.name(whole[i - 1], "").startswith(("LATIN", "COM"))
+    ]
+    return "".join(sign for i, sign in enumerate(whole) if i not in set(latin))
+
+
+def _narrow(text: str, _known: Container[str]) -> str:
+    """Full-width, mathematical, circled letters and digits as plain ones; marks stay."""
+    return text if text.isascii() else "".join(map(_narrow_sign, text))
+
+
+@lru_cache(maxsize=65536)
+def _narrow_sign(sign: str) -> str:
+    if sign.isascii():
+        return sign
+    plain = unicodedata.normalize("NFKC", sign)
+    return plain if plain.isascii() and plain.isalnum() and plain != sign else sign
+
+
+def _replace_alike(text: str, _known: Container[str]) -> str:
+    """Look-alike letters in words that also have Latin ones."""
+    if text.isascii():
+        return text
+
+    def read(found: re.Match[str]) -> str:
+        plain = found.group().translate(_ALIKE)
+        latin = any(sign.isascii() and sign.isalpha() for sign in found.group())
+        return plain if latin and plain.isascii() else found.group()
+
+    return _MIXED.sub(read, text)
+
+
+def _join_spelt(text: str, known: Container[str]) -> str:
+    """Letters with a mark between each two, as one word where it is known."""
+
+    def read(found: re.Match[str]) -> str:
+        joined = re.sub(_MARK, "", found.group())
+        if joined.isdigit() or not joined.isascii():
+            return found.group()
+        return _find_words(joined, known) or found.group()
+
+    text = _SPELT.sub(read, text)
+    return _HAN_APART.sub(lambda found: _BETWEEN_HAN.sub("", found.group()), text)
+
+
+def _find_words(joined: str, known: Container[str]) -> str:
+    """One known word, or the fewest known words of two letters or more; else empty."""
+    low = joined.lower()
+    if low in known:
+        return joined
+    best: list[list[str] | None] = [[]] + [None] * len(low)
+    for end in range(2, len(low) + 1):
+        for start in range(max(0, end - 20), end - 1):
+            head, word = best[start], low[start:end]
+            if (
+                head is not None
+                and word in known
+                and (best[end] is None or len(head) + 1 < len(best[end] or ()))
+            ):
+                best[end] = [*head, joined[start:end]]
+    return " ".join(best[-1] or ())
+
+
+def _join_pulled(text: str, known: Container[str]) -> str:
+    """Words with marks inside, joined where that gives a known word and the pieces are not all."""
+
+    def read(found: re.Match[str]) -> str:
+        pieces = _WORD.findall(found.group())
+        joined = "".join(pieces)
+        pulled = joined.lower() in known and not all(p.lower() in known for p in pieces)
+        return joined if pulled else found.group()
+
+    return _PULLED.sub(read, text)
+
+
+def _read_digits(text: str, known: Container[str]) -> str:
+    """Digits and signs for letters, where that gives a known word."""
+
+    def read(found: re.Match[str]) -> str:
+        said = found.group()
+        if said.lower() in known:
+            return said
+        spellings = (
+            said.translate(_DIGITS),
+            said.translate(_ELSE),
+            said.rstrip("!").translate(_DIGITS),
+        )
+        return next((plain for plain in spellings if plain.lower() in known), said)
+
+    return _LEET.sub(read, text)
+
+
+_STEPS: tuple[tuple[str, Callable[[str, Container[str]], str]], ...] = (
+    ("percent-encoded letters", _decode),
+    ("zero-width characters", _drop_hidden),
+    ("marks over letters", _strip_marks),
+    ("full-width or styled letters", _narrow),
+    ("look-alike letters", _replace_alike),
+    ("letters pulled apart", _join_spelt),
+    ("marks inside words", _join_pulled),
+    ("digits for letters", _read_digits),
+)
