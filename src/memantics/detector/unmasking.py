@@ -26,11 +26,13 @@ _ALIKE = str.maketrans(
 )
 # Runs of single letters or characters with one mark between them: k.i.l.l, k i l l, 你 真 笨
 _MARK = r"[ .·•・*_|/\\'`~^+=:,;-]"
-_SPELT = re.compile(rf"(?<![^\W_])[^\W_](?:{_MARK}{{1,3}}[^\W_]){{2,}}(?![^\W_])")
+_SPELT = re.compile(rf"(?<![^\W_])[^\W_]({_MARK}{{1,3}})[^\W_](?:\1[^\W_])+(?![^\W_])")
 _BETWEEN_HAN = re.compile(rf"(?<=[\u3400-\u9fff]){_MARK}+(?=[\u3400-\u9fff])")
 _HAN_APART = re.compile(rf"[\u3400-\u9fff](?:{_MARK}+[\u3400-\u9fff]){{2,}}(?![\u3400-\u9fff])")
 _PULLED = re.compile(r"[^\W\d_]+(?:[.·•*_|/\\`~^+=:-]+[^\W\d_]+)+")
-_LEET = re.compile(r"(?=[^\s]*[a-z])(?=[^\s]*[0-9@$!])[a-z0-9@$!]{2,}", re.IGNORECASE)
+_LEET = re.compile(
+    r"[a-z0-9@$!]*(?:[a-z][0-9@$!]|[0-9@$][a-z])[a-z0-9@$!]*(?<![!.])", re.IGNORECASE
+)
 _DIGITS = str.maketrans("0134578@$!", "oieastbasi")
 _ELSE = str.maketrans("01345@$!", "olgasasl")
 _NOTHING: frozenset[str] = frozenset()
@@ -102,13 +104,13 @@ def _strip_marks(text: str, _known: Container[str]) -> str:
     if text.isascii():
         return text
     whole = unicodedata.normalize("NFC", text)
-    places = [i for i, sign in enumerate(whole) if "\u0300" <= sign <= "\u036f"]
-    if not places:
-        return text
-    latin = [
-        i for i in places if i and unicodedata.name(whole[i - 1], "").startswith(("LATIN", "COM"))
-    ]
-    return "".join(sign for i, sign in enumerate(whole) if i not in set(latin))
+    kept, latin = [], False
+    for sign in whole:
+        mark = "\u0300" <= sign <= "\u036f"
+        latin = latin if mark else unicodedata.name(sign, "").startswith("LATIN")
+        if not (mark and latin):
+            kept.append(sign)
+    return text if len(kept) == len(whole) else "".join(kept)
 
 
 def _narrow(text: str, _known: Container[str]) -> str:
@@ -187,11 +189,7 @@ def _read_digits(text: str, known: Container[str]) -> str:
         said = found.group()
         if said.lower() in known:
             return said
-        spellings = (
-            said.translate(_DIGITS),
-            said.translate(_ELSE),
-            said.rstrip("!").translate(_DIGITS),
-        )
+        spellings = (said.translate(_DIGITS), said.translate(_ELSE))
         return next((plain for plain in spellings if plain.lower() in known), said)
 
     return _LEET.sub(read, text)

@@ -161,10 +161,12 @@ def judge(
     point: OperatingPoint | None = None,
     *,
     explain: bool = False,
+    said: Sequence[Prediction] | None = None,
 ) -> list[Verdict]:
     """One verdict for each subject, in order, by the detector's own operating point or another.
 
-    ``explain`` adds the pieces behind verdicts that are flagged.
+    ``explain`` adds the pieces behind verdicts that are flagged; ``said`` are the detector's
+    predictions for all subjects as they are written, where they were asked for before.
     """
     point = point or detector.point
     read = [unmask(subject.example.text[:MOST_TEXT], detector.words) for subject in subjects]
@@ -173,9 +175,9 @@ def judge(
     plain = [subjects[place].example for place in ready]
     masked = [place for place in ready if read[place].disguises]
     shown = {place: replace(subjects[place].example, text=read[place].text) for place in masked}
-    said = detector.machine.predict([*plain, *shown.values()])
-    seen = dict(zip(masked, said[len(plain) :], strict=True))
-    for place, prediction in zip(ready, said, strict=False):
+    first = detector.machine.predict(plain) if said is None else [said[place] for place in ready]
+    seen = dict(zip(masked, detector.machine.predict([*shown.values()]), strict=True))
+    for place, prediction in zip(ready, first, strict=True):
         worst = max(prediction, seen.get(place, prediction), key=lambda one: one.probability)
         verdict = _decide(detector, found[place], worst, point, read[place].text)
         if explain and verdict.flagged:
@@ -220,7 +222,7 @@ def mark_predictions(
     """Predictions that say what the verdict is; where there is none, ``unjudged`` says why."""
     subjects = [Subject(e, language, image=e.image is not None) for e in examples]
     marked = []
-    for verdict, prediction in zip(judge(detector, subjects), said, strict=True):
+    for verdict, prediction in zip(judge(detector, subjects, said=said), said, strict=True):
         if verdict.probability is None:
             marked.append(replace(prediction, unjudged=verdict.reason))
             continue
