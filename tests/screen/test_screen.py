@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -225,12 +226,19 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
 
 def test_images_come_in_smaller_shards_than_texts(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "a.jsonl", {"text": "你好"}, {"image": "no.png"})
-    for first, size in (("text", 1000), ("image", 100)):
+    each = math.ceil(2 / (2 * (os.cpu_count() or 1)))  # few images are divided among all cores
+    for first, size in (("text", 1000), ("image", each)):
         run(source, tmp_path / first)
         settings, _ = read_manifest(tmp_path / first)
         assert settings is not None
         assert settings["shard_size"] == size
         source = write_lines(tmp_path / "a.jsonl", {"image": "no.png"}, {"text": "你好"})
+    # A folder goes on with the size that it was begun with, however many memes came since.
+    more = [{"image": f"{n}.png"} for n in range(5)]
+    assert run(write_lines(source, {"image": "no.png"}, *more), tmp_path / "image")
+    settings, _ = read_manifest(tmp_path / "image")
+    assert settings is not None
+    assert settings["shard_size"] == each
 
 
 def test_a_name_that_is_not_utf8_loses_nothing_else(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +43,7 @@ from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, ru
 from memantics.scale.engines import PoolEngine, ShardEngine
 from memantics.scale.export import Format, Sample, write_samples
 from memantics.scale.fetching import Fetcher
+from memantics.scale.manifest import find_shard_size
 from memantics.scale.records import Ref, Row
 from memantics.scale.sources import STDIN, TableColumns, count_ahead, name_sources, read_sources
 
@@ -59,6 +62,7 @@ __all__ = [
 ]
 FAMILIES, REVIEW = "families.parquet", "review"
 FLAGGED = ("harmful", "review")
+_TEXTS, _IMAGES = 1000, 100  # memes in a shard of many
 _NESTED = ("types", "because")  # a table of metadata is flat
 _MOST_PICTURES = 20_000  # that are compared with each other, the most frequent first
 
@@ -120,7 +124,8 @@ Sources = Annotated[
 ]
 EngineChoice = Annotated[ShardEngine | None, MadeBy(open_engine)]
 ShardSize = Annotated[
-    int, Flag("Memes in one part. 0: 1,000, or 100 where images are read.", min=0, max=100_000)
+    int,
+    Flag("Memes in one part. 0: 1,000, or up to 100 where images are read.", min=0, max=100_000),
 ]
 SavedForm = Annotated[
     Format | None,
@@ -167,7 +172,9 @@ def screen(
     work = ScreenWork(settings, point, judge.version, templates, pictures, topics)
     identity = _identify(work, name_judges(experts))
     refs = read_sources(listed, columns, stdin or _find_stdin(listed))
+    processes = os.cpu_count() or 1
     first = list(islice(refs, 1))
+    first += islice(refs, _IMAGES * processes if first and _is_to_be_read(first[0]) else 0)
     with count_ahead(listed if progress else (), columns) as count:
         done = run_shards(
             chain(first, refs),
@@ -175,7 +182,7 @@ def screen(
             ScaleSettings(
                 folder,
                 identity,
-                shard_size or choose_size(first),
+                shard_size or find_shard_size(folder) or choose_size(first, processes),
                 retry_failed,
                 name_sources(listed),
             ),
@@ -205,15 +212,25 @@ def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
     }
 
 
-def choose_size(first: Sequence[Ref]) -> int:
+def choose_size(first: Sequence[Ref], processes: int) -> int:
     """Memes in a shard: reading an image takes as long as hundreds of texts.
 
-    >>> choose_size([]), choose_size([Ref("a", "file", "a.png")])
-    (1000, 100)
-    >>> choose_size([Ref("a", "file", "a.png", text="given")])
-    1000
+    Where so few images come that some processes would have no shard, each gets two.
+
+    >>> image = Ref("a", "file", "a.png")
+    >>> choose_size([], 4), choose_size([image] * 401, 4), choose_size([image] * 400, 4)
+    (1000, 100, 50)
+    >>> choose_size([image] * 9, 4), choose_size([Ref("a", "file", "a.png", text="given")], 4)
+    (2, 1000)
     """
-    return 100 if first and first[0].kind != "text" and not first[0].text else 1000
+    if not first or not _is_to_be_read(first[0]):
+        return _TEXTS
+    few = len(first) <= _IMAGES * processes
+    return math.ceil(len(first) / (2 * processes)) if few else _IMAGES
+
+
+def _is_to_be_read(ref: Ref) -> bool:
+    return ref.kind != "text" and not ref.text
 
 
 def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:

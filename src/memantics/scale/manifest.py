@@ -40,6 +40,13 @@ class ShardStanding:
         return self.part.statuses.get("failed", 0) if self.part else 0
 
 
+def find_shard_size(folder: Path) -> int:
+    """The size of the shards that a folder was begun with; 0 where it was not begun."""
+    head, _ = _read(folder)
+    size = None if head is None else head.settings.get("shard_size")
+    return size if isinstance(size, int) else 0
+
+
 class ShardManifest:
     """The finished parts of a folder. One process writes at a time.
 
