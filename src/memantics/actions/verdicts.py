@@ -17,7 +17,7 @@ from memantics.detector.verdict import (
     TypeChance,
     Verdict,
     fail,
-    judge,
+    judge_by_all,
     read_captions,
 )
 from memantics.models.embedded.ocr import RememberingOcr
@@ -38,16 +38,23 @@ __all__ = [
 class Moderator:
     """A detector and an OCR that stay loaded. Readings of images are kept in memory only.
 
-    ``language`` is what all texts are said to be in, where their letters allow that.
+    ``language`` is what all texts are said to be in, where their letters allow that; ``others`` are
+    further detectors, which judge what they know of a text beside the first.
     """
 
     def __init__(
-        self, detector: Detector, ocr: RememberingOcr | None = None, language: str = ""
+        self,
+        detector: Detector,
+        ocr: RememberingOcr | None = None,
+        language: str = "",
+        others: Sequence[Detector] = (),
     ) -> None:
         self.detector, self._language = detector, language
+        self.detectors = (detector, *others)
         self.ocr = ocr or RememberingOcr(RapidReader(), None)
         self.name = detector.version
-        detector.predict([Example("start", "开始")])  # a detector of images alone is refused here
+        for one in self.detectors:  # a detector of images alone is refused here
+            one.predict([Example("start", "开始")])
 
     def read(self, images: Sequence[bytes]) -> list[Subject | MemanticsError]:
         """Read images; one that cannot be read is an error in its place."""
@@ -79,7 +86,7 @@ class Moderator:
             Subject(Example("", item), self._language) if isinstance(item, str) else item
             for item in items
         ]
-        return judge(self.detector, subjects)
+        return judge_by_all(self.detectors, subjects)
 
     def refuse(self, error: MemanticsError) -> Verdict:
         """The verdict on an image that could not be read."""

@@ -19,7 +19,11 @@ ModelNames = Annotated[
     list[str] | None,
     Flag("KIND/NAME for what needs a model; may be repeated.", "--model -m"),
 ]
-DetectorFile = Annotated[Path | None, Flag("Detector file. Default: the starter pack's sample.")]
+DetectorFiles = Annotated[
+    list[Path] | None,
+    Flag("Detector file; repeat it for other languages. Default: the starter pack's sample."),
+]
+ShadowFile = Annotated[Path | None, Flag("Detector that judges beside; disagreements are counted.")]
 StoreFolder = Annotated[
     Path | None, Flag("Knowledge store. Default: the starter pack's knowledge.")
 ]
@@ -34,7 +38,9 @@ ImageHosts = Annotated[list[str] | None, Flag("Host from which images may be fet
 def serve(
     asking: Annotated[Asking, MadeBy(make_asking)],
     model: ModelNames = None,
-    detector: DetectorFile = None,
+    detector: DetectorFiles = None,
+    shadow: ShadowFile = None,
+    flag_unjudged: Annotated[bool, Flag("Flag what cannot be judged.")] = False,
     language: Annotated[str, Flag("Language of all texts. Default: each is told.")] = "",
     store: StoreFolder = None,
     runs: Annotated[Path | None, Flag("Folder of runs to browse.")] = None,
@@ -69,7 +75,18 @@ def serve(
     )
     settings = ServeSettings(
         reach,
-        Models(detector, tuple(model or ()), asking, store, runs, images, read_language(language)),
+        Models(
+            detector[0] if detector else None,
+            tuple(model or ()),
+            asking,
+            store,
+            runs,
+            images,
+            read_language(language),
+            tuple(detector[1:] if detector else ()),
+            shadow,
+            flag_unjudged,
+        ),
         Bounds(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
         find_tokens(tokens),
         workers=workers,

@@ -8,7 +8,7 @@ language or a bound of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -162,15 +162,17 @@ def judge(
     *,
     explain: bool = False,
     said: Sequence[Prediction] | None = None,
+    beside: Collection[str] = (),
 ) -> list[Verdict]:
     """One verdict for each subject, in order, by the detector's own operating point or another.
 
     ``explain`` adds the pieces behind verdicts that are flagged; ``said`` are the detector's
-    predictions for all subjects as they are written, where they were asked for before.
+    predictions for all subjects as they are written, where they were asked for before, and
+    ``beside`` languages that other detectors judge.
     """
     point = point or detector.point
     read = [unmask(subject.example.text[:MOST_TEXT], detector.words) for subject in subjects]
-    found = [_look(detector, *pair) for pair in zip(subjects, read, strict=True)]
+    found = [_look(detector, *pair, beside) for pair in zip(subjects, read, strict=True)]
     ready = [place for place, known in enumerate(found) if known.status == "judged"]
     plain = [subjects[place].example for place in ready]
     masked = [place for place in ready if read[place].disguises]
@@ -185,6 +187,23 @@ def judge(
             verdict = replace(verdict, because=_list_pieces(detector, example))
         found[place] = verdict
     return _look_for_padding(detector, found, [text.text for text in read], point)
+
+
+def judge_by_all(detectors: Sequence[OpenDetector], subjects: Sequence[Subject]) -> list[Verdict]:
+    """The gravest verdict of all detectors that know a part of a text, in order of subjects."""
+    known = {name for detector in detectors for name in detector.languages}
+    said = [judge(detector, subjects, beside=known) for detector in detectors]
+    return [choose_gravest(verdicts) for verdicts in zip(*said, strict=True)]
+
+
+def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
+    """Harmful before review before harmless, then the likelier; unjudged only where all are."""
+    judged = [verdict for verdict in verdicts if verdict.probability is not None]
+    if not judged:
+        reasons = dict.fromkeys(verdict.reason for verdict in verdicts)
+        return replace(verdicts[0], reason="; ".join(reasons))
+    rank = (HARMLESS, REVIEW, HARMFUL)
+    return max(judged, key=lambda one: (rank.index(one.outcome or ""), one.probability or 0.0))
 
 
 def _look_for_padding(
@@ -270,7 +289,9 @@ def explain_unjudged(
     return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
 
 
-def _look(detector: OpenDetector, subject: Subject, unmasked: Unmasked) -> Verdict:
+def _look(
+    detector: OpenDetector, subject: Subject, unmasked: Unmasked, beside: Collection[str]
+) -> Verdict:
     """Everything before the decision; ``judged`` where one is to be made."""
     example, image = subject.example, subject.image
     text, learnt = example.text.strip(), detector.languages
@@ -299,7 +320,7 @@ def _look(detector: OpenDetector, subject: Subject, unmasked: Unmasked) -> Verdi
         detector=detector.version,
         disguise=disguise,
         note="; ".join(filter(None, (detector.note, plain))),
-        review=part if read.also and not why else "",
+        review=part if read.also and read.also not in beside and not why else "",
     )
 
 

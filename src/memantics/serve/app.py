@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from memantics.serve import (
     health,
     login,
     moderations,
+    reloading,
     studio,
 )
 from memantics.serve.browse.routes import list_tabs
@@ -60,6 +62,7 @@ def build_app(settings: ServeSettings) -> FastAPI:
         await asyncio.to_thread(service.engine.warm_up)
         service.runner = Runner(service.jobs, service.engine)
         service.ready = True
+        reloading.listen(_app, partial(_open_studio, _app))
         ear = asyncio.create_task(service.engine.work(read_aloud, "开始"))
         note("started", address=settings.reach.address, detector=service.engine.moderator.name)
         yield
@@ -82,10 +85,9 @@ def build_app(settings: ServeSettings) -> FastAPI:
     )
     app.state.service, app.state.settings, app.state.gate = service, settings, service.gate
     app.router.routes.append(moderations.plain)
-    for part in (moderations, analysis, following, health, document, login):
+    for part in (moderations, reloading, analysis, following, health, document, login):
         app.include_router(part.router)
-    engine = service.engine
-    app.state.studio = Studio(engine.detector, engine.models, engine.asking, engine.ocr)
+    _open_studio(app)
     _add_pages(app)
     for kind in (Refusal, MemanticsError, HTTPException):
         app.add_exception_handler(kind, _answer)
@@ -107,6 +109,11 @@ def _open_service(settings: ServeSettings) -> Service:
         metrics.watch(batcher)
     jobs = JobStore(settings.state, keep=bounds.keep, most=bounds.jobs)
     return Service(settings, Gate(settings), engine, ImageDoor.open(bounds), jobs, metrics)
+
+
+def _open_studio(app: FastAPI) -> None:
+    engine = app.state.service.engine
+    app.state.studio = Studio(engine.detector, engine.models, engine.asking, engine.ocr)
 
 
 def _add_pages(app: FastAPI) -> None:

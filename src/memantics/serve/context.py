@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from memantics.actions.verdicts import Subject, Verdict
 from memantics.serve.engine import Engine
 from memantics.serve.gate import Gate
 from memantics.serve.inputs import ImageDoor
@@ -31,6 +32,19 @@ class Service:
     metrics: Metrics
     runner: Runner | None = None
     ready: bool = False
+    _shadowed: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def shadow(self, item: str | Subject, said: Verdict) -> None:
+        """Judge by the detector in the shadow after the answer, and count whether both agree."""
+        task = asyncio.create_task(self._compare(item, said))
+        self._shadowed.add(task)
+        task.add_done_callback(self._shadowed.discard)
+
+    async def _compare(self, item: str | Subject, said: Verdict) -> None:
+        assert self.engine.shadow is not None
+        with suppress(Refusal):  # too much other work waits: it is not counted
+            (other,) = await self.engine.work(self.engine.shadow.judge, [item])
+            self.metrics.count_shadow(said, other)
 
     @asynccontextmanager
     async def deadline(self) -> AsyncIterator[None]:

@@ -32,23 +32,52 @@ class Engine:
 
     def __init__(self, settings: ServeSettings) -> None:
         models, room = settings.models, settings.bounds.waiting
-        file = find_detector(models.detector)
-        self.detector = Detector.load(file) if file is not None else Detector.starter()
-        self.moderator = Moderator(self.detector, language=models.language)
+        self._settings = models
+        self.moderator = self._open()
+        self.shadow = Moderator(Detector.load(models.shadow)) if models.shadow else None
         self.models = models.models
         # What clients send is in no cache of ours.
         self.asking: Asking = replace(models.asking, use_cache=False)
         self._store = models.store
         self.texts: Batcher[str | Subject, Verdict] = Batcher(
-            self.moderator.judge, name="verdicts", most=_TEXTS, waiting=room
+            self._judge, name="verdicts", most=_TEXTS, waiting=room
         )
         self.texts.is_quick = self._is_quick
         self.images: Batcher[bytes, Subject | MemanticsError] = Batcher(
-            self.moderator.read, name="OCR", most=_IMAGES, waiting=room
+            self._read, name="OCR", most=_IMAGES, waiting=room
         )
         self._others: Batcher[Callable[[], object], object] = Batcher(
             _call_first, name="other work", most=1, waiting=room, threads=_THREADS
         )
+
+    def _open(self, ocr: RememberingOcr | None = None) -> Moderator:
+        models = self._settings
+        file = find_detector(models.detector)
+        first = Detector.load(file) if file is not None else Detector.starter()
+        return Moderator(
+            first, ocr, models.language, [Detector.load(path) for path in models.others]
+        )
+
+    def reload(self) -> str:
+        """Open the files of the detectors again, and judge by them from the next batch on.
+
+        What is being judged is finished by the old ones; where a file cannot be opened, they stay.
+        """
+        self.moderator = self._open(self.ocr)
+        self.__dict__.pop("parts", None)
+        return self.moderator.name
+
+    # A batch is judged by the detectors that are open when it begins.
+    def _judge(self, items: Sequence[str | Subject]) -> list[Verdict]:
+        return self.moderator.judge(items)
+
+    def _read(self, images: Sequence[bytes]) -> list[Subject | MemanticsError]:
+        return self.moderator.read(images)
+
+    @property
+    def detector(self) -> Detector:
+        """The first detector."""
+        return self.moderator.detector
 
     def _is_quick(self, items: Sequence[str | Subject]) -> bool:
         length = sum(len(item if isinstance(item, str) else item.example.text) for item in items)

@@ -14,6 +14,7 @@ from memantics.serve.batching import Batcher
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SCORES = tuple(step / 10 for step in range(1, 11))
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -38,6 +39,25 @@ class Metrics:
         )
         self._verdicts = Counter(
             "memantics_verdicts", "Verdicts given.", ("status", "label"), registry=value
+        )
+        self._scores = Histogram(
+            "memantics_score",
+            "Probability of harm, by detector.",
+            ("detector",),
+            buckets=_SCORES,
+            registry=value,
+        )
+        self._judged = Counter(
+            "memantics_judged",
+            "Verdicts by detector: judged, unjudged, failed, or out of its domain.",
+            ("detector", "status"),
+            registry=value,
+        )
+        self._shadow = Counter(
+            "memantics_shadow",
+            "Outcomes by the detector that answers and by the one in the shadow.",
+            ("said", "shadow", "agree"),
+            registry=value,
         )
         self._waiting = Gauge(
             "memantics_waiting",
@@ -81,6 +101,15 @@ class Metrics:
     def count_verdict(self, verdict: Verdict) -> None:
         """Count one verdict."""
         self._verdicts.labels(verdict.status, verdict.label or "").inc()
+        status = "out of domain" if verdict.out_of_domain else verdict.status
+        self._judged.labels(verdict.detector, status).inc()
+        if verdict.probability is not None:
+            self._scores.labels(verdict.detector).observe(verdict.probability)
+
+    def count_shadow(self, said: Verdict, other: Verdict) -> None:
+        """Count whether the detector in the shadow agrees."""
+        pair = (said.outcome or said.status, other.outcome or other.status)
+        self._shadow.labels(*pair, str(pair[0] == pair[1]).lower()).inc()
 
     def watch(self, batcher: Batcher[Any, Any]) -> None:
         """Follow a queue."""

@@ -1,7 +1,8 @@
 """``POST /v1/moderations`` as OpenAI's clients call it, and the list of models they may ask for.
 
 Categories of OpenAI that our detectors do not tell apart are false with a score of 0 and an empty
-list of input types, which is how OpenAI marks categories that it did not apply to an input.
+list of input types, which is how OpenAI marks categories that it did not apply to an input. Three
+are ours: ``harmful``, ``unjudged`` (no verdict) and ``review`` (a person should decide).
 """
 
 from __future__ import annotations
@@ -45,7 +46,16 @@ OTHERS = (
     "violence",
     "violence/graphic",
 )
-CATEGORIES = (HARMFUL, *(name for names in TYPES.values() for name in names), *OTHERS)
+UNJUDGED, REVIEW = "unjudged", "review"
+# What harm fills where a detector tells no types: OpenAI's widest category.
+PLAIN = "harassment"
+CATEGORIES = (
+    HARMFUL,
+    UNJUDGED,
+    REVIEW,
+    *(name for names in TYPES.values() for name in names),
+    *OTHERS,
+)
 _NO_SCORES = dict.fromkeys(CATEGORIES, 0.0)
 _NO_FLAGS = dict.fromkeys(CATEGORIES, False)
 _NO_KINDS: dict[str, tuple[Kind, ...]] = dict.fromkeys(CATEGORIES, ())
@@ -92,9 +102,10 @@ class ModerationResult(BaseModel):
     """What OpenAI's clients read, and beside it who judged and how.
 
     ``status`` is ``unjudged`` where nothing could be judged, ``partly judged`` where only some
-    parts could, ``failed`` where an image could not be read; ``flagged`` is false then because
-    nothing was found, and ``reason`` says why. A text unlike the training texts is judged all the
-    same, and ``reason`` says that a person should decide. ``verdicts`` has one entry for each part.
+    parts could, ``failed`` where an image could not be read; the category ``unjudged`` is true
+    then, and ``reason`` says why. ``flagged`` is false, because nothing was found, unless the
+    service was told to flag what it cannot judge. A text unlike the training texts is judged all
+    the same, and ``reason`` says that a person should decide. ``verdicts`` has one entry for each part.
     """
 
     flagged: bool
@@ -155,7 +166,8 @@ async def moderate(request: Request) -> Response:
     async with service.deadline():
         judged = await _judge(service, [part for parts in inputs for part in parts])
     rest = iter(judged)
-    results = [_sum_up([next(rest) for _ in parts]) for parts in inputs]
+    strict = service.settings.models.flag_unjudged
+    results = [_sum_up([next(rest) for _ in parts], flag_unjudged=strict) for parts in inputs]
     moderator = service.engine.moderator
     shown = {
         "id": f"modr-{secrets.token_hex(12)}",
@@ -207,11 +219,15 @@ async def _judge(service: Service, parts: Sequence[str | ImagePart]) -> list[tup
     for part, item in zip(parts, items, strict=True):
         verdict = engine.moderator.refuse(item) if isinstance(item, MemanticsError) else next(said)
         service.metrics.count_verdict(verdict)
+        if engine.shadow is not None and not isinstance(item, MemanticsError):
+            service.shadow(item, verdict)
         found.append(("text" if isinstance(part, str) else "image", verdict))
     return found
 
 
-def _sum_up(parts: Sequence[tuple[Kind, Verdict]]) -> dict[str, object]:
+def _sum_up(
+    parts: Sequence[tuple[Kind, Verdict]], *, flag_unjudged: bool = False
+) -> dict[str, object]:
     """One result for the parts of an input: the highest score of each category counts."""
     scores, flags, kinds = _NO_SCORES.copy(), _NO_FLAGS.copy(), _NO_KINDS.copy()
     for kind, verdict in parts:
@@ -226,7 +242,7 @@ def _sum_up(parts: Sequence[tuple[Kind, Verdict]]) -> dict[str, object]:
         status = "failed"
     reasons = dict.fromkeys(filter(None, (v.reason or v.review for _, v in parts)))
     return {
-        "flagged": flags[HARMFUL],
+        "flagged": flags[HARMFUL] or (flag_unjudged and flags[UNJUDGED]),
         "categories": flags,
         "category_scores": scores,
         "category_applied_input_types": kinds,
@@ -239,9 +255,14 @@ def _sum_up(parts: Sequence[tuple[Kind, Verdict]]) -> dict[str, object]:
 def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
     """The categories that a verdict speaks of, each with its score and whether it is meant."""
     if verdict.status != "judged" or verdict.probability is None:
+        yield UNJUDGED, 1.0, True
         return
     harmful = verdict.label == HARMFUL
     yield HARMFUL, verdict.probability, harmful
+    if verdict.review:
+        yield REVIEW, 1.0, True
+    if not verdict.types:
+        yield PLAIN, verdict.probability, harmful
     for chance in verdict.types:
         for name in TYPES.get(chance.type, () if chance.type == "none" else (chance.type,)):
             yield name, chance.probability, harmful and verdict.type == chance.type

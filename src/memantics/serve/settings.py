@@ -51,7 +51,9 @@ class Models:
     Without a detector the tiny one of the starter pack answers, and says so; without a model what
     needs one is left out (the first is asked where none is named); without a store the starter
     pack's knowledge is asked. ``images`` is the folder of the memes that a store is about,
-    ``language`` what all texts are said to be in, where their letters allow that.
+    ``language`` what all texts are said to be in, where their letters allow that. ``others`` are
+    detectors beside the first, for other languages; ``shadow`` judges what they judge, and only its
+    disagreements are counted. With ``flag_unjudged`` what could not be judged is flagged.
     """
 
     detector: Path | None = None
@@ -61,6 +63,9 @@ class Models:
     runs: Path | None = None
     images: Path | None = None
     language: str = ""
+    others: tuple[Path, ...] = ()
+    shadow: Path | None = None
+    flag_unjudged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

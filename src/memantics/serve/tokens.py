@@ -29,7 +29,9 @@ from memantics.core.errors import DataError, InputError, UnknownName, first_faul
 from memantics.core.journal import replace_file
 
 VARIABLE = "MEMANTICS_TOKENS"
-Scope = Literal["moderate", "analyze", "puns", "reappraise", "knowledge", "pages", "metrics"]
+Scope = Literal[
+    "moderate", "analyze", "puns", "reappraise", "knowledge", "pages", "metrics", "reload"
+]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 RATE = 600.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

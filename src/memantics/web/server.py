@@ -146,6 +146,8 @@ def serve_many(
         return process
 
     running = [start() for _ in range(workers)]
+    # An app may do something at this signal, such as open its files again.
+    signal.signal(signal.SIGHUP, lambda number, _frame: _pass_on(running, number))
     lost = 0
     while not told and lost < MOST_LOST:
         time.sleep(0.2)
@@ -161,6 +163,12 @@ def serve_many(
         process.kill()
     if not told:
         raise InputError(f"{lost} processes of the service died", hint="see the log")
+
+
+def _pass_on(running: Sequence[BaseProcess], number: int) -> None:
+    for process in running:
+        if process.pid is not None and process.is_alive():
+            os.kill(process.pid, number)
 
 
 def _serve_one(make: Callable[[], FastAPI], taken: socket.socket, grace: int) -> None:

@@ -1,0 +1,176 @@
+"""Detectors behind the service: several by language, swapped while it runs, one in the shadow."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+
+from memantics.actions.detect import Detector
+from memantics.actions.screen import ScreenSettings, read_rows, screen
+from memantics.detector.examples import Example
+from memantics.detector.storage import load_with_card, save
+from memantics.serve.settings import Models, ServeSettings
+from tests.scale.inline import InlineEngine
+from tests.serve.site import Site, serving
+
+TEXTS = {
+    "en": (
+        ("what a lovely day it is", "we eat at home with friends"),
+        ("you are all so stupid", "i hate every one of you"),
+    ),
+    "zh": (("今天天气真好", "我们一起去吃饭"), ("你这个笨蛋滚开", "讨厌的人都去死吧")),
+}
+
+
+def train(language: str, file: Path) -> Path:
+    draw = random.Random(3)
+    examples = [
+        Example(str(n), f"{draw.choice(own)} {draw.choice(own)}", label=label)
+        for n in range(40)
+        for label, own in enumerate(TEXTS[language])
+    ]
+    return Detector.train(examples, "words" if language == "en" else "ridge").save(file)
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train("en", tmp_path_factory.mktemp("en") / "en.zip")
+
+
+@pytest.fixture(scope="module")
+def strict(english: Path) -> Path:
+    """The same detector, to which everything is harmful."""
+    made, card = load_with_card(english)
+    file = english.parent / "strict.zip"
+    save(replace(made, decision=replace(made.decision, threshold=0.0)), file, card)
+    return file
+
+
+@pytest.fixture(scope="module")
+def site(
+    english: Path, strict: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Site, Path]]:
+    folder = tmp_path_factory.mktemp("served")
+    live = Path(shutil.copy(english, folder / "live.zip"))
+    chinese = train("zh", folder / "zh.zip")
+    models = Models(detector=live, others=(chinese,), shadow=strict, flag_unjudged=True)
+    with serving(ServeSettings(models=models, state=folder / "state"), folder / "home") as made:
+        yield made, live
+
+
+def ask(site: Site, *texts: str) -> list[dict[str, Any]]:
+    answer = httpx2.post(f"{site.address}/v1/moderations", json={"input": list(texts)}, timeout=60)
+    answer.raise_for_status()
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+def read_metrics(site: Site) -> str:
+    return httpx2.get(f"{site.address}/metrics", timeout=60).text
+
+
+def test_each_language_has_its_detector_and_a_mixed_text_both(site: tuple[Site, Path]) -> None:
+    cruel, chinese, mixed, foreign = ask(
+        site[0],
+        TEXTS["en"][1][0],
+        TEXTS["zh"][1][0],
+        f"{TEXTS['en'][0][0]}\n{TEXTS['zh'][1][0]}",
+        "Das Wetter ist heute wieder schlecht",
+    )
+    assert [own["flagged"] for own in (cruel, chinese, mixed)] == [True] * 3
+    assert cruel["verdicts"][0]["detector"].startswith("live.zip@")
+    assert chinese["verdicts"][0]["detector"].startswith("zh.zip@")
+    assert mixed["verdicts"][0]["detector"].startswith("zh.zip@")
+    # No type is told: harm fills OpenAI's widest category.
+    assert cruel["categories"]["harassment"] is True
+    assert cruel["category_scores"]["harassment"] == cruel["category_scores"]["harmful"]
+    assert (foreign["status"], foreign["flagged"]) == ("unjudged", True)
+    assert foreign["categories"]["unjudged"] is True
+    assert foreign["categories"]["harmful"] is False
+    assert "trained on en" in foreign["reason"]
+    assert "trained on zh" in foreign["reason"]
+
+
+def test_figures_are_kept_by_detector_and_the_shadow_is_compared(site: tuple[Site, Path]) -> None:
+    ask(site[0], TEXTS["en"][0][0])  # harmless to the one, harmful to the other
+    wanted = 'memantics_shadow_total{agree="false",said="harmless",shadow="harmful"}'
+    until = time.monotonic() + 30
+    while wanted not in (shown := read_metrics(site[0])) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert wanted in shown
+    assert 'memantics_score_bucket{detector="live.zip@' in shown
+    assert 'memantics_judged_total{detector="live.zip@' in shown
+
+
+def test_a_detector_is_swapped_under_load_and_no_request_is_dropped(
+    site: tuple[Site, Path], english: Path, strict: Path
+) -> None:
+    served, live = site
+    text, statuses, seen, stop = TEXTS["en"][0][0], [], set(), threading.Event()
+
+    def load() -> None:
+        with httpx2.Client(timeout=60) as client:
+            while not stop.is_set():
+                answer = client.post(f"{served.address}/v1/moderations", json={"input": text})
+                statuses.append(answer.status_code)
+                seen.add(answer.json()["results"][0]["flagged"])
+
+    threads = [threading.Thread(target=load) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for file in (strict, english, strict, english):
+        shutil.copy(file, live)
+        answer = httpx2.post(f"{served.address}/v1/detectors/reload", timeout=60)
+        assert answer.status_code == 200
+        assert answer.json()["detector"].startswith("live.zip@")
+        assert ask(served, text)[0]["flagged"] is (file == strict)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert len(statuses) > 20
+    assert set(statuses) == {200}
+    assert seen == {True, False}
+    # What cannot be opened changes nothing.
+    live.write_bytes(b"no detector")
+    assert httpx2.post(f"{served.address}/v1/detectors/reload", timeout=60).status_code == 422
+    assert ask(served, text)[0]["flagged"] is False
+    shutil.copy(english, live)
+
+
+@pytest.mark.slow
+def test_the_official_client_gets_the_verdicts_of_screen(
+    site: tuple[Site, Path], english: Path, tmp_path: Path
+) -> None:
+    draw = random.Random(5)
+    words = " ".join(text for group in TEXTS["en"] for text in group).split()
+    texts = [" ".join(draw.choices(words, k=draw.randrange(3, 9))) for _ in range(1000)]
+    source = tmp_path / "texts.jsonl"
+    rows = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)]
+    source.write_text("\n".join(rows), encoding="utf-8")
+    settings = ScreenSettings(detector=english, readings="none")
+    screen(source, settings, out=tmp_path / "out", engine=InlineEngine())
+    expected = [
+        (row["status"], row["label"], row["probability"]) for row in read_rows(tmp_path / "out")
+    ]
+    found = []
+    with openai.OpenAI(base_url=f"{site[0].address}/v1", api_key="none", timeout=120) as client:
+        for start in range(0, 1000, 50):
+            for result in client.moderations.create(input=texts[start : start + 50]).results:
+                extra: dict[str, Any] = result.model_extra or {}
+                (verdict,) = extra["verdicts"]
+                label = "review" if verdict["review"] else verdict["label"]
+                found.append((extra["status"], label, verdict["probability"]))
+                assert result.flagged == (verdict["label"] == "harmful" or verdict["label"] is None)
+    assert [row[:2] for row in found] == [row[:2] for row in expected]
+    assert [row[2] for row in found] == pytest.approx([row[2] for row in expected])
