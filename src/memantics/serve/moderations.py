@@ -105,7 +105,8 @@ class ModerationResult(BaseModel):
     parts could, ``failed`` where an image could not be read; the category ``unjudged`` is true
     then, and ``reason`` says why. ``flagged`` is false, because nothing was found, unless the
     service was told to flag what it cannot judge. A text unlike the training texts is judged all
-    the same, and ``reason`` says that a person should decide. ``verdicts`` has one entry for each part.
+    the same, and ``reason`` says that a person should decide. ``verdicts`` has one entry for each
+    part.
     """
 
     flagged: bool
