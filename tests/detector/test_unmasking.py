@@ -68,7 +68,15 @@ def test_without_known_words_letters_stay_apart() -> None:
 
 
 def test_hostile_texts_are_read_in_time() -> None:
-    for text in ("a." * 10_000, "\u200b" * 20_000, "%41" * 6_000, "a\u0336" * 10_000, "1a" * 9_000):
+    long = ("你" * 20_000, "a" * 20_000, "a1" * 10_000, "ab " * 6_000, "你好。" * 6_000)
+    for text in (
+        *long,
+        "a." * 10_000,
+        "\u200b" * 20_000,
+        "%41" * 6_000,
+        "a\u0336" * 10_000,
+        "1a" * 9_000,
+    ):
         unmask(text, WORDS)
 
 

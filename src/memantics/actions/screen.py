@@ -169,8 +169,10 @@ def screen(
     pictures = folder / REVIEW / "images"
     experts = open_judges()
     topics = tuple(sorted(experts))
+    taught = judge.memory.version if judge.memory else ""
     work = ScreenWork(settings, point, judge.version, templates, pictures, topics)
     identity = _identify(work, name_judges(experts))
+    identity |= {"precedents": taught} if taught else {}
     refs = read_sources(listed, columns, stdin or _find_stdin(listed))
     processes = os.cpu_count() or 1
     first = list(islice(refs, 1))

@@ -32,6 +32,7 @@ from memantics.detector.neural.saved import (
 from memantics.detector.novelty import find_novelty
 from memantics.detector.operating_points import OperatingPoint, choose_operating_point
 from memantics.detector.pictures import SeeingEmbedder
+from memantics.detector.precedents import Memory
 from memantics.detector.storage import load_expert, load_with_card
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedded.static import StaticEncoder
@@ -146,6 +147,7 @@ class OpenDetector:
     def __init__(self, judge: Judge, name: str, path: Path | None = None) -> None:
         self.machine, self.name, self.card, self.path = judge, name, judge.card, path
         self.novelty = find_novelty(self.fast, self.card)
+        self.memory = Memory.beside(path) if path is not None else None
 
     @property
     def fast(self) -> FastDetector | None:

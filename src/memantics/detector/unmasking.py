@@ -29,9 +29,11 @@ _MARK = r"[ .·•・*_|/\\'`~^+=:,;-]"
 _SPELT = re.compile(rf"(?<![^\W_])[^\W_]({_MARK}{{1,3}})[^\W_](?:\1[^\W_])+(?![^\W_])")
 _BETWEEN_HAN = re.compile(rf"(?<=[\u3400-\u9fff]){_MARK}+(?=[\u3400-\u9fff])")
 _HAN_APART = re.compile(rf"[\u3400-\u9fff](?:{_MARK}+[\u3400-\u9fff]){{2,}}(?![\u3400-\u9fff])")
-_PULLED = re.compile(r"[^\W\d_]+(?:[.·•*_|/\\`~^+=:-]+[^\W\d_]+)+")
+# Words begin where none is before them, and give nothing back: long runs are read once.
+_PULLED = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:[.·•*_|/\\`~^+=:-]++[^\W\d_]++)+")
 _LEET = re.compile(
-    r"[a-z0-9@$!]*(?:[a-z][0-9@$!]|[0-9@$][a-z])[a-z0-9@$!]*(?<![!.])", re.IGNORECASE
+    r"(?<![a-z0-9@$!])[a-z0-9@$!]*(?:[a-z][0-9@$!]|[0-9@$][a-z])[a-z0-9@$!]*(?<![!.])",
+    re.IGNORECASE,
 )
 _DIGITS = str.maketrans("0134578@$!", "oieastbasi")
 _ELSE = str.maketrans("01345@$!", "olgasasl")

@@ -7,12 +7,14 @@ language or a bound of its own.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from memantics.core.images import decode, read_bytes
 from memantics.core.language import UNKNOWN, understand
 from memantics.core.lines import Ocr, explain_unread
 from memantics.core.memes import SUFFIXES
@@ -25,6 +27,7 @@ from memantics.detector.novelty import OUTSIDE_NOTE, cut_sentences
 from memantics.detector.operating_points import OperatingPoint
 from memantics.detector.unmasking import Unmasked, unmask
 from memantics.vision.captions import choose_captions
+from memantics.vision.hashes import hash_image
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +79,8 @@ class Verdict(Result):
     says why it is not. ``review`` says why a person should decide, whatever the label is.
     ``because`` are pieces of the text with their shares, ``readings`` what it may be heard as,
     ``labels`` those of experts in use, each where somebody asked. ``disguise`` says how the text
-    was hidden, where that was undone before it was judged. ``novelty`` is the share of the
+    was hidden, where that was undone before it was judged, ``precedent`` which decided meme it is
+    a copy of, whose label it has then. ``novelty`` is the share of the
     text that no training text has, ``out_of_domain`` whether that is too much; both are None where
     the detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs
     beside its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's.
@@ -98,6 +102,7 @@ class Verdict(Result):
     readings: tuple[str, ...] = ()
     family: str | None = None
     disguise: str = ""
+    precedent: str = ""
     labels: tuple[TopicLabel, ...] = ()
     novelty: float | None = None
     out_of_domain: bool | None = None
@@ -186,7 +191,37 @@ def judge(
             example = shown.get(place, subjects[place].example)
             verdict = replace(verdict, because=_list_pieces(detector, example))
         found[place] = verdict
-    return _look_for_padding(detector, found, [text.text for text in read], point)
+    found = _look_for_padding(detector, found, [text.text for text in read], point)
+    pairs = zip(subjects, found, strict=True)
+    return [_follow_precedent(detector, subject, verdict) for subject, verdict in pairs]
+
+
+def _follow_precedent(detector: OpenDetector, subject: Subject, verdict: Verdict) -> Verdict:
+    """The label of a decided meme for its copies, whatever the detector says."""
+    if detector.memory is None or not detector.memory.folder.is_dir():
+        return verdict
+    sha256, look = subject.sha256 or "", subject.phash or ""
+    image = subject.example.image
+    if image is not None and not sha256:
+        data = read_bytes(image)
+        sha256 = hashlib.sha256(data).hexdigest()
+        look = f"{hash_image(decode(data, image.name)):016x}"
+    copied = detector.memory.find(text=subject.example.text, sha256=sha256, phash=look)
+    if copied is None:
+        return verdict
+    harmful = copied.precedent.label == HARMFUL
+    return replace(
+        verdict,
+        status="judged",
+        reason="",
+        label=copied.precedent.label,
+        probability=float(harmful),
+        type=verdict.type if harmful else None,
+        types=verdict.types if harmful else (),
+        precedent=copied.cite(),
+        note="; ".join(filter(None, (verdict.note, copied.cite()))),
+        review="",
+    )
 
 
 def judge_by_all(detectors: Sequence[OpenDetector], subjects: Sequence[Subject]) -> list[Verdict]:

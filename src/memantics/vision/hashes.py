@@ -88,7 +88,7 @@ def find_pairs(hashes: Sequence[int], within: int) -> Iterator[tuple[int, int, i
     for start in range(0, len(values), rows_at_once):
         block = values[start : start + rows_at_once, None]
         # Only what comes later: each pair is met once.
-        distances = _count_bits(block ^ values[None, start:])
+        distances = count_bits(block ^ values[None, start:])
         rows, columns = np.nonzero(distances <= within)
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
             if column > row:
@@ -106,13 +106,15 @@ def find_nearest(number: int, hashes: Bits, within: int) -> int | None:
     >>> [find_nearest(0b111, pack_hashes([0b1, 0b11, 0b110]), bits) for bits in (0, 1)]
     [None, 1]
     """
-    distances = _count_bits(hashes ^ np.uint64(number))
+    distances = count_bits(hashes ^ np.uint64(number))
     place = int(distances.argmin()) if distances.size else 0
     return place if distances.size and distances[place] <= within else None
 
 
-def _count_bits(values: Bits) -> NDArray[np.uint8]:
-    """Set bits of each number, by adding neighbours of 1, 2, 4 … bits."""
+def count_bits(values: Bits) -> NDArray[np.uint8]:
+    """Set bits of each number, by adding neighbours of 1, 2, 4 … bits where numpy is before 2."""
+    if hasattr(np, "bitwise_count"):
+        return np.asarray(np.bitwise_count(values), dtype=np.uint8)
     count = values - ((values >> np.uint64(1)) & np.uint64(0x5555555555555555))
     pairs = np.uint64(0x3333333333333333)
     count = (count & pairs) + ((count >> np.uint64(2)) & pairs)

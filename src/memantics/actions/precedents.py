@@ -1,0 +1,118 @@
+"""Decided memes that a detector remembers: teach, forget, list, and exchange them as CSV."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from memantics.core.errors import InputError
+from memantics.core.images import decode, read_bytes
+from memantics.core.journal import replace_file
+from memantics.core.memes import SUFFIXES
+from memantics.core.parameters import Argument, Flag
+from memantics.detector.judges import open_judge
+from memantics.detector.precedents import Memory, Precedent
+from memantics.detector.verdict import read_captions
+from memantics.models.embedded.ocr import open_reader
+from memantics.vision.hashes import hash_image
+
+__all__ = [
+    "Precedent",
+    "export_precedents",
+    "forget_precedents",
+    "import_precedents",
+    "list_precedents",
+    "teach_precedents",
+]
+DetectorFile = Annotated[Path, Argument("A detector file or folder.")]
+Label = Literal["harmless", "harmful"]
+_COLUMNS = ("signal_type", "indicator", "label", "why", "text", "id")
+_FORMS = {"sha256": re.compile(r"[0-9a-f]{64}"), "phash": re.compile(r"[0-9a-f]{16}")}
+
+
+def teach_precedents(
+    detector: DetectorFile,
+    items: Annotated[
+        Sequence[str], Argument("Image files or texts.", metavar="ITEM…", kind=list[str])
+    ],
+    *,
+    label: Annotated[Label, Flag("What they are.")],
+    why: Annotated[str, Flag("Why; verdicts that rest on it cite that.")] = "",
+) -> list[Precedent]:
+    """Remember memes with their label: copies of them are judged alike from now on."""
+    memory = _open(detector)
+    return memory.teach([_look(item, label, why) for item in items])
+
+
+def forget_precedents(
+    detector: DetectorFile,
+    ids: Annotated[Sequence[str], Argument("Ids of precedents.", metavar="ID…", kind=list[str])],
+) -> list[Precedent]:
+    """Forget precedents; verdicts are the detector's own again."""
+    return _open(detector).forget(ids)
+
+
+def list_precedents(detector: DetectorFile) -> list[Precedent]:
+    """All precedents of a detector, oldest first."""
+    return list(_open(detector).list())
+
+
+def export_precedents(detector: DetectorFile, out: Path) -> int:
+    """Write a list of hashes as CSV, one row for each; return how many."""
+    buffer = io.StringIO()
+    rows = csv.writer(buffer)
+    rows.writerow(_COLUMNS)
+    count = 0
+    for one in _open(detector).list():
+        for kind, value in (("sha256", one.sha256), ("phash", one.phash)):
+            if value:
+                rows.writerow((kind, value, one.label, one.why, one.text, one.id))
+                count += 1
+    replace_file(out, buffer.getvalue().encode(), "precedents")
+    return count
+
+
+def import_precedents(detector: DetectorFile, file: Path) -> int:
+    """Learn hashes from CSV (``signal_type``, ``indicator``, ``label``); return how many."""
+    known: dict[str, dict[str, str]] = {}
+    with file.open(encoding="utf-8", newline="") as lines:
+        for number, row in enumerate(csv.DictReader(lines), 2):
+            kind, value = (str(row.get(name) or "").strip().lower() for name in _COLUMNS[:2])
+            label = str(row.get("label") or "harmful").strip().lower()
+            if kind not in _FORMS or not _FORMS[kind].fullmatch(value):
+                raise InputError(
+                    f"{file}, line {number}: {kind[:40]!r} is no hash that can be read",
+                    hint="signal_type is sha256 or phash (64 bits in hexadecimal)",
+                )
+            if label not in ("harmless", "harmful"):
+                raise InputError(
+                    f"{file}, line {number}: {label[:40]!r} is no label", hint="harmful"
+                )
+            name = str(row.get("id") or value[:12])
+            found = known.setdefault(name, {"id": name, "label": label})
+            found["sha256" if kind == "sha256" else "phash"] = value
+            found |= {key: str(row.get(key) or "") for key in ("why", "text")}
+    memory = _open(detector)
+    return len(memory.teach(Precedent(**found) for found in known.values()))  # type: ignore[arg-type]
+
+
+def _open(detector: Path) -> Memory:
+    open_judge(detector)  # refuses what is no detector
+    return Memory.beside(detector)
+
+
+def _look(item: str, label: Label, why: str) -> Precedent:
+    path = Path(item)
+    if path.suffix.lower() not in SUFFIXES:
+        if not item.strip():
+            raise InputError("a precedent needs a text or an image", hint="give one")
+        return Precedent("", label, why, item)
+    data = read_bytes(path)
+    look = hash_image(decode(data, path.name))
+    text, _ = read_captions(open_reader("fast"), data, path.name)
+    return Precedent("", label, why, text, hashlib.sha256(data).hexdigest(), f"{look:016x}")

@@ -1,0 +1,303 @@
+"""A memory of decided memes: copies of them get the same label at once, without training.
+
+It lies in a folder beside the detector's file. ``precedents.jsonl`` has one line for each; sorted
+arrays of digests and perceptual hashes are mapped, not loaded. A picture that looks alike counts
+only with the same text: siblings of one template differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+from rapidfuzz import fuzz
+
+from memantics.core.errors import InputError, StoreError, first_fault
+from memantics.core.journal import lock_folder
+from memantics.detector.features import clean
+from memantics.detector.unmasking import unmask
+from memantics.vision.hashes import Bits, count_bits
+
+ENDING = ".precedents"
+NEAR_BITS = 6  # recompressed and rescaled copies stay within (docs/research/precedents.md)
+SAME_TEXT = 90.0  # of 100: how alike the texts of two copies are
+_MOST_NEAR = 256  # pictures whose texts are compared
+_LINES = "precedents.jsonl"
+_TURNS = tuple(f"look-{turn}" for turn in range(4))
+_KINDS = ("sha", "text", *_TURNS)
+How = Literal["the same bytes", "the same text", "the same picture with the same text"]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Precedent:
+    """A decided meme: what it was called and why; empty fields are not known of it."""
+
+    id: str
+    label: Literal["harmless", "harmful"]
+    why: str = ""
+    text: str = ""
+    sha256: str = ""
+    phash: str = ""
+
+
+_READ = TypeAdapter(Precedent)
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The precedent that a meme is a copy of, and how that was told."""
+
+    precedent: Precedent
+    how: How
+
+    def cite(self) -> str:
+        """How a verdict names it."""
+        why = f": {self.precedent.why}" if self.precedent.why else ""
+        return f"precedent {self.precedent.id} ({self.how}){why}"
+
+
+class Memory:
+    """The precedents in a folder; whoever teaches one is heard at the next look-up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stamp: tuple[int, int] = (0, 0)
+        self._arrays: dict[str, tuple[Bits, Places]] = {}
+
+    @classmethod
+    def beside(cls, detector: Path) -> Memory:
+        """The memory of a detector's file or folder."""
+        return cls(detector.with_name(detector.name + ENDING))
+
+    def find(self, *, text: str, sha256: str = "", phash: str = "") -> Copied | None:
+        """The precedent of a meme: by its bytes, then by picture and text, then by text alone.
+
+        A text alone decides only what has no picture: the same words on another one mean another
+        thing.
+        """
+        self._follow()
+        if not self._arrays:
+            return None
+        if sha256 and (known := self._find_equal("sha", _cut(sha256), "sha256", sha256)):
+            return Copied(known, "the same bytes")
+        said = _normalize(text)
+        if phash:
+            near = self._find_alike(int(phash, 16), said)
+            return Copied(near, "the same picture with the same text") if near else None
+        if said:
+            places = self._list_equal("text", _cut(_digest(said)))
+            for known in self._read(places):
+                if not known.phash and _normalize(known.text) == said:
+                    return Copied(known, "the same text")
+        return None
+
+    @property
+    def version(self) -> str:
+        """Digest of its lines; empty where nothing was taught."""
+        file = self.folder / _LINES
+        return hashlib.sha256(file.read_bytes()).hexdigest()[:12] if file.is_file() else ""
+
+    def list(self) -> Iterator[Precedent]:
+        """All precedents, oldest first."""
+        self._follow()
+        places = {int(place) for _, lines in self._arrays.values() for place in lines}
+        return self._read(sorted(places))
+
+    def teach(self, precedents: Iterable[Precedent]) -> list[Precedent]:
+        """Add precedents; an older one on the same image or text is replaced.
+
+        Those without an id get one.
+        """
+        made = []
+        for given in precedents:
+            if not (given.sha256 or given.phash or _normalize(given.text)):
+                raise InputError("a precedent needs a text or an image", hint="give one")
+            name = given.id or f"p{_digest(_name_thing(given))[:12]}"
+            made.append(Precedent(**{**asdict(given), "id": name}))
+        with self._writing():
+            self._follow()
+            gone = [place for one in made for place in self._find_older(one)]
+            self._write(made, gone)
+        return made
+
+    def forget(self, names: Sequence[str]) -> list[Precedent]:
+        """Remove precedents by their ids."""
+        with self._writing():
+            self._follow()
+            places = sorted({int(p) for _, lines in self._arrays.values() for p in lines})
+            known = {
+                one.id: (place, one) for place, one in zip(places, self._read(places), strict=True)
+            }
+            missing = [name for name in names if name not in known]
+            if missing:
+                raise InputError(
+                    f"{self.folder} has no precedent {missing[0]!r}",
+                    hint="memantics detector precedents FILE lists them",
+                )
+            gone = [known[name] for name in dict.fromkeys(names)]
+            self._write([], [place for place, _ in gone])
+        return [one for _, one in gone]
+
+    def _find_older(self, made: Precedent) -> list[int]:
+        """Places of precedents on the same thing."""
+        if not self._arrays:
+            return []
+        kind, key = (
+            ("sha", made.sha256) if made.sha256 else ("text", _digest(_normalize(made.text)))
+        )
+        places = self._list_equal(kind, _cut(key))
+        found = zip(places, self._read(places), strict=True)
+        return [place for place, old in found if _name_thing(old) == _name_thing(made)]
+
+    def _writing(self) -> Any:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.folder} cannot be made: {error.strerror}") from error
+        return lock_folder(self.folder)
+
+    def _write(self, made: Sequence[Precedent], gone: Sequence[int]) -> None:
+        """Append lines, then put their keys into the arrays and take others out."""
+        file = self.folder / _LINES
+        at = file.stat().st_size if file.is_file() else 0
+        places = []
+        with file.open("ab") as lines:
+            for precedent in made:
+                places.append(at)
+                at += lines.write(orjson.dumps(asdict(precedent)) + b"\n")
+        keys = [_list_keys(precedent) for precedent in made]
+        nothing = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
+        for kind in _KINDS:
+            values, old = self._arrays.get(kind, nothing)
+            kept = ~np.isin(old, np.array(gone, np.int64))
+            new = [
+                (own[kind], place) for own, place in zip(keys, places, strict=True) if kind in own
+            ]
+            more = np.array([key for key, _ in new], np.uint64)
+            values = np.concatenate([values[kept], more])
+            lined = np.concatenate([old[kept], np.array([place for _, place in new], np.int64)])
+            order = np.argsort(values, kind="stable")
+            _save(self.folder / f"{kind}.npy", values[order])
+            _save(self.folder / f"{kind}-lines.npy", lined[order])
+        self._arrays = {}
+
+    def _follow(self) -> None:
+        """Map the arrays again where they were written since."""
+        try:
+            found = (self.folder / f"{_TURNS[-1]}-lines.npy").stat()
+        except FileNotFoundError:
+            self._arrays = {}
+            return
+        stamp = (found.st_mtime_ns, found.st_ino)
+        if stamp == self._stamp and self._arrays:
+            return
+        try:
+            self._arrays = {
+                kind: (
+                    np.load(self.folder / f"{kind}.npy", mmap_mode="r"),
+                    np.load(self.folder / f"{kind}-lines.npy", mmap_mode="r"),
+                )
+                for kind in _KINDS
+            }
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"{self.folder} holds no precedents that can be read", hint="teach them again"
+            ) from error
+        self._stamp = stamp
+
+    def _list_equal(self, kind: str, key: int) -> list[int]:
+        values, places = self._arrays[kind]
+        first, last = (
+            int(np.searchsorted(values, np.uint64(key), side)) for side in ("left", "right")
+        )
+        return [int(place) for place in places[first:last]]
+
+    def _find_equal(self, kind: str, key: int, field: str, wanted: str) -> Precedent | None:
+        found = self._read(self._list_equal(kind, key))
+        return next((known for known in found if getattr(known, field) == wanted), None)
+
+    def _find_alike(self, look: int, said: str) -> Precedent | None:
+        """Of six different bits at most one lies in some quarter: four orders find all, fast."""
+        near: dict[int, int] = {}
+        for turn, kind in enumerate(_TURNS):
+            values, places = self._arrays[kind]
+            turned = np.uint64(_turn(look, turn))
+            head = turned >> np.uint64(48)
+            heads = np.array([head, *(head ^ np.uint64(1 << bit) for bit in range(16))], np.uint64)
+            low, high = heads << np.uint64(48), (heads << np.uint64(48)) | np.uint64((1 << 48) - 1)
+            firsts = np.searchsorted(values, low, "left")
+            lasts = np.searchsorted(values, high, "right")
+            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+                apart = count_bits(np.asarray(values[first:last]) ^ turned)
+                for place in np.flatnonzero(apart <= NEAR_BITS).tolist():
+                    near[int(places[first + place])] = int(apart[place])
+        nearest = sorted(near, key=lambda place: (near[place], place))[:_MOST_NEAR]
+        for known in self._read(nearest):
+            other = _normalize(known.text)
+            if fuzz.ratio(said, other) >= SAME_TEXT if said and other else said == other:
+                return known
+        return None
+
+    def _read(self, places: Sequence[int]) -> Iterator[Precedent]:
+        if not places:
+            return
+        with (self.folder / _LINES).open("rb") as lines:
+            for place in places:
+                lines.seek(place)
+                yield _parse(lines.readline(), str(self.folder / _LINES))
+
+
+def _parse(line: bytes, where: str) -> Precedent:
+    try:
+        return _READ.validate_json(line)
+    except ValidationError as error:
+        raise StoreError(f"{where}: {first_fault(error)}", hint="teach it again") from error
+
+
+def _save(path: Path, values: NDArray[Any]) -> None:
+    part = path.with_name(f".{path.name}.partial.npy")
+    np.save(part, values)
+    part.replace(path)
+
+
+def _normalize(text: str) -> str:
+    """A text as copies share it: disguises undone, marks and white space left out."""
+    return "".join(sign for sign in clean(unmask(text).text) if sign.isalnum())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+def _cut(digest: str) -> int:
+    return int(digest[:16] or "0", 16)
+
+
+def _name_thing(precedent: Precedent) -> str:
+    """What a precedent is about: the bytes of an image, its look, or a text."""
+    return precedent.sha256 or f"{precedent.phash}:{_normalize(precedent.text)}"
+
+
+def _list_keys(precedent: Precedent) -> dict[str, int]:
+    """Under what a precedent is found."""
+    keys = {"sha": _cut(precedent.sha256)} if precedent.sha256 else {}
+    if said := _normalize(precedent.text):
+        keys["text"] = _cut(_digest(said))
+    if precedent.phash:
+        look = int(precedent.phash, 16)
+        keys |= {kind: _turn(look, turn) for turn, kind in enumerate(_TURNS)}
+    return keys
+
+
+def _turn(look: int, turn: int) -> int:
+    """A hash with another quarter in front."""
+    shift = 16 * turn
+    return ((look << shift) | (look >> (64 - shift))) & ((1 << 64) - 1)

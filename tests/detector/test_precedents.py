@@ -1,0 +1,187 @@
+"""Precedents: copies of decided memes get their label, siblings and strangers do not."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+from memantics.actions.detect import Detector
+from memantics.actions.screen import ScreenSettings, read_rows, screen
+from memantics.core.errors import InputError, StoreError
+from memantics.detector.examples import Example
+from memantics.detector.precedents import NEAR_BITS, Memory, Precedent
+from memantics.detector.verdict import Subject, judge
+from tests.commands import Shell
+from tests.scale.inline import InlineEngine
+
+LOOK = 0x0123456789ABCDEF
+KIND, CRUEL = ("今天天气真好", "我们一起去吃饭"), ("你这个笨蛋滚开", "讨厌的人都去死吧")
+
+
+def make(name: str, **known: str) -> Precedent:
+    return Precedent(name, "harmful", **known)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory.beside(tmp_path / "detector.zip")
+
+
+def test_bytes_come_before_looks_and_looks_need_the_text(memory: Memory) -> None:
+    sha = hashlib.sha256(b"meme").hexdigest()
+    assert memory.find(text="no memory yet") is None
+    memory.teach([make("a", text="so it goes, again", sha256=sha, phash=f"{LOOK:016x}")])
+    found = memory.find(text="", sha256=sha)
+    assert found is not None
+    assert found.cite() == "precedent a (the same bytes)"
+    near = f"{LOOK ^ 0b111:016x}"
+    alike = memory.find(text="SO IT GOES   again!", sha256="0" * 64, phash=near)
+    assert alike is not None
+    assert alike.how == "the same picture with the same text"
+    assert memory.find(text="quite another text", sha256="0" * 64, phash=near) is None
+    assert memory.find(text="", sha256="0" * 64, phash=near) is None
+    # The words of a picture say nothing of a text without one.
+    assert memory.find(text="so it goes, again") is None
+
+
+def test_all_looks_within_the_bound_are_found_and_none_beyond(memory: Memory) -> None:
+    memory.teach([make("a", text="same", phash=f"{LOOK:016x}")])
+    draw = random.Random(1)
+    for bits in range(NEAR_BITS + 2):
+        for _ in range(20):
+            other = LOOK
+            for bit in draw.sample(range(64), bits):
+                other ^= 1 << bit
+            found = memory.find(text="same", sha256="0" * 64, phash=f"{other:016x}")
+            assert (found is not None) == (bits <= NEAR_BITS)
+
+
+def test_teaching_again_replaces_and_forgetting_undoes(memory: Memory) -> None:
+    (first,) = memory.teach([Precedent("", "harmful", "a slur", "so it goes")])
+    other = Memory(memory.folder)  # another process, which has looked before
+    assert other.find(text="So it\u200b goes!") is not None
+    memory.teach([Precedent("", "harmless", "a quotation", "so it goes"), make("b", text="b")])
+    found = other.find(text="so it goes")
+    assert found is not None
+    assert (found.precedent.label, found.precedent.id) == ("harmless", first.id)
+    assert [one.id for one in memory.list()] == [first.id, "b"]
+    assert [one.id for one in memory.forget([first.id])] == [first.id]
+    assert other.find(text="so it goes") is None
+    with pytest.raises(InputError, match="has no precedent"):
+        memory.forget([first.id])
+    with pytest.raises(InputError, match="needs a text or an image"):
+        memory.teach([make("c")])
+    memory.forget(["b"])
+    assert list(memory.list()) == []
+    (memory.folder / "sha.npy").write_bytes(b"no array")
+    with pytest.raises(StoreError, match="can be read"):
+        Memory(memory.folder).find(text="so it goes")
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    draw = random.Random(1)
+    examples = [
+        Example(str(n), draw.choice(own) + draw.choice(own), label=int(own is CRUEL))
+        for n in range(40)
+        for own in (KIND, CRUEL)
+    ]
+    return Detector.train(examples, "ridge").save(tmp_path_factory.mktemp("d") / "detector.zip")
+
+
+def draw_meme(colour: str) -> Image.Image:
+    image = Image.new("RGB", (320, 240), colour)
+    pen, draw = ImageDraw.Draw(image), random.Random(colour)
+    for _ in range(9):
+        x, y = draw.randrange(300), draw.randrange(200)
+        pen.ellipse((x, y, x + 90, y + 50), fill=f"#{draw.randrange(1 << 24):06x}")
+    return image
+
+
+def test_a_verdict_cites_its_precedent_at_every_door(detector: Path, tmp_path: Path) -> None:
+    judge_of = Detector.load(detector)
+    kind = KIND[0] + KIND[1]
+    before, foreign = judge_of.verdicts([kind, "you are all so stupid"])
+    assert (before.label, before.precedent, foreign.status) == ("harmless", "", "unjudged")
+    assert judge_of.memory is not None
+    made = judge_of.memory.teach(
+        [Precedent("", "harmful", "a code", kind), make("x", text="you are all so stupid")]
+    )
+    cited = f"precedent {made[0].id} (the same text): a code"
+    after, told = judge_of.verdicts([kind, "you are all so stupid"])
+    assert (after.label, after.probability, after.precedent) == ("harmful", 1.0, cited)
+    assert cited in after.note
+    assert (told.status, told.label) == ("judged", "harmful")
+    assert judge_of.predict([kind])[0].name == "harmful"
+    source = tmp_path / "a.jsonl"
+    source.write_text(json.dumps({"id": "a", "text": kind}), encoding="utf-8")
+    settings = ScreenSettings(detector=detector, readings="none")
+    screen(source, settings, out=tmp_path / "out", engine=InlineEngine())
+    (row,) = read_rows(tmp_path / "out")
+    assert (row["label"], row["precedent"]) == ("harmful", cited)
+    judge_of.memory.forget([one.id for one in made])
+    assert judge_of.verdicts([kind])[0].precedent == ""
+    with pytest.raises(InputError, match="other settings: precedents"):
+        screen(source, settings, out=tmp_path / "out", engine=InlineEngine())
+
+
+def test_a_copy_of_an_image_follows_and_a_sibling_does_not(detector: Path) -> None:
+    from memantics.vision.hashes import hash_image
+
+    def see(image: Image.Image, text: str, **options: int) -> Subject:
+        body = io.BytesIO()
+        image.save(body, "JPEG", **options)
+        with Image.open(io.BytesIO(body.getvalue())) as again:
+            look = f"{hash_image(again):016x}"
+        sha = hashlib.sha256(body.getvalue()).hexdigest()
+        return Subject(Example("", text), image=True, sha256=sha, phash=look)
+
+    open_detector = Detector.load(detector)
+    assert open_detector.memory is not None
+    image, text = draw_meme("orange"), KIND[0] + KIND[1]
+    first = see(image, text, quality=95)
+    made = open_detector.memory.teach(
+        [make("", text=text, sha256=first.sha256 or "", phash=first.phash or "")]
+    )
+    copy, sibling, other = judge(
+        open_detector,
+        [
+            see(image, text, quality=40),
+            see(image, KIND[1] + KIND[1], quality=95),
+            see(draw_meme("navy"), text, quality=95),
+        ],
+    )
+    assert (copy.label, copy.precedent[:10]) == ("harmful", "precedent ")
+    assert (sibling.label, sibling.precedent) == ("harmless", "")
+    assert (other.label, other.precedent) == ("harmless", "")
+    open_detector.memory.forget([made[0].id])
+
+
+def test_commands_teach_list_exchange_and_forget(
+    detector: Path, tmp_path: Path, shell: Shell
+) -> None:
+    words = ("detector", "teach", detector, CRUEL[0], "--label", "harmful", "--why", "an insult")
+    name = shell.done(*words).split()[0]
+    assert "an insult" in shell.done("detector", "precedents", detector)
+    listed = tmp_path / "in.csv"
+    listed.write_text(f"signal_type,indicator,label\nsha256,{'ab' * 32},harmful\n", "utf-8")
+    assert "learnt: 1" in shell.done("detector", "precedents", detector, "--import", listed)
+    out = tmp_path / "out.csv"
+    assert "1 hashes" in shell.done("detector", "precedents", detector, "--export", out)
+    assert f"sha256,{'ab' * 32},harmful" in out.read_text("utf-8")
+    listed.write_text("signal_type,indicator,label\npdq,ff,harmful\n", "utf-8")
+    refused = shell.run("detector", "precedents", detector, "--import", listed)
+    assert refused.returncode == 2
+    assert "line 2: 'pdq' is no hash that can be read" in " ".join(refused.stderr.split())
+    known = [
+        one["id"] for one in json.loads(shell.done("detector", "precedents", detector, "--json"))
+    ]
+    assert name in known
+    shell.done("detector", "forget", detector, *known)
+    assert json.loads(shell.done("detector", "precedents", detector, "--json")) == []
