@@ -101,9 +101,11 @@ class Memory:
 
     @property
     def version(self) -> str:
-        """Digest of its lines; empty where nothing was taught."""
-        file = self.folder / _LINES
-        return hashlib.sha256(file.read_bytes()).hexdigest()[:12] if file.is_file() else ""
+        """Digest of what it holds; empty where that is nothing."""
+        self._follow()
+        # A precedent that changes gets a new line.
+        lines = [np.ascontiguousarray(places).tobytes() for _, places in self._arrays.values()]
+        return hashlib.sha256(b"".join(lines)).hexdigest()[:12] if any(lines) else ""
 
     def list(self) -> Iterator[Precedent]:
         """All precedents, oldest first."""
