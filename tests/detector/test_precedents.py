@@ -70,7 +70,7 @@ def test_teaching_again_replaces_and_forgetting_undoes(memory: Memory) -> None:
     found = other.find(text="so it goes")
     assert found is not None
     assert (found.precedent.label, found.precedent.id) == ("harmless", first.id)
-    assert [one.id for one in memory.list()] == [first.id, "b"]
+    assert [one.id for one in memory.walk()] == [first.id, "b"]
     assert [one.id for one in memory.forget([first.id])] == [first.id]
     assert other.find(text="so it goes") is None
     with pytest.raises(InputError, match="has no precedent"):
@@ -78,7 +78,7 @@ def test_teaching_again_replaces_and_forgetting_undoes(memory: Memory) -> None:
     with pytest.raises(InputError, match="needs a text or an image"):
         memory.teach([make("c")])
     memory.forget(["b"])
-    assert list(memory.list()) == []
+    assert list(memory.walk()) == []
     (memory.folder / "sha.npy").write_bytes(b"no array")
     with pytest.raises(StoreError, match="can be read"):
         Memory(memory.folder).find(text="so it goes")

@@ -59,7 +59,7 @@ def forget_precedents(
 
 def list_precedents(detector: DetectorFile) -> list[Precedent]:
     """All precedents of a detector, oldest first."""
-    return list(_open(detector).list())
+    return list(_open(detector).walk())
 
 
 def export_precedents(detector: DetectorFile, out: Path) -> int:
@@ -68,10 +68,10 @@ def export_precedents(detector: DetectorFile, out: Path) -> int:
     rows = csv.writer(buffer)
     rows.writerow(_COLUMNS)
     count = 0
-    for one in _open(detector).list():
+    for one in _open(detector).walk():
         for kind, value in (("sha256", one.sha256), ("phash", one.phash)):
             if value:
-                rows.writerow((kind, value, one.label, one.why, one.text, one.id))
+                rows.writerow((kind, value, one.label, *map(_tame, (one.why, one.text, one.id))))
                 count += 1
     replace_file(out, buffer.getvalue().encode(), "precedents")
     return count
@@ -99,6 +99,11 @@ def import_precedents(detector: DetectorFile, file: Path) -> int:
             found |= {key: str(row.get(key) or "") for key in ("why", "text")}
     memory = _open(detector)
     return len(memory.teach(Precedent(**found) for found in known.values()))  # type: ignore[arg-type]
+
+
+def _tame(text: str) -> str:
+    """Spreadsheets run text that begins like a formula."""
+    return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
 
 
 def _open(detector: Path) -> Memory:

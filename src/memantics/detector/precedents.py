@@ -107,7 +107,7 @@ class Memory:
         lines = [np.ascontiguousarray(places).tobytes() for _, places in self._arrays.values()]
         return hashlib.sha256(b"".join(lines)).hexdigest()[:12] if any(lines) else ""
 
-    def list(self) -> Iterator[Precedent]:
+    def walk(self) -> Iterator[Precedent]:
         """All precedents, oldest first."""
         self._follow()
         places = {int(place) for _, lines in self._arrays.values() for place in lines}
