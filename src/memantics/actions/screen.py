@@ -169,14 +169,11 @@ def screen(
     pictures = folder / REVIEW / "images"
     experts = open_judges()
     topics = tuple(sorted(experts))
-    taught = judge.memory.version if judge.memory else ""
     work = ScreenWork(settings, point, judge.version, templates, pictures, topics)
-    identity = _identify(work, name_judges(experts))
-    identity |= {"precedents": taught} if taught else {}
+    taught = judge.memory.version if judge.memory else ""
+    identity = _identify(work, name_judges(experts), taught)
     refs = read_sources(listed, columns, stdin or _find_stdin(listed))
-    processes = os.cpu_count() or 1
-    first = list(islice(refs, 1))
-    first += islice(refs, _IMAGES * processes if first and _is_to_be_read(first[0]) else 0)
+    first, size = _look_ahead(refs)
     with count_ahead(listed if progress else (), columns) as count:
         done = run_shards(
             chain(first, refs),
@@ -184,7 +181,7 @@ def screen(
             ScaleSettings(
                 folder,
                 identity,
-                shard_size or find_shard_size(folder) or choose_size(first, processes),
+                shard_size or find_shard_size(folder) or size,
                 retry_failed,
                 name_sources(listed),
             ),
@@ -198,7 +195,7 @@ def screen(
     return _sum_up(folder, done, judge, settings, point.threshold, saved)
 
 
-def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
+def _identify(work: ScreenWork, experts: str, precedents: str) -> dict[str, JsonValue]:
     """What a screening was made with: it goes on only with the same."""
     settings = work.settings
     return {
@@ -211,7 +208,16 @@ def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
         "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
         **({"experts": experts} if experts else {}),
         **({"language": settings.language} if settings.language else {}),
+        **({"precedents": precedents} if precedents else {}),
     }
+
+
+def _look_ahead(refs: Iterator[Ref]) -> tuple[list[Ref], int]:
+    """The first memes, as many as tell how to divide them, and the size of a shard."""
+    processes = os.cpu_count() or 1
+    first = list(islice(refs, 1))
+    first += islice(refs, _IMAGES * processes if first and _is_to_be_read(first[0]) else 0)
+    return first, choose_size(first, processes)
 
 
 def choose_size(first: Sequence[Ref], processes: int) -> int:
