@@ -11,8 +11,7 @@ import shlex
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import typer
@@ -20,15 +19,12 @@ import typer
 from memantics.actions.paper import paper
 from memantics.cli.annotate import FIRST
 from memantics.cli.main import make_app
-from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.paper import (
     Cell,
-    PaperMaterial,
     PaperPart,
     PaperRow,
     PaperSheet,
-    ScoredRun,
     find_score,
     same_system,
     score_cell,
@@ -146,20 +142,6 @@ def test_every_form_holds_every_table(name: str, tmp_path: Path) -> None:
 )
 def test_what_a_cell_may_claim(cell: Cell, status: str) -> None:
     assert cell.status == status
-
-
-@pytest.mark.parametrize(
-    ("changed", "compared"),
-    [({}, True), ({"limit": 9}, False), ({"sample": 9}, False), ({"probe": "blank"}, False)],
-)
-def test_only_a_run_over_all_items_is_compared(changed: dict[str, object], compared: bool) -> None:
-    facts = SimpleNamespace(**({"limit": None, "sample": None, "probe": ""} | changed))
-    run = cast("ScoredRun", SimpleNamespace(facts=facts))
-    whole = PaperMaterial("x", Source("release", Path()), None, {}, {}, (), compared=True)
-    assert whole.compares(run) is compared
-    assert whole.compares(None)
-    assert not replace(whole, complete=False).compares(run)
-    assert not replace(whole, compared=False).compares(run)
 
 
 def test_notes_of_rows_are_told_once_below_the_table() -> None:
@@ -366,7 +348,7 @@ def test_figures_of_the_paper_itself_are_never_called_reproduced(shell: Shell) -
     assert added.code == 0, added
     shown = json.loads(shell.run("data", "stats", "mquest", "--json").out)["statistics"]
     own = [row for row in shown if row["key"].startswith("arithmetic.")]
-    assert len(own) == 13
+    assert len(own) == 14
     assert {row["verdict"] for row in own} == {"arithmetic of the paper"}
     sheet = paper("mquest")
     [text] = [part for part in sheet.parts if part.label == "Figures in the text"]

@@ -78,7 +78,8 @@ def _show_runs(sides: Sequence[Side]) -> None:
     out.print(plain(sides[0].facts.title, "bold"))
     everything = [side.facts for side in sides]
     for place, side in enumerate(sides):
-        words = " · ".join([side.facts.model, *differing_options(side.facts, everything)])
+        told = [side.facts.model, *differing_options(side.facts, everything)]
+        words = " · ".join([*told, *([side.facts.origin] if side.facts.origin else [])])
         out.print(plain(f"  {_name(place)}  {words}"))
         out.print(plain(f"     {side.folder}", "dim"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -36,6 +36,7 @@ __all__ = [
     "find_score",
     "list_figures",
     "name_runs",
+    "run_cell",
     "same_system",
     "score_cell",
 ]
@@ -127,11 +128,18 @@ class PaperMaterial(Generic[R]):
         """Whether values may agree or differ with the paper's: the data are its whole release."""
         return self.compared and self.complete
 
-    def compares(self, run: ScoredRun | None) -> bool:
-        """Whether the figures of a run may agree or differ with the paper: it asked all items."""
-        facts = run.facts if run else None
-        whole = facts is None or (facts.limit is None and facts.sample is None and not facts.probe)
-        return self.comparable and whole
+    def compares(
+        self, run: ScoredRun | None, row: PublishedRow | None, figure: str, score: Score | None
+    ) -> bool:
+        """Whether a figure may agree or differ with the paper's: both are of the same items.
+
+        A run must have asked about all of them, here, with the options and on the split of the
+        paper's row, and count as many as it does; one that was imported or changed is not
+        compared. Without a run the figure is a detector's.
+        """
+        if row is None or score is None or not self.comparable or not row.is_over(figure, score.n):
+            return False
+        return run is None or (run.facts.whole and row.fits(run.facts.options, run.facts.split))
 
     def figure(self, key: str, fill: str = "", reason: str = "") -> Cell:
         """The cell of a statistic: the paper's value, and what this copy gives."""
@@ -239,6 +247,12 @@ def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0
         for figure in (score.value, score.low, score.high)
     )
     return Cell(value=value, low=low, high=high, n=score.n, digits=digits)
+
+
+def run_cell(run: ScoredRun, name: str, digits: int | None = 2, scale: float = 100.0) -> Cell:
+    """The cell of a run's figure; it says where answers were imported from."""
+    score = find_score(run.figures.scores, name)
+    return replace(score_cell(score, digits, scale), origin=run.facts.origin if score else "")
 
 
 @dataclass(frozen=True, slots=True)

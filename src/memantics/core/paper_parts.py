@@ -27,6 +27,8 @@ class Cell:
     is False where the value comes from other data than the paper's (a sample, a benchmark of the
     family), ``arithmetic`` True where it follows from other figures that the paper prints. Where
     there is no value, ``fill`` is the command that would give one, ``reason`` why none can.
+    ``origin`` says whose answers the value comes from where no model was asked here: such a value
+    is never compared.
     """
 
     paper: JsonValue = None
@@ -41,6 +43,7 @@ class Cell:
     fill: str = ""
     reason: str = ""
     note: str = ""
+    origin: str = ""
 
     @property
     def status(self) -> CellStatus:
@@ -57,7 +60,7 @@ class Cell:
             return "empty" if self.fill else "closed" if self.reason else "none"
         if self.arithmetic:
             return "arithmetic"
-        if self.paper is None or not self.compared:
+        if self.paper is None or not self.compared or self.origin:
             return "computed"
         if judge(self.value, self.paper, self.digits) == "reproduced":
             return "reproduced"
@@ -162,6 +165,11 @@ class PaperPart:
     def commands(self) -> tuple[str, ...]:
         """The commands that would fill its empty cells, each once."""
         return tuple(dict.fromkeys(c.fill for c in self.cells if c.status == "empty"))
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Whose answers some of its cells come from, each once."""
+        return tuple(dict.fromkeys(c.origin for c in self.cells if c.origin))
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -88,7 +88,8 @@ def show_system(
     return replace(
         spread_cell(score, part.digits, part.scale),
         paper=None if printed is None else round(part.scale * printed, part.digits),
-        compared=material.compares(run),
+        compared=material.compares(run, published, metric.figure, score),
+        origin=run.facts.origin if run and score else "",
         reason=part.lacking if run or score else "",
         note="; ".join(text for text in (said, reason) if text),
     )
@@ -105,11 +106,14 @@ def spread_cell(score: Score | None, digits: int = 2, scale: float = 100.0) -> C
     return replace(score_cell(score, digits, scale), sd=sd)
 
 
-def show_scores(part: DeclaredPart, scores: Mapping[str, Sequence[Score]]) -> tuple[Cell, ...]:
+def show_scores(
+    part: DeclaredPart, scores: Mapping[str, Sequence[Score]], origin: str = ""
+) -> tuple[Cell, ...]:
     """The cells of a system that is none of the paper's; ``scores`` are by task."""
+    found = (find_score(scores.get(metric.task, ()), metric.figure) for metric in part.metrics)
     return tuple(
-        score_cell(find_score(scores.get(metric.task, ()), metric.figure), part.digits, part.scale)
-        for metric in part.metrics
+        replace(score_cell(score, part.digits, part.scale), origin=origin if score else "")
+        for score in found
     )
 
 
@@ -121,6 +125,7 @@ def list_others(
 ) -> Iterator[PaperRow]:
     """Runs that stand in no row of the paper's, all tasks of one side by side; then baselines."""
     found: dict[str, dict[str, Sequence[Score]]] = {}
+    origins: dict[str, str] = {}
     baselines: dict[str, dict[str, Sequence[Score]]] = {}
     models = set[str]()
     for task in dict.fromkeys(metric.task for metric in part.metrics):
@@ -131,8 +136,10 @@ def list_others(
                 baselines.setdefault(baseline.model, {})[task] = baseline.scores
             if run.folder not in taken:
                 found.setdefault(label, {})[task] = run.figures.scores
+                origins[label] = origins.get(label) or run.facts.origin
     bare = {model: scores for model, scores in baselines.items() if model not in models}
     kinds: tuple[RowKind, RowKind] = ("own", "baseline")
     for kind, named, section in zip(kinds, (found, bare), sections, strict=True):
         for label, scores in named.items():
-            yield PaperRow(label, show_scores(part, scores), kind, section)
+            cells = show_scores(part, scores, origins.get(label, ""))
+            yield PaperRow(label, cells, kind, section)

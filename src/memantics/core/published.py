@@ -37,6 +37,7 @@ class PublishedRow(BaseModel):
     and can be set (an empty ``split`` is any). ``figures`` are by name, those of a part as
     ``name[breakdown=part]``. ``digits`` are the printed decimals on that scale. ``sizes``,
     ``parts`` and ``classes`` are what the paper says about the items behind its figures.
+    ``counted`` is n of a figure of ours over those very items, where the paper does not state it.
     ``feasible`` is False where the figures cannot be true together (``reason`` says why), and
     None where the table gives nothing to check.
     """
@@ -52,6 +53,7 @@ class PublishedRow(BaseModel):
     source: str
     note: str = ""
     sizes: dict[str, int] = {}
+    counted: dict[str, int] = {}
     parts: dict[str, tuple[str, ...]] = {}
     classes: tuple[int, int] | None = None
     feasible: bool | None
@@ -59,7 +61,7 @@ class PublishedRow(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in (*self.figures, *self.sizes, *self.parts):
+        for name in (*self.figures, *self.sizes, *self.counted, *self.parts):
             if _KEY.fullmatch(name) is None:
                 raise ValueError(f"figure {name!r} is neither NAME nor NAME[BREAKDOWN=PART]")
         if (self.feasible is False) != bool(self.reason):
@@ -82,6 +84,16 @@ class PublishedRow(BaseModel):
                 key, by, label = parts[1], parts[2] or "", parts[3] or ""
                 made.append(Score(key, value, self.sizes.get(name, 0), by=by, label=label))
         return tuple(made)
+
+    def is_over(self, figure: str, n: int) -> bool:
+        """Whether a figure of ours counts as many items as the paper's; never where none are known.
+
+        >>> row = PublishedRow(task="qa", system="x", figures={"accuracy": 0.5}, digits=2,
+        ...                    source="Table 2", feasible=None, sizes={"accuracy": 609})
+        >>> row.is_over("accuracy", 609), row.is_over("accuracy", 350), row.is_over("f1", 0)
+        (True, False, False)
+        """
+        return self.counted.get(figure, self.sizes.get(figure)) == n
 
     def fits(self, options: Mapping[str, str], split: str) -> bool:
         """Whether a run with these options was asked as this row says its system was."""

@@ -68,6 +68,16 @@ class RunFacts:
     probe: str = ""
     spread: str = ""
 
+    @property
+    def whole(self) -> bool:
+        """Whether a model was asked here about every item, as it is."""
+        return self.limit is None and self.sample is None and not (self.probe or self.imported)
+
+    @property
+    def origin(self) -> str:
+        """Whose answers these are, where no model was asked here; else nothing."""
+        return f"imported from {self.imported['file']}" if self.imported.get("file") else ""
+
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:

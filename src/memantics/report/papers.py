@@ -29,7 +29,7 @@ _LATEX = str.maketrans(
 )
 _CSV_COLUMNS = (
     *("part", "section", "row", "kind", "column", "paper", "value", "low", "high", "sd", "n"),
-    *("status", "fill", "reason", "note"),
+    *("status", "fill", "reason", "note", "origin"),
 )
 
 
@@ -49,6 +49,8 @@ def describe_cell(cell: Cell) -> str:
     text = cell.show(cell.value) + (f" ({inside})" if inside else "")
     printed = [f"paper {cell.show(cell.paper)}"] if cell.paper is not None else []
     state = [] if cell.status == "computed" and not printed else [str(cell.status)]
+    if cell.origin:
+        state.append("imported answers")
     if cell.status == "arithmetic" and not cell.agrees:
         state.append("does not agree")
     said = ", ".join(printed + state)
@@ -61,6 +63,12 @@ def list_sections(part: PaperPart) -> Iterator[tuple[str, PaperRow]]:
     for row in part.rows:
         yield (row.section if row.section != last else ""), row
         last = row.section
+
+
+def list_remarks(part: PaperPart) -> tuple[str, ...]:
+    """What stands below a table or figure."""
+    origins = (f"Answers {origin}; no model was asked here." for origin in part.origins)
+    return (*part.notes, *part.remarks, *part.reasons, *origins)
 
 
 def render_markdown(paper: PaperSheet) -> str:
@@ -86,7 +94,7 @@ def render_markdown(paper: PaperSheet) -> str:
         if part.commands:
             blocks.append("Empty cells are filled by:")
             blocks.append("\n".join(f"- `{mask_unseen(command)}`" for command in part.commands))
-        blocks += [quote_markdown(note) for note in (*part.notes, *part.remarks, *part.reasons)]
+        blocks += [quote_markdown(note) for note in list_remarks(part)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -143,7 +151,7 @@ def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:
                     said = (cell.paper, cell.value, cell.low, cell.high, cell.sd, cell.n or None)
                     fill = cell.fill if cell.status == "empty" else ""
                     reason = cell.reason if cell.status == "closed" else ""
-                    yield (*place, *said, cell.status, fill, reason, cell.note)
+                    yield (*place, *said, cell.status, fill, reason, cell.note, cell.origin)
 
 
 def render_json(paper: PaperSheet) -> str:

@@ -107,6 +107,7 @@ class Run(Result):
         """The run as plain data."""
         names = ("folder", "task", "model", "options", "scores", "counts", "baselines", "errors")
         shown = {name: to_plain(getattr(self, name)) for name in names}
+        shown |= {"origin": self.facts.origin} if self.facts.origin else {}
         return shown | {"usage": to_plain(self.figures.usage)}
 
     def _repr_html_(self) -> str:

@@ -177,6 +177,11 @@ def table(runs: Sequence[Run]) -> Group:
     parts: list[Table | Text] = []
     for board in boards:
         parts += [_terminal_table(board), Text("")]
+        parts += [
+            Text(mask_unseen(f"{row.label}: {row.source.facts.origin}"), style="yellow")
+            for row in board.rows
+            if row.source is not None and row.source.facts.origin
+        ]
     if any(board.starter for board in boards):
         parts.append(Text(STARTER_NOTE, style="yellow"))
     return Group(*parts)

@@ -166,7 +166,7 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
 
 
 def _note(first: RunFacts, second: RunFacts) -> list[str]:
-    notes = []
+    notes = [f"{facts.model}: {facts.origin}" for facts in (first, second) if facts.origin]
     if first.probe != second.probe:
         notes.append(f"probes differ: {first.probe or 'none'}, {second.probe or 'none'}")
     names = sorted({*first.options, *second.options})

@@ -111,14 +111,12 @@ def table_of_systems(material: Material, part: DeclaredPart) -> PaperPart:
         options = run.facts.options
         names = _SETTING if task == "intent" else _SETTING[:2]
         told = [part.names.get(options[n], options[n]) for n in names if n in options]
-        cells = [
-            replace(cell, fill=f"memantics score {run.folder}" if not metric.extra else (
-                f"memantics run {run.task} --model {run.model} {metric.extra}"
-            ))
-            for cell, metric in zip(
-                show_scores(part, {task: run.figures.scores}), part.metrics, strict=True
-            )
-        ]  # fmt: skip
+        found = show_scores(part, {task: run.figures.scores}, run.facts.origin)
+        ask = f"memantics run {run.task} --model {run.model}"
+        cells = (
+            replace(c, fill=f"{ask} {m.extra}" if m.extra else f"memantics score {run.folder}")
+            for c, m in zip(found, part.metrics, strict=True)
+        )
         own.append(PaperRow(" · ".join(told), tuple(cells), "own", run.model))
         for base in run.figures.baselines:
             scores = show_scores(part, {task: base.scores})

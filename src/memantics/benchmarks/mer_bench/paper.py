@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -31,13 +31,16 @@ from memantics.core.paper import (
     ScoredRun,
     find_score,
     name_runs,
+    same_system,
     score_cell,
 )
 from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
 from memantics.core.records import Score
+from memantics.core.rundir import read_bare_items
 
 Material = PaperMaterial[ReappraisalRelease]
 _SPREAD = re.compile(r"± ([\d.]+)")
+_JUDGE = ("gemini-3-pro-preview",)
 _INVALID = ("a rule still broken", "no judgement")
 
 
@@ -91,11 +94,13 @@ def figure_1(material: Material, part: DeclaredPart) -> PaperPart:
 def figure_3(material: Material, part: DeclaredPart) -> PaperPart:
     """Memes by category and pair of emotions."""
     shown = show_declared(material, part)
-    if material.source.published or material.values.get("kept") is not None:
+    if material.source.published:
         return shown
-    # Whoever has the edited images can count this.
+    # Whoever has the edited images can count this; it is the paper's with the paper's editors.
     *rows, kept = shown.rows
+    same = material.comparable and _are_theirs(material, material.release.editors())
     cell = replace(kept.cells[0], reason="", fill=f"memantics data add {material.name} DIR")
+    cell = replace(cell, compared=same)
     return part.show([*rows, replace(kept, cells=(cell,))])
 
 
@@ -166,6 +171,7 @@ def _metric_cells(
 ) -> tuple[Cell, ...]:
     """The twelve metrics of an editor or category (``where``: ``editor=NAME``), with deviations."""
     printed = {k: v for row in material.published for k, v in row.figures.items()}
+    theirs = run is not None and _is_theirs(material, run, part.label)
     cells = []
     for metric in part.metrics:
         name = f"{metric.figure}[{where}]" if where else metric.figure
@@ -177,12 +183,35 @@ def _metric_cells(
                 score_cell(score, part.digits),
                 paper=None if known is None else round(100 * known, part.digits),
                 sd=float(spread[1]) if spread else None,
-                compared=material.compares(run),
+                compared=theirs,
+                origin=run.facts.origin if run and score else "",
                 fill=part.command(fill) if run is None else "",
                 reason="" if run is None else part.lacking,
             )
         )
     return tuple(cells)
+
+
+def _is_theirs(material: Material, run: ScoredRun, table: str) -> bool:
+    """Whether a run is the paper's experiment: its judge, as asked, on its editors and memes."""
+    rows = [row for row in material.published if row.source == table]
+    if not (material.comparable and run.facts.whole and rows):
+        return False
+    items = list(read_bare_items(run.folder))
+    editors = {item.tags.get("editor", "") for item in items}
+    kept = {item.tags.get("kept", "").partition("/")[0] for item in items}
+    return (
+        any(same_system(run.model, name) for name in _JUDGE)
+        and rows[0].fits(run.facts.options, run.facts.split)
+        and _are_theirs(material, editors)
+        and kept == {str(material.expected["kept"].paper)}
+    )
+
+
+def _are_theirs(material: Material, editors: Collection[str]) -> bool:
+    """Whether these are the paper's editors: all of them, and nobody else."""
+    found = {name for name in material.systems for e in editors if material.is_system(e, name)}
+    return len(editors) == len(material.systems) == len(found)
 
 
 def table_2(material: Material, part: DeclaredPart) -> PaperPart:
@@ -229,7 +258,9 @@ def figure_5(material: Material, part: DeclaredPart) -> PaperPart:
             for factor, level in levels:
                 by = f"editor × {factor}"
                 score = find_score(run.figures.scores, f"rfs_run[{by}={editor} × {level}]")
-                cells.append(replace(score_cell(score), reason="" if score else part.lacking))
+                origin = run.facts.origin if score else ""
+                missing = "" if score else part.lacking
+                cells.append(replace(score_cell(score), reason=missing, origin=origin))
             rows.append(PaperRow(editor, tuple(cells), "own", f"judged by {judge}"))
     return part.show(rows or part.empty(*material.systems))
 

@@ -22,6 +22,7 @@ from memantics.core.paper import (
     find_score,
     list_figures,
     name_runs,
+    run_cell,
     score_cell,
 )
 from memantics.core.paper_file import DeclaredPart, read_paper
@@ -175,7 +176,9 @@ def _trait_rows(
 def _mean(runs: Sequence[ScoredRun], figure: str) -> Cell:
     found = [find_score(run.figures.scores, figure) for run in runs]
     values = [score.value for score in found if score is not None and score.value is not None]
-    return Cell(value=100 * fmean(values), n=len(values), digits=2) if values else Cell()
+    origin = next((run.facts.origin for run in runs if run.facts.origin), "")
+    cell = Cell(value=100 * fmean(values), n=len(values), digits=2, origin=origin)
+    return cell if values else Cell()
 
 
 def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
@@ -191,10 +194,7 @@ def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
     rows = [
         PaperRow(
             title,
-            tuple(
-                score_cell(find_score(run.figures.scores, f"accuracy[dimension={name}]"), 1)
-                for run in runs
-            ),
+            tuple(run_cell(run, f"accuracy[dimension={name}]", part.digits) for run in runs),
             "own",
         )
         for name, title in part.names.items()

@@ -15,6 +15,7 @@ from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS, count_ontolo
 from memantics.benchmarks.mquest.load import MquestRelease, QaRecord, fault, is_none_option
 from memantics.core.data import Found, Skip, checksum, note_gaps, note_part
 from memantics.core.meaning import ALIASES, DIMENSIONS
+from memantics.core.published import read_published
 from memantics.releases.mquest import RAW, REFINED
 
 COMPLETE_MEMES = 1000
@@ -127,6 +128,7 @@ MATERIALISED = frozenset(
 FINAL_COUNTS = (307, 45, 49, 44, 35, 35, 30, 28, 20, 16)
 EXTENSION = (251, 180)
 VALIDATED = (76, 76, 74, 64, 60, 56, 56, 40, 32)
+# Fitted to the percentages of Table 2, which prints no counts.
 TOXICITY_HITS = (45, 70, 154, 168, 221, 246, 259, 266)
 
 Figures = dict[str, JsonValue]
@@ -339,7 +341,10 @@ def _ontology_figures(release: MquestRelease) -> Figures:
 def _arithmetic() -> Figures:
     """Figures that follow from other figures of the paper; no data is needed."""
     memes = FINAL_COUNTS[0]
+    table = read_published(Path(__file__).with_name("expected") / "published.json")
+    most = max(row.figures["group_accuracy"] for row in table)
     return {
+        "arithmetic.group_accuracy_most": round(100 * most, 2),
         "arithmetic.total": sum(FINAL_COUNTS),
         "arithmetic.per_meme": round(sum(FINAL_COUNTS) / memes, 2),
         "arithmetic.extension_per_meme": round(EXTENSION[0] / EXTENSION[1], 2),

@@ -18,6 +18,7 @@ from memantics.core.paper import (
     ScoredRun,
     find_score,
     name_runs,
+    run_cell,
     score_cell,
 )
 from memantics.core.paper_file import DeclaredPart, Metric, read_paper, show_declared
@@ -78,14 +79,15 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
     for name in (*printed, "", *own):
         start = f"chats.{name}" if name else "chats"
         known = [material.expected[key].paper if not name else None for key in ours.keys]
-        # Nobody knows whether a file of that name is the copy that the paper measured.
-        same = name not in printed and material.compared
+        # Nobody knows whether a file of that name is the copy that the paper measured, nor with
+        # which model it measured perplexity and BERTScore.
+        same = name not in printed and material.comparable
         cells = (
             Cell(
                 paper,
                 material.values.get(f"{start}.{key}"),
                 digits=part.digits,
-                compared=same,
+                compared=same and key.startswith("distinct"),
                 fill=part.command(),
             )
             for key, paper in zip(keys, printed.get(name, known), strict=True)
@@ -104,11 +106,11 @@ def _ask_model(
     """The figure of a model that is none of the paper's rows."""
     wanted = {**options, **metric.options}
     runs = [r for r in material.of_task(metric.task) if r.model == model and _fits(r, wanted)]
-    score = find_score(runs[0].figures.scores, metric.figure) if runs else None
+    cell = run_cell(runs[0], metric.figure, part.digits, part.scale) if runs else Cell()
     chosen = " ".join(f"--set {name}={value}" for name, value in wanted.items())
     fill = "" if runs else part.command(task=metric.task, options=chosen)
     reason = part.lacking if runs else ""
-    return replace(score_cell(score, part.digits, part.scale), fill=fill, reason=reason)
+    return replace(cell, fill=fill, reason=reason)
 
 
 def _others(
@@ -151,16 +153,6 @@ def _people_rows(material: Material, part: DeclaredPart, section: str) -> list[P
                 )
                 return [PaperRow("annotators", tuple(bare), "baseline", section)]
     return []
-
-
-def table_3(_: Material, part: DeclaredPart) -> PaperPart:
-    """The seven prompts."""
-    rows = []
-    for number, style in STYLES.items():
-        marks = (True, style.caption, style.pinyin, style.shots, style.reasons)
-        cells = tuple(Cell(value="✓" if mark else "×", compared=False) for mark in marks)
-        rows.append(PaperRow(f"Prompt {number}", cells))
-    return part.show(rows)
 
 
 def figure_4(material: Material, part: DeclaredPart) -> PaperPart:
@@ -209,7 +201,7 @@ def table_4(material: Material, part: DeclaredPart) -> PaperPart:
             rows.append(PaperRow(f"{detector.name}: {part.names[style]}", cells, "own"))
     runs = [run for run in material.of_task("detection") if run.facts.split == "test"]
     for run, label in zip(runs, name_runs(runs), strict=True):
-        found = [score_cell(find_score(run.figures.scores, key), 3, 1.0) for key in ("tpr", "tnr")]
+        found = [run_cell(run, key, part.digits, part.scale) for key in ("tpr", "tnr")]
         rows.append(PaperRow(label, (*found, Cell(reason=part.reason)), "own"))
     return part.show(rows)
 
@@ -231,22 +223,20 @@ def _tuned_cells(
 def table_5(material: Material, part: DeclaredPart) -> PaperPart:
     """Harmful memes found: of ToxiCN MM, without a pun, behind a pun."""
     rows, taken = fill_systems(material, part)
-    printed = {row.system: row.figures for row in material.rows_of("harmful", part.label)}
-    shown = []
-    for row in rows:
-        told = printed[row.label]
-        cells = []
-        for cell, metric in zip(row.cells, part.metrics, strict=True):
-            paper = told.get(metric.figure)
-            if metric.figure.startswith("drop_"):
-                other = told[f"recall_{metric.figure.removeprefix('drop_')}"]
-                paper = round(told["recall_toxicn"] - other, 3)
-            cells.append(replace(cell, paper=paper, compared=False))
-        shown.append(replace(row, cells=tuple(cells)))
+    shown = [
+        replace(
+            row,
+            cells=tuple(
+                replace(cell, paper=told, compared=False)
+                for cell, told in zip(row.cells, declared.printed, strict=True)
+            ),
+        )
+        for row, declared in zip(rows, part.rows, strict=True)
+    ]
     runs = material.of_task("harmful")
     for run, label in zip(runs, name_runs(runs), strict=True):
         if run.folder not in taken:
-            found = show_scores(part, {"harmful": run.figures.scores})
+            found = show_scores(part, {"harmful": run.figures.scores}, run.facts.origin)
             empty = tuple(replace(cell, fill=part.command()) for cell in found)
             shown.append(PaperRow(label, empty, "own"))
     if material.source.kind == "starter":
@@ -263,15 +253,6 @@ def _close(row: PaperRow, reason: str) -> PaperRow:
     return replace(row, cells=tuple(replace(cell, fill="", reason=reason) for cell in row.cells))
 
 
-def table_6(material: Material, part: DeclaredPart) -> PaperPart:
-    """Where the models are."""
-    return part.show(
-        PaperRow(name, (Cell(value=system.model.partition("/")[2], compared=False),))
-        for name, system in material.systems.items()
-        if system.model
-    )
-
-
 def table_7(material: Material, part: DeclaredPart) -> PaperPart:
     """Reading captions and their sound."""
     rows, _ = fill_systems(material, part)
@@ -283,7 +264,7 @@ def table_8(material: Material, part: DeclaredPart) -> PaperPart:
     runs = material.of_task("punchline")
     rows, texts = [], []
     for run, label in zip(runs, name_runs(runs), strict=True):
-        cells = show_scores(part, {"punchline": run.figures.scores})
+        cells = show_scores(part, {"punchline": run.figures.scores}, run.facts.origin)
         told = tuple(replace(cell, reason=part.lacking) for cell in cells)
         rows.append(PaperRow(label, told, "own"))
         listed = [s.label for s in run.figures.scores if s.by == "confused"]
@@ -299,11 +280,9 @@ PAPER = read_paper(
         "Section 3.1": annotation,
         "Table 1": table_1,
         "Table 2": table_2,
-        "Table 3": table_3,
         "Figure 4": figure_4,
         "Table 4": table_4,
         "Table 5": table_5,
-        "Table 6": table_6,
         "Table 7": table_7,
         "Table 8": table_8,
     },

@@ -13,6 +13,7 @@ from memantics.benchmarks.toxicn_mm.paper_models import (
     Material,
     case_study,
     figure_c1,
+    in_the_text,
     table_5,
     table_5_tests,
     table_b8,
@@ -229,8 +230,10 @@ def table_b7(material: Material, part: DeclaredPart) -> PaperPart:
         value = found[row.label] if memes else None
         share = None if value is None or not total else round(100 * value / total, 2)
         number, ratio = row.cells
-        cells = (_count(material, number, value), _count(material, ratio, share, 2, none))
-        rows.append(PaperRow(row.label, cells))
+        whole = _count(material, ratio, share, 2, none)
+        # All of a whole is 100 per cent whatever the data are.
+        whole = replace(whole, compared=whole.compared and row.label != "Total")
+        rows.append(PaperRow(row.label, (_count(material, number, value), whole)))
     return part.show(rows)
 
 
@@ -258,6 +261,7 @@ PAPER = read_paper(
         "Table 4": table_4,
         "Table 5": table_5,
         "Table 5, tests": table_5_tests,
+        "Figures in the text": in_the_text,
         "Table 6": case_study,
         "Section 5.4": error_types,
         "Figure B2": figure_b2,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from pydantic import JsonValue
 
@@ -44,14 +45,22 @@ def _find(detector: ScoredDetector, metric: Metric) -> Score | None:
 
 def table_5(material: Material, part: DeclaredPart) -> PaperPart:
     """All systems on both tasks: the paper's rows, other detectors, other runs, baselines."""
-    # Of several studies the first that has a variant stands in the paper's row.
+    # Of several studies the first that has a variant stands in the paper's row. Other encoders
+    # than the paper's are other systems: their figures are not compared.
     named = {detector.name: detector for detector in reversed(material.detectors)}
     used = {row.key: named[row.key] for row in part.rows if row.key in named}
 
     def study(row: DeclaredRow, metric: Metric) -> Score | None:
         return _find(used[row.key], metric) if row.key in used else None
 
+    theirs = [row.key for row in part.rows if _is_theirs(material, row, used.get(row.key))]
     rows, taken = fill_systems(material, part, study)
+    rows = [
+        row
+        if not declared.key or declared.key in theirs
+        else replace(row, cells=tuple(replace(cell, compared=False) for cell in row.cells))
+        for row, declared in zip(rows, part.rows, strict=True)
+    ]
     for detector in material.detectors:
         if not any(detector is one for one in used.values()):
             found = [_find(detector, metric) for metric in part.metrics]
@@ -66,6 +75,15 @@ def table_5(material: Material, part: DeclaredPart) -> PaperPart:
             "The paper chose its models by their test scores; here a validation part does.",
         ),
     )
+
+
+def _is_theirs(material: Material, row: DeclaredRow, detector: ScoredDetector | None) -> bool:
+    """Whether a detector stands on the paper's encoders: names of its system are theirs."""
+    settings = detector.facts.get("settings") if detector else None
+    if not isinstance(settings, dict):
+        return False
+    used = [str(settings[kind]) for kind in ("text", "image", "clip") if settings.get(kind)]
+    return bool(used) and all(material.is_system(name, row.system) for name in used)
 
 
 def _tested(material: Material) -> str:
@@ -112,6 +130,49 @@ def _point(groups: Mapping[str, JsonValue], *names: str) -> Cell:
 
 def _round(value: JsonValue) -> float | None:
     return round(float(value), 4) if isinstance(value, int | float) else None
+
+
+# Variants of a study that a figure of the text sets against others: those above, those below.
+_AGAINST = {
+    "+MKE": (("fusion+both", "clip+both"), ("fusion", "clip")),
+    "+image": (("fusion+image", "clip+image"), ("fusion", "clip")),
+    "+text": (("fusion+text", "clip+text"), ("fusion", "clip")),
+    "text": (("roberta",), ("resnet", "vit")),
+}
+
+
+def in_the_text(material: Material, part: DeclaredPart) -> PaperPart:
+    """Figures that sentences state: from a study, or else from what Table 5 prints."""
+    systems = dict(zip(_VARIANTS, list(material.systems)[-len(_VARIANTS) :], strict=True))
+    studied = {detector.name: detector for detector in reversed(material.detectors)}
+    rows = []
+    for row in part.rows:
+        if not row.key:
+            cell = Cell(row.cells[0], digits=1, reason=part.reason)
+            rows.append(PaperRow(row.label, (cell,)))
+            continue
+        task, figure, sort = row.key.split()
+        metric = Metric(task=task, figure=figure)
+        found = {name: _find(detector, metric) for name, detector in studied.items()}
+        ours = {name: score.value for name, score in found.items() if score and score.value}
+        printed = {r.system: r.figures for r in material.rows_of(task, "Table 5")}
+        theirs = {name: printed[system][figure] for name, system in systems.items()}
+        known = all(name in ours for group in _AGAINST[sort] for name in group)
+        above, below = (
+            [(ours if known else theirs)[name] for name in group] for group in _AGAINST[sort]
+        )
+        value = round(100 * (fmean(above) - fmean(below)), 2)
+        digits = 1 if sort == "text" else 2
+        cell = Cell(row.cells[0], value, digits=digits, compared=False, arithmetic=not known)
+        rows.append(PaperRow(row.label, (cell,)))
+    return part.show(rows)
+
+
+_VARIANTS = (
+    *("roberta", "resnet", "vit"),
+    *("fusion", "fusion+text", "fusion+image", "fusion+both"),
+    *("clip", "clip+text", "clip+image", "clip+both"),
+)
 
 
 def case_study(material: Material, part: DeclaredPart) -> PaperPart:
@@ -171,22 +232,23 @@ def _predict(name: str, verdicts: Mapping[str, Mapping[str, float]]) -> str:
 def figure_c1(material: Material, part: DeclaredPart) -> PaperPart:
     """The share of harmful memes that is found, by where the harm lies."""
     runs = material.of_task("detection")
-    named: dict[str, Sequence[Score]] = {
-        detector.name: detector.scores["detection"]
+    named: dict[str, tuple[Sequence[Score], str]] = {
+        detector.name: (detector.scores["detection"], "")
         for detector in material.detectors
         if "detection" in detector.scores
     }
-    named |= {label: run.figures.scores for run, label in zip(runs, name_runs(runs), strict=True)}
+    for run, label in zip(runs, name_runs(runs), strict=True):
+        named[label] = (run.figures.scores, run.facts.origin)
     rows = [
         PaperRow(
             name,
             tuple(
                 replace(cell, reason=part.lacking)
-                for cell in show_scores(part, {"detection": scores})
+                for cell in show_scores(part, {"detection": scores}, origin)
             ),
             "own",
         )
-        for name, scores in named.items()
+        for name, (scores, origin) in named.items()
     ]
     return part.show(rows or part.empty("all"))
 
@@ -218,8 +280,7 @@ def table_b9(material: Material, part: DeclaredPart) -> PaperPart:
     for detector in material.detectors:
         settings = detector.facts.get("settings")
         place = 0 if detector.name in ("resnet", "vit") else 1
-        trained = detector.name.partition("+")[0] in _TRAINED
-        if trained and isinstance(settings, dict) and not groups[place]:
+        if detector.name in _VARIANTS and isinstance(settings, dict) and not groups[place]:
             groups[place] = settings
     return part.show(
         PaperRow(
@@ -233,6 +294,3 @@ def table_b9(material: Material, part: DeclaredPart) -> PaperPart:
         )
         for row in part.rows
     )
-
-
-_TRAINED = ("roberta", "resnet", "vit", "fusion", "clip")

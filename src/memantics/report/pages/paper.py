@@ -13,7 +13,7 @@ from memantics.core.journal import replace_file
 from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
 from memantics.core.records import Score
 from memantics.report.page import fill_page
-from memantics.report.papers import RENDERERS, STATUS_WORDS
+from memantics.report.papers import RENDERERS, STATUS_WORDS, list_remarks
 from memantics.report.plot import (
     Mark,
     Scale,
@@ -63,6 +63,7 @@ class PartBlock:
     legend: tuple[tuple[str, Markup], ...] = ()
     radars: tuple[tuple[str, Markup], ...] = ()
     shades: tuple[tuple[str, ...], ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def render_page(sheet: PaperSheet) -> str:
@@ -83,7 +84,7 @@ def render_page(sheet: PaperSheet) -> str:
 def _make_block(place: int, part: PaperPart) -> PartBlock:
     slug = f"part-{place}"
     radars = _draw_radars(part) if part.radar else ()
-    block = PartBlock(part, slug, radars=radars, shades=_shade(part))
+    block = PartBlock(part, slug, radars=radars, shades=_shade(part), remarks=list_remarks(part))
     if not part.plotted:
         return block
     scale = fit_scale(score for row in part.rows for score in _scores(row.cells))

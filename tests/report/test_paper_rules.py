@@ -1,0 +1,282 @@
+"""What may be compared with a paper, rule by rule, and runs that must not be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memantics.actions.paper import paper
+from memantics.benchmarks.mer_bench.paper import PAPER, _are_theirs, _is_theirs
+from memantics.benchmarks.toxicn_mm.paper_models import _is_theirs as stands_on_their_encoders
+from memantics.core.data import Source
+from memantics.core.paper import PaperMaterial, ScoredDetector
+from memantics.core.paper_file import DeclaredPart, DeclaredRow, Metric
+from memantics.core.paper_parts import Cell
+from memantics.core.paper_systems import fill_systems, list_others
+from memantics.core.published import PaperSystem, PublishedRow, read_published
+from memantics.core.records import Score
+from memantics.core.rundir import RunFacts, Scores
+from memantics.registry import find_benchmark
+from memantics.report import load_runs
+from memantics.report.papers import describe_cell
+from tests.commands import Shell
+from tests.places import ROOT
+
+FACTS = RunFacts(
+    benchmark="mquest", task="qa", title="", main="accuracy", unit="", model="openai/org/vlm-7b",
+    model_note="", identity={}, options={"order": "explain"}, split="all", limit=None, invalid="",
+    prompts={}, data={}, warning="", version="", fingerprint="", started="", finished="now",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ran:
+    facts: RunFacts
+    n: int = 307
+    folder: Path = Path("run")
+
+    @property
+    def figures(self) -> Scores:
+        scores = (Score("accuracy", 0.5, self.n), Score("macro_accuracy", 0.5, 10))
+        return Scores("accuracy", {}, scores, (), {})  # type: ignore[call-arg, arg-type]
+
+    @property
+    def task(self) -> str:
+        return f"{self.facts.benchmark}/{self.facts.task}"
+
+    @property
+    def model(self) -> str:
+        return self.facts.model
+
+
+ROW = PublishedRow(
+    task="qa", system="VLM 7B", options={"order": "explain"}, split="all",
+    figures={"accuracy": 0.5, "macro_accuracy": 0.5}, digits=4, source="Table 2", feasible=None,
+    sizes={"accuracy": 307},
+)  # fmt: skip
+PART = DeclaredPart(
+    label="Table 2", caption="", columns=("All", "Macro"),
+    metrics=(Metric(task="qa", figure="accuracy"), Metric(task="qa", figure="macro_accuracy")),
+    rows=(DeclaredRow(label="VLM 7B", system="VLM 7B"),), fill="memantics run $name",
+)  # fmt: skip
+
+
+def material(*runs: Any, **changes: Any) -> PaperMaterial[None]:
+    made: PaperMaterial[None] = PaperMaterial(
+        "mquest", Source("release", Path()), None, {}, {}, (ROW,), compared=True, runs=runs,
+        systems={"VLM 7B": PaperSystem(model="openai/org/vlm-7b", names=("vlm_seven",))},
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+def cells(run: Ran, **changes: Any) -> tuple[Cell, ...]:
+    (row,), _ = fill_systems(material(run, **changes), PART)
+    return row.cells
+
+
+def test_the_same_items_are_compared_and_a_figure_of_unknown_n_is_not() -> None:
+    accuracy, macro = cells(Ran(FACTS))
+    assert accuracy.status == "reproduced"
+    assert macro.status == "computed", "the paper does not say over what it is the mean"
+
+
+@pytest.mark.parametrize("n", [0, 306, 308, 609])
+def test_another_number_of_items_is_not_compared(n: int) -> None:
+    assert cells(Ran(FACTS, n))[0].status == "computed"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"limit": 307}, {"sample": 307}, {"probe": "blank"},
+        {"imported": {"format": "table", "file": "a.csv"}},
+    ],
+    ids=["limit", "sample", "probe", "imported"],
+)  # fmt: skip
+def test_a_run_that_did_not_ask_all_items_here_is_not_compared(changed: dict[str, Any]) -> None:
+    assert cells(Ran(replace(FACTS, **changed)))[0].status == "computed"
+
+
+@pytest.mark.parametrize(
+    "changed", [{"compared": False}, {"complete": False}], ids=["other data", "a part"]
+)
+def test_other_data_are_not_compared(changed: dict[str, Any]) -> None:
+    cell = cells(Ran(FACTS), **changed)[0]
+    assert (cell.value, cell.status) == (50.0, "computed")
+
+
+@pytest.mark.parametrize(
+    "changed", [{"options": {"order": "letter"}}, {"split": "test"}], ids=["options", "split"]
+)
+def test_a_run_that_was_asked_otherwise_fills_no_row_of_the_paper(changed: dict[str, Any]) -> None:
+    assert cells(Ran(replace(FACTS, **changed)))[0].status == "empty"
+
+
+def test_on_other_data_any_split_fills_the_row_and_is_not_compared() -> None:
+    cell = cells(Ran(replace(FACTS, split="test")), complete=False)[0]
+    assert (cell.value, cell.status) == (50.0, "computed")
+
+
+def test_a_cell_of_imported_answers_says_so_and_is_never_reproduced() -> None:
+    """By its own status, too, whoever made the cell."""
+    facts = replace(FACTS, imported={"format": "table", "file": "rates.csv"})
+    accuracy = cells(Ran(facts))[0]
+    assert accuracy.origin == "imported from rates.csv"
+    assert describe_cell(accuracy).endswith("paper 50.00, computed, imported answers")
+    assert replace(accuracy, compared=True).status == "computed"
+    other = Ran(replace(facts, model="openai/mine"))
+    (row,) = list_others(material(other), PART, set())
+    assert {cell.origin for cell in row.cells} == {"imported from rates.csv"}
+
+
+def test_a_system_is_known_by_every_name_of_its_table() -> None:
+    for model in ("openai/org/vlm-7b", "local/folder/VLM_Seven", "openai/vlm-7B"):
+        assert cells(Ran(replace(FACTS, model=model)))[0].status == "reproduced", model
+    assert cells(Ran(replace(FACTS, model="openai/vlm-8b")))[0].status == "empty"
+
+
+@pytest.mark.slow
+def test_imported_answers_are_named_by_every_table(shell: Shell) -> None:
+    file = ROOT / "examples" / "answers" / "full_results.csv"
+    words = ("import-answers", file, "--task", "mquest/qa", "--model", "pilot", "--limit", "8")
+    told = "imported from full_results.csv"
+    ran = shell.run(*words, "--data", "starter", COLUMNS="200")
+    assert told in " ".join(ran.out.split())
+    (mine,) = [path.parent for path in (shell.folder / "runs").glob("*/run.json")]
+    asked = ("run", "mquest/qa", "-m", "baseline/longest", "--limit", "8", "--data", "starter")
+    other = shell.run(*asked, "--json")
+    second = str(json.loads(other.out)[0]["folder"])
+    assert told in " ".join(shell.run("compare", mine, second, COLUMNS="200").out.split())
+    assert told in " ".join(shell.run("score", mine, COLUMNS="200").out.split())
+    assert load_runs([mine])[0].to_dict()["origin"] == told
+    page = shell.run("paper", "mquest", mine, "--data", "starter", "--format", "md").out
+    assert "imported answers" in page
+    assert f"Answers {told.replace('_', chr(92) + '_')}; no model was asked here." in page
+
+
+def judge_run(folder: Path, editors: list[str], kept: str, **changes: Any) -> Any:
+    folder.mkdir()
+    lines = [
+        {"item": {"id": f"{e}/1", "group": "1", "gold": 1, "form": {"question": "", "fields": []},
+                  "tags": {"editor": e, "kept": kept}}}
+        for e in editors
+    ]  # fmt: skip
+    (folder / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options = {"view": "category", "rationale": "RF", "placement": "VF"}
+    facts = replace(
+        FACTS, benchmark="mer_bench", task="judge", model="openai/gemini-3-pro-preview",
+        options=options,
+    )  # fmt: skip
+    return Ran(replace(facts, **changes), folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("changed", "theirs"),
+    [
+        ({}, True),
+        ({"model": "baseline/random"}, False),
+        ({"limit": 9}, False),
+        ({"options": {"view": "category", "rationale": "RL", "placement": "VF"}}, False),
+        ({"editors": ["Flux9B", "mine"]}, False),
+        ({"editors": [*PAPER.systems, "mine"]}, False),
+        ({"editors": list(PAPER.systems)[1:]}, False),
+        ({"kept": "16/24"}, False),
+    ],
+)
+def test_mer_bench_compares_its_judge_editors_and_memes_alone(
+    changed: dict[str, Any], theirs: bool, tmp_path: Path
+) -> None:
+    home = find_benchmark("mer_bench")
+    editors = changed.pop("editors", list(PAPER.systems))
+    run = judge_run(tmp_path / "run", editors, changed.pop("kept", "2711/3117"), **changed)
+    made: PaperMaterial[Any] = PaperMaterial(
+        "mer_bench", Source("release", Path()), None, {row.key: row for row in home.expect()}, {},
+        read_published(home.home / "expected" / "published.json"), compared=True, runs=(run,),
+        systems=PAPER.systems,
+    )  # fmt: skip
+    assert _is_theirs(made, run, "Table III") is theirs
+    assert not _is_theirs(replace(made, complete=False), run, "Table III")
+    assert _are_theirs(made, editors) is (sorted(editors) == sorted(PAPER.systems))
+
+
+@pytest.mark.parametrize(
+    ("settings", "theirs"),
+    [
+        ({"text": "models/chinese-roberta-wwm-ext-base", "image": "", "clip": ""}, True),
+        ({"text": "tiny", "image": "", "clip": ""}, False),
+        ({"text": "", "image": "", "clip": ""}, False),
+        ({"text": "chinese-roberta-wwm-ext-base", "image": "tiny"}, False),
+    ],
+)
+def test_a_study_of_other_encoders_is_not_compared(settings: dict[str, Any], theirs: bool) -> None:
+    row = DeclaredRow(label="", system="RoBERTa, fine-tuned", key="roberta")
+    systems = find_benchmark("toxicn_mm").paper.systems
+    detector = ScoredDetector("roberta", Path(), {"settings": settings}, {})
+    made: Any = material(systems=systems)
+    assert stands_on_their_encoders(made, row, detector) is theirs
+    assert not stands_on_their_encoders(made, row, None)
+
+
+def test_models_of_ones_own_choice_measure_no_perplexity_of_the_papers(tmp_path: Path) -> None:
+    figures = tmp_path / "chats.json"
+    figures.write_text('{"chats.perplexity": 4.577, "chats.bertscore": 0.868}')
+    (part,) = paper("punmemecn", data="starter", figures=figures, parts=["Table 1"]).parts
+    ours = next(row for row in part.rows if row.label == "Our")
+    assert [cell.status for cell in ours.cells] == ["computed"] * 4
+
+
+def rows_of(name: str, label: str) -> dict[str, tuple[Cell, ...]]:
+    (part,) = paper(name, data="starter", parts=[label]).parts
+    return {row.label: row.cells for row in part.rows}
+
+
+def test_what_the_paper_prints_stands_as_printed() -> None:
+    drops = {
+        label: (cells[2].paper, cells[4].paper)
+        for label, cells in rows_of("punmemecn", "Table 5").items()
+    }
+    assert drops["GPT-4o"] == (0.112, 0.402), "0.122 by the cells beside it"
+    for label in ("Table 3", "Table 6"):
+        statuses = {cell.status for cells in rows_of("punmemecn", label).values() for cell in cells}
+        assert statuses == {"closed"}, "what the paper says of its set-up is not computed"
+
+
+def test_figures_of_the_text_follow_from_the_tables_or_are_flagged() -> None:
+    told = rows_of("toxicn_mm", "Figures in the text")
+    shown = {
+        label: (cell.paper, cell.value, cell.status, cell.agrees) for label, (cell,) in told.items()
+    }
+    assert shown["MKE over its backbones, macro-F1 of detection"] == (
+        0.73,
+        0.73,
+        "arithmetic",
+        True,
+    )
+    assert shown["MKE over its backbones, macro-F1 of types"] == (3.22, 3.22, "arithmetic", True)
+    assert shown["RoBERTa over ResNet and ViT, macro-F1 of detection"] == (
+        8.4,
+        8.59,
+        "arithmetic",
+        False,
+    )
+    assert shown["Annotators' accuracy in the last round of training"][2] == "closed"
+    (group,) = rows_of("mquest", "Figures in the text")["Highest group accuracy, %"]
+    assert (group.paper, group.value, group.status, group.agrees) == (
+        91.42,
+        83.25,
+        "arithmetic",
+        False,
+    )
+
+
+def test_all_of_a_whole_is_never_reproduced() -> None:
+    home = find_benchmark("toxicn_mm")
+    assert rows_of("toxicn_mm", "Table B7")["Total"][1].compared is False
+    stated = {row.key: row for row in find_benchmark("mquest").expect()}
+    assert stated["grounded.percent"].paper is None, "the paper prints no such figure"
+    assert "fitted" in stated["arithmetic.toxicity_accuracy.1"].note
+    assert "21" in {row.key: row for row in home.expect()}["tableB7.age"].note
