@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,3 +188,22 @@ def test_official_ontology() -> None:
         98,
         56,
     ]
+
+
+def test_official_output_is_counted_as_its_files_have_it(tmp_path: Path) -> None:
+    """The part at hand lacks the files: three triples beside a graph, two of them undeclared."""
+    folder = SHARED_DATA / "mquest" / "kb"
+    graph = sorted(folder.glob("*_refined_ontology.ttl"))[0]
+    meme = graph.name.partition("_")[0]
+    for path in folder.glob(f"{meme}_*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    release = open_release(Source("release", tmp_path))
+    assert statistics(release)["materialised.Scene.official"] is None
+    name = next(one.name for one in release.individuals("refined"))
+    triples = [f":{name} :hasParticipant :{name} .", f":{name} :near :nobody .", ":x :near :y ."]
+    output = tmp_path / f"{graph.stem}_SceneRelationsMaterialiser_output.json"
+    output.write_text(json.dumps({"triples": triples}), encoding="utf-8")
+    found = statistics(release)
+    assert found["materialised.Scene.official"] == 3
+    assert found["materialised.Scene.undeclared"] == 2
+    assert found["materialised.Emotion.official"] == 0

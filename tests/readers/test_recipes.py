@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import orjson
 import pytest
 
-from memantics.actions.datasets import add_release, list_benchmarks, load_dataset
+from memantics.actions.datasets import (
+    Survey,
+    add_release,
+    describe_found,
+    list_benchmarks,
+    load_dataset,
+)
 from memantics.actions.evaluate import Run, evaluate
 from memantics.actions.expert import Expert, ExpertOptions
 from memantics.actions.expert_data import find_labelled
@@ -188,3 +196,17 @@ def test_a_recipe_may_have_no_column_of_images(tmp_path: Path) -> None:
     found = survey_recipe(release)
     assert (found.images_expected, found.notes) == (0, ())
     assert make_card("plain", recipe).task[0].splits == ("test", "train", "all")
+
+
+@pytest.mark.parametrize(
+    ("records", "part"), [(8_499, True), (8_500, False), (9_140, False)], ids=str
+)
+def test_only_a_copy_with_less_than_the_release_is_a_part(records: int, part: bool) -> None:
+    """Fine-grained Hateful Memes has development memes that its paper does not count."""
+    found = SimpleNamespace(
+        records=records, counts={}, images_expected=0, repairs={}, skips=(), notes=()
+    )
+    card = SimpleNamespace(title="T", release=SimpleNamespace(complete=8_500))
+    survey = SimpleNamespace(found=found, data="release", benchmark=SimpleNamespace(card=card))
+    first = next(describe_found(cast("Survey", survey)))
+    assert ("a part" in first) is part

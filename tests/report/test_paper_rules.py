@@ -280,3 +280,17 @@ def test_all_of_a_whole_is_never_reproduced() -> None:
     assert stated["grounded.percent"].paper is None, "the paper prints no such figure"
     assert "fitted" in stated["arithmetic.toxicity_accuracy.1"].note
     assert "21" in {row.key: row for row in home.expect()}["tableB7.age"].note
+
+
+def test_names_of_releases_and_hubs_are_one_table() -> None:
+    """The authors' folders are named as the hub names their models, not as Table II does."""
+    made: Any = material(systems=PAPER.systems)
+    found = ("FLUX.2-klein-9B", "Z-Image-Turbo", "flux9b", "Qwen-Image-Edit", "mine")
+    assert [made.name_system(name) for name in found] == [
+        *("Flux9B", "ZTurbo", "Flux9B", "QwenEdit", ""),
+    ]
+    for name in sorted((ROOT / "src" / "memantics" / "benchmarks").glob("*/paper.toml")):
+        systems = find_benchmark(name.parent.name).paper.systems
+        known: Any = material(systems=systems)
+        for system in systems:
+            assert known.name_system(system) == system, "no name stands for two systems"

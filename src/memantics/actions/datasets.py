@@ -222,7 +222,7 @@ def describe_found(survey: Survey) -> Iterator[str]:
     size, release = f"{found.records:,}", card.release
     if survey.data == "starter":
         size += " (starter sample, not the release)"
-    elif release is not None and release.complete not in (0, found.records):  # 0: not counted
+    elif release is not None and found.records < release.complete:  # 0: not counted
         size += f" of {release.complete:,}: a part, so figures that count differ"
     yield f"{card.title}: {size}"
     yield ", ".join(f"{name} {count:,}" for name, count in found.counts.items())

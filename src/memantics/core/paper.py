@@ -179,6 +179,10 @@ class PaperMaterial(Generic[R]):
         """Whether a model is a system of the paper's, by any of its names."""
         return any(same_system(model, name) for name in self.names_of(system) if name)
 
+    def name_system(self, model: str) -> str:
+        """What the paper calls a model; nothing where it is none of its systems."""
+        return next((name for name in self.systems if self.is_system(model, name)), "")
+
     def find_run(
         self, task: str, system: str, options: Mapping[str, str], split: str = ""
     ) -> ScoredRun | None:

@@ -58,17 +58,21 @@ def _judge_emotions(rows: Sequence[ReappraisalRow]) -> Finding:
 def _judge_captions(rows: Sequence[ReappraisalRow]) -> Finding:
     texts = Counter(" ".join(row.caption.split()).casefold() for row in rows if row.caption)
     repeated = sum(count for count in texts.values() if count > 1)
+    written = Counter(row.caption for row in rows if row.caption)
+    exact = sum(count for count in written.values() if count > 1)
     part = _share(repeated, texts.total())
     many = (part.value or 0) >= 0.02
     return Finding(
         key="mer_bench.captions",
         title="Captions that come twice",
-        measured="share of memes whose source caption another meme has, too",
+        measured="share of memes whose source caption another meme has, too; case and white space "
+        "do not count",
         figure=part,
         expected=0.0,
         reference="every caption its own",
         verdict="worth knowing" if many else "sound",
-        meaning=f"{repeated} memes share their caption with another: they are not independent."
+        meaning=f"{repeated} memes share their caption with another ({exact} letter by letter): "
+        "they are not independent."
         if many
         else "Hardly any caption comes twice.",
         advice="Cluster intervals by caption, or keep one of each." if many else "Nothing.",

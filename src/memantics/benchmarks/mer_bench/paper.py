@@ -35,6 +35,7 @@ from memantics.core.paper import (
     score_cell,
 )
 from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
+from memantics.core.paper_parts import RowKind
 from memantics.core.records import Score
 from memantics.core.rundir import read_bare_items
 
@@ -167,9 +168,17 @@ def _of_view(material: Material, view: str) -> list[ScoredRun]:
 
 
 def _metric_cells(
-    material: Material, part: DeclaredPart, run: ScoredRun | None, where: str, fill: str = ""
+    material: Material,
+    part: DeclaredPart,
+    run: ScoredRun | None,
+    where: str,
+    fill: str = "",
+    printed_as: str = "",
 ) -> tuple[Cell, ...]:
-    """The twelve metrics of an editor or category (``where``: ``editor=NAME``), with deviations."""
+    """The twelve metrics of an editor or category (``where``: ``editor=NAME``), with deviations.
+
+    ``printed_as`` is what the paper calls an editor.
+    """
     printed = {k: v for row in material.published for k, v in row.figures.items()}
     theirs = run is not None and _is_theirs(material, run, part.label)
     cells = []
@@ -177,7 +186,8 @@ def _metric_cells(
         name = f"{metric.figure}[{where}]" if where else metric.figure
         score = find_score(run.figures.scores, name) if run else None
         spread = _SPREAD.search(score.note) if score else None
-        known = printed.get(name) if where else None
+        told = f"{metric.figure}[editor={printed_as}]" if printed_as else name
+        known = printed.get(told) if where else None
         cells.append(
             replace(
                 score_cell(score, part.digits),
@@ -210,7 +220,7 @@ def _is_theirs(material: Material, run: ScoredRun, table: str) -> bool:
 
 def _are_theirs(material: Material, editors: Collection[str]) -> bool:
     """Whether these are the paper's editors: all of them, and nobody else."""
-    found = {name for name in material.systems for e in editors if material.is_system(e, name)}
+    found = {material.name_system(editor) for editor in editors} - {""}
     return len(editors) == len(material.systems) == len(found)
 
 
@@ -220,11 +230,13 @@ def table_2(material: Material, part: DeclaredPart) -> PaperPart:
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):
         found = {s.label for s in run.figures.scores if s.by == "editor"}
-        names = [name for name in material.systems if name in found]
+        named = {editor: material.name_system(editor) for editor in sorted(found)}
+        order = [*material.systems, ""]
         section = f"judged by {run.model} ({judge})" if judge != run.model else f"judged by {judge}"
-        for name in (*names, *sorted(found - set(names))):
-            cells = _metric_cells(material, part, run, f"editor={name}")
-            rows.append(PaperRow(name, cells, "paper" if name in names else "own", section))
+        for editor in sorted(named, key=lambda e: (order.index(named[e]), e)):
+            cells = _metric_cells(material, part, run, f"editor={editor}", printed_as=named[editor])
+            kind: RowKind = "paper" if named[editor] else "own"
+            rows.append(PaperRow(named[editor] or editor, cells, kind, section))
     if not runs or material.compared:
         known = {row.label for row in rows}
         for name in material.systems:
@@ -261,7 +273,8 @@ def figure_5(material: Material, part: DeclaredPart) -> PaperPart:
                 origin = run.facts.origin if score else ""
                 missing = "" if score else part.lacking
                 cells.append(replace(score_cell(score), reason=missing, origin=origin))
-            rows.append(PaperRow(editor, tuple(cells), "own", f"judged by {judge}"))
+            label = material.name_system(editor) or editor
+            rows.append(PaperRow(label, tuple(cells), "own", f"judged by {judge}"))
     return part.show(rows or part.empty(*material.systems))
 
 

@@ -39,11 +39,11 @@ _CHARACTERS = 1200
 
 def _name(material: Material, runs: Sequence[ScoredRun]) -> list[str]:
     """What runs are called: the paper's systems as the paper calls them."""
-    found = []
-    for run, label in zip(runs, name_runs(runs), strict=True):
-        known = (name for name in material.systems if material.is_system(run.model, name))
-        found.append(label if label != run.model else next(known, label))
-    return found
+    labels = zip(runs, name_runs(runs), strict=True)
+    return [
+        label if label != run.model else material.name_system(label) or label
+        for run, label in labels
+    ]
 
 
 def table_1(material: Material, part: DeclaredPart) -> PaperPart:

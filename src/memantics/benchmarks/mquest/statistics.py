@@ -13,10 +13,10 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS, count_ontology
 from memantics.benchmarks.mquest.load import MquestRelease, QaRecord, fault, is_none_option
-from memantics.core.data import Found, Skip, checksum, note_gaps, note_part
+from memantics.core.data import Found, Skip, checksum, note_gaps, note_part, read_json
 from memantics.core.meaning import ALIASES, DIMENSIONS
 from memantics.core.published import read_published
-from memantics.releases.mquest import RAW, REFINED
+from memantics.releases.mquest import RAW, REFINED, meme_of
 
 COMPLETE_MEMES = 1000
 
@@ -116,8 +116,14 @@ LABELS = (
     "Propaganda",
     "Misogynous",
 )
-# What the four materialisers were asked for, and about which classes.
-MATERIALISERS = ("AnalogicalMapping", "Emotion", "Scene", "Toxicity")
+# What the four materialisers were asked for, and about which classes; how their files spell them.
+MATERIALISERS = {
+    "AnalogicalMapping": "Materialiser",
+    "Emotion": "Materialised",
+    "Scene": "Materialiser",
+    "Toxicity": "Materialiser",
+}
+_TRIPLE = re.compile(r"\s*:(\S+)\s+:\S+\s+:([^\s;,.]+)")
 MATERIALISED = frozenset(
     {
         *("hasMappedEntity", "hasMappingEntity", "mappedOnto"),
@@ -327,8 +333,36 @@ def _refined_figures(release: MquestRelease) -> Figures:
         },
         **{f"materialised.{name}.triples": counts[name] for name in MATERIALISERS},
         **{f"materialised.{name}.dangling": dangling[name] for name in MATERIALISERS},
+        **_output_figures(release, names),
     }
     return figures if release.refined else dict.fromkeys(figures)
+
+
+def _output_figures(release: MquestRelease, names: set[tuple[str, str]]) -> Figures:
+    """What the materialisers wrote, by their own files; an end that is no individual counts.
+
+    The refined graphs hold less of it: there triples of a subject that nothing declares belong to
+    no individual.
+    """
+    counts: Counter[str] = Counter()
+    files = 0
+    for path in release.refined:
+        for name, ending in MATERIALISERS.items():
+            output = path.with_name(f"{path.stem}_{name}Relations{ending}_output.json")
+            if not output.is_file():
+                continue
+            files += 1
+            said = read_json(output)
+            triples = said.get("triples") if isinstance(said, dict) else None
+            for triple in triples if isinstance(triples, list) else ():
+                ends = _TRIPLE.match(str(triple))
+                known = ends and all((meme_of(path), end) in names for end in ends.groups())
+                counts.update([f"{name}.official", *([] if known else [f"{name}.undeclared"])])
+    return {
+        f"materialised.{name}.{sort}": counts[f"{name}.{sort}"] if files else None
+        for name in MATERIALISERS
+        for sort in ("official", "undeclared")
+    }
 
 
 def _ontology_figures(release: MquestRelease) -> Figures:

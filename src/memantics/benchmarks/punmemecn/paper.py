@@ -121,8 +121,7 @@ def _others(
         run.model
         for metric in part.metrics
         for run in material.of_task(metric.task)
-        if _fits(run, {**options, **metric.options})
-        and not any(material.is_system(run.model, name) for name in material.systems)
+        if _fits(run, {**options, **metric.options}) and not material.name_system(run.model)
     )
     for model in models:
         cells = (_ask_model(material, part, metric, model, options) for metric in part.metrics)
@@ -169,7 +168,7 @@ def figure_4(material: Material, part: DeclaredPart) -> PaperPart:
         for metric in wanted
         for run in material.of_task(metric.task)
         if run.facts.options["prompt"] not in ("1", "2")
-        or any(material.is_system(run.model, name) for name in explored)
+        or material.name_system(run.model) in explored
     ) or dict.fromkeys(explored)
     return part.show(
         PaperRow(
