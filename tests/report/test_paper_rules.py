@@ -38,10 +38,11 @@ class Ran:
     facts: RunFacts
     n: int = 307
     folder: Path = Path("run")
+    value: float = 0.5
 
     @property
     def figures(self) -> Scores:
-        scores = (Score("accuracy", 0.5, self.n), Score("macro_accuracy", 0.5, 10))
+        scores = (Score("accuracy", self.value, self.n), Score("macro_accuracy", 0.5, 10))
         return Scores("accuracy", {}, scores, (), {})  # type: ignore[call-arg, arg-type]
 
     @property
@@ -294,3 +295,25 @@ def test_names_of_releases_and_hubs_are_one_table() -> None:
         known: Any = material(systems=systems)
         for system in systems:
             assert known.name_system(system) == system, "no name stands for two systems"
+
+
+def test_repeats_are_one_row_with_their_mean_and_deviation() -> None:
+    """Five answers of one model are one row, of the paper's or of one's own, not five."""
+    first = replace(FACTS, fingerprint="f0")
+    runs = [
+        Ran(replace(first, fingerprint=f"f{n}", repeat=n, repeat_of="f0" if n else ""),
+            folder=Path(f"run{n}"), value=0.4 + 0.1 * n)
+        for n in range(3)
+    ]  # fmt: skip
+    made = material(*runs)
+    (row,), taken = fill_systems(made, PART)
+    accuracy = row.cells[0]
+    assert (accuracy.value, accuracy.sd) == (pytest.approx(50), pytest.approx(10))
+    assert accuracy.note == "mean of 3 runs"
+    assert taken == {run.folder for run in runs}
+    assert list(list_others(made, PART, taken)) == []
+    own = [replace(run, facts=replace(run.facts, model="openai/mine")) for run in runs]
+    (other,) = list_others(material(*own), PART, set())
+    assert (other.label, other.cells[0].sd) == ("openai/mine", pytest.approx(10))
+    alone = [replace(run, facts=replace(run.facts, repeat_of="")) for run in own]
+    assert len(list(list_others(material(*alone), PART, set()))) == 3, "no repeats of one another"

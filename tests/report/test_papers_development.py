@@ -118,13 +118,16 @@ def test_memeintent(tmp_path: Path) -> None:
     sheet, intents = done.sheet, done.intents[:3]
     counts = check(sheet, tmp_path / "memeintent.html")
     parts = {part.label: part for part in sheet.parts}
-    assert all(cell.value is not None for cell in parts["Table 3"].cells)
-    assert counts["closed"] == len([row for row in parts["Table 1"].rows if row.cells[0].reason])
+    lost = [row for row in parts["Table 3"].rows if row.label == "one of the three"]
+    assert [cell.paper for row in lost for cell in row.cells] == [0.015, 0.287, 0.899, 0.339]
+    assert all(c.value is not None for r in parts["Table 3"].rows if r not in lost for c in r.cells)
+    quoted = len([row for row in parts["Table 1"].rows if row.cells[0].reason])
+    assert counts["closed"] == quoted + 4
     assert len(parts["Section 5.1"].rows) == 4, "one for each AutoBK setting"
     assert "correlation over 4 settings" in parts["Section 5.1"].notes[0]
     assert {row.section for row in parts["RQ1 and RQ2"].rows} >= {"background", "shots", "model"}
-    (lost,) = parts["Table 3"].remarks
-    assert lost.endswith("cannot be read in our copy of the paper.")
+    (remark,) = parts["Table 3"].remarks
+    assert remark.endswith("cannot be read in our copy of the paper.")
     ratings = mm.score_humans(done.humans, intents)
     assert {own.metric for own in ratings.followed} >= {"rouge_l", "bleu_4", "bertscore_f1"}
     effects = mm.contrast(intents, "background", metrics=["rouge_l"]).effects

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Generic, Protocol, TypeVar
 
 from pydantic import JsonValue
@@ -35,6 +36,7 @@ __all__ = [
     "ScoredRun",
     "find_score",
     "list_figures",
+    "mean_repeats",
     "name_runs",
     "run_cell",
     "same_system",
@@ -166,6 +168,18 @@ class PaperMaterial(Generic[R]):
         """The runs of a task of this benchmark."""
         return tuple(run for run in self.runs if run.task == f"{self.name}/{task}")
 
+    def repeats_of(self, run: ScoredRun) -> tuple[ScoredRun, ...]:
+        """The runs that differ from one in their seed alone, itself among them."""
+        first = run.facts.repeat_of or run.facts.fingerprint
+        same = (
+            other
+            for other in self.runs
+            if other.task == run.task
+            and first
+            and first in (other.facts.repeat_of, other.facts.fingerprint)
+        )
+        return tuple(same) or (run,)
+
     def rows_of(self, task: str, source: str) -> tuple[PublishedRow, ...]:
         """The rows of one of the paper's tables."""
         return tuple(r for r in self.published if r.task == task and r.source == source)
@@ -251,6 +265,17 @@ def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0
         for figure in (score.value, score.low, score.high)
     )
     return Cell(value=value, low=low, high=high, n=score.n, digits=digits)
+
+
+def mean_repeats(runs: Sequence[ScoredRun], name: str) -> tuple[Score | None, float | None]:
+    """A figure of a run, or its mean and deviation over repeats, which have no interval then."""
+    found = [find_score(run.figures.scores, name) for run in runs]
+    known = [score for score in found if score is not None and score.value is not None]
+    values = [score.value for score in known if score.value is not None]
+    if len(values) < 2:
+        return next(iter(known or found), None), None
+    mean = replace(known[0], value=fmean(values), low=None, high=None)
+    return replace(mean, note=f"mean of {len(values)} runs"), stdev(values)
 
 
 def run_cell(run: ScoredRun, name: str, digits: int | None = 2, scale: float = 100.0) -> Cell:

@@ -27,7 +27,9 @@ from memantics.core.published import PaperSystem
 R = TypeVar("R")
 FILE = "paper.toml"
 # What a command may name: the benchmark, a task, a system's model, options as flags, or one.
-_HOLES = frozenset({"name", "task", "model", "options", "split", "extra", "input", "style"})
+_HOLES = frozenset(
+    ("name", "task", "model", "server", "options", "split", "extra", "input", "style")
+)
 
 
 class _Closed(BaseModel):
@@ -130,7 +132,9 @@ class DeclaredPart(_Closed):
     def command(self, named: str = "", **values: str) -> str:
         """The command that fills a cell, or another of the file's."""
         text = self.commands.get(named or self.fill, named or self.fill)
-        return re.sub(" +", " ", Template(text).safe_substitute(values)).strip()
+        served = "--base-url URL" if values.get("model", "").startswith("openai/") else ""
+        told = Template(text).safe_substitute({"server": served, "extra": "", **values})
+        return re.sub(" +", " ", told).strip()
 
     def empty(self, *labels: str, columns: int | None = None) -> tuple[PaperRow, ...]:
         """Rows that the command would fill."""
@@ -251,7 +255,8 @@ def _fill(
 def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
     """A part that its file declares whole: statements, statistics, texts."""
     rows = [
-        PaperRow(row.label, _cells(material, part, row), row.kind, row.section) for row in part.rows
+        PaperRow(row.label, show_cells(material, part, row), row.kind, row.section)
+        for row in part.rows
     ]
     listed = [
         key
@@ -264,7 +269,9 @@ def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
     return part.show(rows, drawn=drawn)
 
 
-def _cells(material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow) -> tuple[Cell, ...]:
+def show_cells(
+    material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow
+) -> tuple[Cell, ...]:
     """Statistics by their keys, or what the paper says of others."""
     if row.keys:
         command = part.command()

@@ -7,9 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from memantics.core.paper import PaperMaterial, ScoredRun, find_score, name_runs, score_cell
-from memantics.core.paper_file import DeclaredPart, DeclaredRow, Metric
-from memantics.core.paper_parts import Cell, PaperRow, RowKind
+from memantics.core.paper import (
+    PaperMaterial,
+    ScoredRun,
+    find_score,
+    mean_repeats,
+    name_runs,
+    score_cell,
+)
+from memantics.core.paper_file import DeclaredPart, DeclaredRow, Metric, show_cells
+from memantics.core.paper_parts import Cell, PaperRow
 from memantics.core.published import PublishedRow
 from memantics.core.records import Score
 
@@ -53,6 +60,10 @@ def fill_systems(
     """The declared rows, each with the run of its system; and the folders of those runs."""
     rows, taken = list[PaperRow](), set[Path]()
     for row in part.rows:
+        if row.cells and not row.system:  # what the paper prints of no system that is known
+            cells = show_cells(material, part, row)
+            rows.append(PaperRow(row.label, cells, row.kind, row.section))
+            continue
         cells = []
         for metric in part.metrics:
             published = find_published(material, part, row, metric)
@@ -60,10 +71,14 @@ def fill_systems(
             run = material.find_run(
                 metric.task, row.system, asked, published.split if published else ""
             )
-            taken |= {run.folder} if run else set()
-            score = aside(row, metric) if aside else None
-            score = find_score(run.figures.scores, metric.figure) if run else score
+            score, sd = aside(row, metric) if aside else None, None
+            if run:
+                repeats = material.repeats_of(run)
+                taken |= {repeat.folder for repeat in repeats}
+                score, sd = mean_repeats(repeats, metric.figure)
             cell = show_system(material, part, metric, published, run, score)
+            if sd is not None and score is not None:
+                cell = replace(cell, sd=part.scale * sd, note=cell.note or score.note)
             if not (cell.reason or cell.fill):
                 more = metric.extra if run else ""
                 fill = f"{write_command(material, part, row, metric)} {more}".strip()
@@ -123,23 +138,37 @@ def list_others(
     taken: set[Path],
     sections: tuple[str, str] = ("", ""),
 ) -> Iterator[PaperRow]:
-    """Runs that stand in no row of the paper's, all tasks of one side by side; then baselines."""
-    found: dict[str, dict[str, Sequence[Score]]] = {}
-    origins: dict[str, str] = {}
+    """Runs that stand in no row of the paper's, all tasks of one side by side; then baselines.
+
+    Repeats of a run are one row: their mean with its deviation.
+    """
+    found: dict[str, dict[str, Sequence[ScoredRun]]] = {}
     baselines: dict[str, dict[str, Sequence[Score]]] = {}
     models = set[str]()
     for task in dict.fromkeys(metric.task for metric in part.metrics):
-        runs = material.of_task(task)
-        models |= {run.model for run in runs}
+        every = material.of_task(task)
+        models |= {run.model for run in every}
+        runs = [run for run in every if material.repeats_of(run)[0] is run]
         for run, label in zip(runs, name_runs(runs), strict=True):
             for baseline in run.figures.baselines:
                 baselines.setdefault(baseline.model, {})[task] = baseline.scores
             if run.folder not in taken:
-                found.setdefault(label, {})[task] = run.figures.scores
-                origins[label] = origins.get(label) or run.facts.origin
-    bare = {model: scores for model, scores in baselines.items() if model not in models}
-    kinds: tuple[RowKind, RowKind] = ("own", "baseline")
-    for kind, named, section in zip(kinds, (found, bare), sections, strict=True):
-        for label, scores in named.items():
-            cells = show_scores(part, scores, origins.get(label, ""))
-            yield PaperRow(label, cells, kind, section)
+                found.setdefault(label, {})[task] = material.repeats_of(run)
+    for label, asked in found.items():
+        yield PaperRow(label, tuple(_list_means(part, asked)), "own", sections[0])
+    for model, scores in baselines.items():
+        if model not in models:
+            yield PaperRow(model, show_scores(part, scores), "baseline", sections[1])
+
+
+def _list_means(part: DeclaredPart, asked: Mapping[str, Sequence[ScoredRun]]) -> Iterator[Cell]:
+    for metric in part.metrics:
+        runs = asked.get(metric.task, ())
+        score, sd = mean_repeats(runs, metric.figure)
+        origin = next((run.facts.origin for run in runs if score and run.facts.origin), "")
+        cell = replace(score_cell(score, part.digits, part.scale), origin=origin)
+        yield (
+            cell
+            if sd is None or score is None
+            else replace(cell, sd=part.scale * sd, note=score.note)
+        )

@@ -160,7 +160,7 @@ def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float)
     said = zip(names, values, strict=True)
     title = "; ".join(f"{name}: {'–' if entry is None else f'{entry:.2f}'}" for name, entry in said)
     return Markup(
-        '<svg class="radar" viewBox="0 0 300 184" role="img"><title>{}</title>{}</svg>'
+        '<svg class="radar" viewBox="-70 -6 440 200" role="img"><title>{}</title>{}</svg>'
     ).format(f"outer ring {top:.2f}; {title}", Markup("").join(parts))
 
 

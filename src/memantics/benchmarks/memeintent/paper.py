@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics as figures
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -27,6 +27,7 @@ from memantics.core.paper import (
 )
 from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
 from memantics.core.paper_systems import fill_systems, show_scores
+from memantics.core.queue import Vote
 from memantics.core.records import Outcome
 from memantics.core.review import Review
 from memantics.core.rundir import last_answers, read_bare_items
@@ -81,12 +82,24 @@ def _read_ratings(material: Material, name: str) -> Iterator[float]:
             continue
         for reviewed in review.judged:
             votes = [] if reviewed.verdict is None else reviewed.verdict.votes
-            given = [v.values[name] for v in votes if v.stage == "review" and name in v.values]
-            rows = [value for value in given if isinstance(value, list)]
-            for column in zip(*rows, strict=False):
-                marks = [float(mark) for mark in column if isinstance(mark, int | float)]
-                if marks:
-                    yield fmean(marks)
+            means = {key: _mean_columns(votes, key) for key in {"correctness", name}}
+            right = means["correctness"]
+            # Reviewers drop an intent below 4, but never the best of a meme.
+            best = max((value for value in right if value is not None), default=0.0)
+            for value, kept in zip(means[name], right, strict=False):
+                if value is not None and kept is not None and kept >= min(4.0, best):
+                    yield value
+
+
+def _mean_columns(votes: Sequence[Vote], name: str) -> list[float | None]:
+    """What reviewers gave to each intent of a meme on average."""
+    given = [v.values[name] for v in votes if v.stage == "review" and name in v.values]
+    rows = [value for value in given if isinstance(value, list)]
+    columns = [
+        [float(mark) for mark in column if isinstance(mark, int | float)]
+        for column in zip(*rows, strict=False)
+    ]
+    return [fmean(marks) if marks else None for marks in columns]
 
 
 def prompts(_: Material, part: DeclaredPart) -> PaperPart:
@@ -139,7 +152,7 @@ def contrasts(material: Material, part: DeclaredPart) -> PaperPart:
             key = ", ".join(chosen[name] for name in ("model", *_SETTING) if name in chosen)
             grid.setdefault(key, {}).setdefault(level, run)
         for setting, group in grid.items():
-            for first, second in combinations(group, 2):
+            for first, second in combinations(sorted(group, key=_place), 2):
                 made = contrast_pairs(marks[group[first].folder], marks[group[second].folder])
                 if made is not None and made.p is not None:
                     found.append((factor, f"{first} → {second} ({setting})", made))
@@ -153,6 +166,14 @@ def contrasts(material: Material, part: DeclaredPart) -> PaperPart:
         )
         rows.append(PaperRow(label, (size, *chances), "own", factor))
     return part.show(rows or part.empty("all"))
+
+
+# Levels of a factor from less to more: a contrast says what more does.
+_ORDER = ("none", "auto", "retrieved", "human", "zero", "few", "text", "vlm")
+
+
+def _place(level: str) -> tuple[int, str]:
+    return (_ORDER.index(level) if level in _ORDER else len(_ORDER), level)
 
 
 def _mark(run: ScoredRun) -> Mapping[str, float]:

@@ -99,7 +99,9 @@ def _count_row(
     """The questions of the ten dimensions that the data hold."""
     values = material.values
     counts = [values.get(f"questions.dimension.{name}") for name in part.names]
-    total = sum(groups for groups in counts if isinstance(groups, int))
+    # Dimensions of one's own have no column, but their questions are questions of the meme.
+    asked = counts if material.compared else [values.get("questions.total")]
+    total = sum(groups for groups in asked if isinstance(groups, int))
     memes = values.get("memes")
     average = round(total / memes, 2) if isinstance(memes, int) and memes else None
     cells = [
@@ -144,7 +146,9 @@ def table_2(material: Material, part: DeclaredPart) -> PaperPart:
 def traits(material: Material, part: DeclaredPart) -> PaperPart:
     """Table 2 by what its models were trained for, as the paper explains the differences."""
     known: dict[str, Mapping[str, str]] = {n: s.traits for n, s in material.systems.items()}
-    known |= material.traits
+    for model, texts in material.traits.items():
+        name = material.name_system(model) or model
+        known[name] = {**known.get(name, {}), **texts}
     rows = []
     for trait in dict.fromkeys(name for texts in known.values() for name in texts):
         for value in sorted({texts[trait] for texts in known.values() if trait in texts}):
@@ -189,7 +193,13 @@ def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
             Cell(fill=part.command(model=system.model, extra=system.extra))
             for system in material.systems.values()
         )
-        rows = [PaperRow(title, asked) for title in part.names.values()]
+        lacking = (Cell(reason=part.reason),) * len(asked)
+        start = "toxmquest350.dimension." if material.compared else ""
+        held = material.expected if material.compared else part.names
+        rows = [
+            PaperRow(title, asked if f"{start}{name}" in held else lacking)
+            for name, title in part.names.items()
+        ]
         return part.show(rows, columns=material.systems, drawn=False)
     rows = [
         PaperRow(

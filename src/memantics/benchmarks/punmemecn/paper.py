@@ -22,6 +22,7 @@ from memantics.core.paper import (
     score_cell,
 )
 from memantics.core.paper_file import DeclaredPart, Metric, read_paper, show_declared
+from memantics.core.paper_parts import RowKind
 from memantics.core.paper_systems import fill_systems, show_scores
 
 Material = PaperMaterial[PunRelease]
@@ -103,12 +104,14 @@ def _fits(run: ScoredRun, options: Mapping[str, str]) -> bool:
 def _ask_model(
     material: Material, part: DeclaredPart, metric: Metric, model: str, options: Mapping[str, str]
 ) -> Cell:
-    """The figure of a model that is none of the paper's rows."""
+    """The figure of a model, or of a system of the paper's, where the paper prints none."""
     wanted = {**options, **metric.options}
-    runs = [r for r in material.of_task(metric.task) if r.model == model and _fits(r, wanted)]
+    named = [r for r in material.of_task(metric.task) if _fits(r, wanted)]
+    runs = [r for r in named if r.model == model or material.name_system(r.model) == model]
     cell = run_cell(runs[0], metric.figure, part.digits, part.scale) if runs else Cell()
     chosen = " ".join(f"--set {name}={value}" for name, value in wanted.items())
-    fill = "" if runs else part.command(task=metric.task, options=chosen)
+    asked = material.systems[model].model if model in material.systems else model
+    fill = "" if runs else part.command(task=metric.task, options=chosen, model=asked)
     reason = part.lacking if runs else ""
     return replace(cell, fill=fill, reason=reason)
 
@@ -163,23 +166,21 @@ def figure_4(material: Material, part: DeclaredPart) -> PaperPart:
         Metric(task="chat", figure="accuracy", options=hard),
     )
     explored = [row.system for row in part.rows]
-    models = dict.fromkeys(
+    others = dict.fromkeys(
         run.model
         for metric in wanted
         for run in material.of_task(metric.task)
         if run.facts.options["prompt"] not in ("1", "2")
-        or material.name_system(run.model) in explored
-    ) or dict.fromkeys(explored)
-    return part.show(
-        PaperRow(
-            model,
-            tuple(_ask_model(material, part, metric, model, {"prompt": n}) for n in STYLES),
-            "own",
-            f"{metric.task}, {metric.figure}",
-        )
-        for metric in wanted
-        for model in models
+        and material.name_system(run.model) not in explored
     )
+    rows = []
+    for metric in wanted:
+        section = f"{metric.task}, {metric.figure}"
+        for name in (*explored, *others):
+            cells = (_ask_model(material, part, metric, name, {"prompt": n}) for n in STYLES)
+            kind: RowKind = "paper" if name in explored else "own"
+            rows.append(PaperRow(name, tuple(cells), kind, section))
+    return part.show(rows)
 
 
 def table_4(material: Material, part: DeclaredPart) -> PaperPart:
@@ -236,7 +237,7 @@ def table_5(material: Material, part: DeclaredPart) -> PaperPart:
     for run, label in zip(runs, name_runs(runs), strict=True):
         if run.folder not in taken:
             found = show_scores(part, {"harmful": run.figures.scores}, run.facts.origin)
-            empty = tuple(replace(cell, fill=part.command()) for cell in found)
+            empty = tuple(replace(cell, fill=part.command(model=run.model)) for cell in found)
             shown.append(PaperRow(label, empty, "own"))
     if material.source.kind == "starter":
         shown = [_close(row, part.reason) if _answered(row) else row for row in shown]

@@ -154,7 +154,11 @@ def in_the_text(material: Material, part: DeclaredPart) -> PaperPart:
         task, figure, sort = row.key.split()
         metric = Metric(task=task, figure=figure)
         found = {name: _find(detector, metric) for name, detector in studied.items()}
-        ours = {name: score.value for name, score in found.items() if score and score.value}
+        ours = {
+            name: score.value
+            for name, score in found.items()
+            if score is not None and score.value is not None
+        }
         printed = {r.system: r.figures for r in material.rows_of(task, "Table 5")}
         theirs = {name: printed[system][figure] for name, system in systems.items()}
         known = all(name in ours for group in _AGAINST[sort] for name in group)
