@@ -61,8 +61,8 @@ def fill_systems(
     rows, taken = list[PaperRow](), set[Path]()
     for row in part.rows:
         if row.cells and not row.system:  # what the paper prints of no system that is known
-            cells = show_cells(material, part, row)
-            rows.append(PaperRow(row.label, cells, row.kind, row.section))
+            told = show_cells(material, part, row)
+            rows.append(PaperRow(row.label, told, row.kind, row.section))
             continue
         cells = []
         for metric in part.metrics:
