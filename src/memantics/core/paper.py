@@ -174,7 +174,7 @@ class PaperMaterial(Generic[R]):
         same = (
             other
             for other in self.runs
-            if other.task == run.task
+            if (other.task, other.model) == (run.task, run.model)
             and first
             and first in (other.facts.repeat_of, other.facts.fingerprint)
         )
