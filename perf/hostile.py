@@ -37,6 +37,7 @@ CASES = {
     "test_starving.py": 9,
     "test_stores.py": 12,
     "../serve/test_forms.py": 60,
+    "test_orders.py": 1_000,
 }
 # Of these files only some tests take fresh seeds, and the others take minutes.
 FRESH = {"test_sources.py": "not slow"}

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
+    from memantics.actions.drift import Drift, DriftLimits, drift
     from memantics.actions.edit import Edited, edit, edit_async
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.expert import Expert, ExpertOptions
@@ -128,6 +129,7 @@ _PLACES = {
     "actions.report": ("report",),
     "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
+    "actions.drift": ("Drift", "DriftLimits", "drift"),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),
     "actions.study": ("Study", "study"),
     "core.errors": (
@@ -150,6 +152,8 @@ __all__ = [
     "DataError",
     "Dataset",
     "Detector",
+    "Drift",
+    "DriftLimits",
     "Edited",
     "Expert",
     "ExpertOptions",
@@ -194,6 +198,7 @@ __all__ = [
     "demo",
     "detect_pun",
     "detect_pun_async",
+    "drift",
     "edit",
     "edit_async",
     "evaluate",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import math
 import os
@@ -30,7 +31,7 @@ from memantics.actions.screen_work import (
 )
 from memantics.build.collect.families import Face, find_kin
 from memantics.core.errors import ImageError, InputError
-from memantics.core.journal import replace_file
+from memantics.core.journal import replace_file, whole_file
 from memantics.core.opinion import name_judges
 from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
@@ -252,8 +253,8 @@ def write_csv(folder: Path) -> Path:
 
     path = folder / "verdicts.csv"
     names = ("id", "status", "reason", "label", "probability", "type", "language", "text")
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
+    with whole_file(path) as file:
+        rows = csv.writer(codecs.getwriter("utf-8")(file))
         rows.writerow(names)
         for row in read_rows(folder):
             rows.writerow([_tame(row[name]) for name in names])

@@ -35,6 +35,21 @@ def lock_folder(folder: Path) -> IO[bytes]:
 
 
 @contextmanager
+def in_turn(folder: Path) -> Iterator[None]:
+    """Read a small file of a folder and write it anew while no other process does.
+
+    The folder itself is locked: nothing is left behind.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
+@contextmanager
 def opening(folder: Path, what: str) -> Iterator[IO[bytes]]:
     """Make and lock a folder while its journals are opened; gives the lock back if that fails."""
     try:
@@ -160,7 +175,7 @@ def whole_file(path: Path, *, masked: bool = True) -> Iterator[IO[bytes]]:
 
     Archives are not ``masked``: their heads say how long each member is.
     """
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # two may write it at once
     try:
         raw = part.open("wb", buffering=0)
         with (MaskingWriter if masked else io.BufferedWriter)(raw) as file:

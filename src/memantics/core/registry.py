@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
 from memantics.core.home import home
-from memantics.core.journal import replace_file
+from memantics.core.journal import in_turn, replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ def read_registry() -> dict[str, Registered]:
 
 def write_registered(entry: Registered) -> None:
     """Add or replace one release."""
-    _store("releases.json", read_registry() | {entry.name: entry})
+    with in_turn(home()):
+        _store("releases.json", read_registry() | {entry.name: entry})
 
 
 def read_shelf() -> tuple[Path, ...]:
@@ -57,7 +58,8 @@ def read_shelf() -> tuple[Path, ...]:
 
 def add_to_shelf(folder: Path) -> None:
     """Let ``memantics run`` find a published benchmark by its name."""
-    _store("benchmarks.json", list(dict.fromkeys((*read_shelf(), folder.resolve()))))
+    with in_turn(home()):
+        _store("benchmarks.json", list(dict.fromkeys((*read_shelf(), folder.resolve()))))
 
 
 def _load(adapter: TypeAdapter[Table], name: str, remedy: str) -> Table | None:

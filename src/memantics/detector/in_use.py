@@ -8,7 +8,7 @@ import orjson
 
 from memantics.core.errors import InputError
 from memantics.core.home import home
-from memantics.core.journal import replace_file
+from memantics.core.journal import in_turn, replace_file
 
 DETECTOR = "detector"
 _FILES = {DETECTOR: "detector.json"}
@@ -21,7 +21,8 @@ def set_in_use(topic: str, path: Path) -> None:
         body = orjson.dumps({"path": str(path)})
         replace_file(home() / _FILES[topic], body, "setting")
     else:
-        _write({**_read(), topic: str(path)})
+        with in_turn(home()):
+            _write({**_read(), topic: str(path)})
 
 
 def forget_in_use(topic: str) -> bool:
@@ -30,10 +31,11 @@ def forget_in_use(topic: str) -> bool:
         known = (home() / _FILES[topic]).is_file()
         (home() / _FILES[topic]).unlink(missing_ok=True)
         return known
-    kept = _read()
-    found = kept.pop(topic, None) is not None
-    if found:
-        _write(kept)
+    with in_turn(home()):
+        kept = _read()
+        found = kept.pop(topic, None) is not None
+        if found:
+            _write(kept)
     return found
 
 

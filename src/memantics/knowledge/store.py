@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Self
 
 from memantics.core.errors import DataError, StoreError, UnknownName
+from memantics.core.journal import replace_file
 from memantics.knowledge.graph import from_quads, node, to_quads
 from memantics.knowledge.naming import ONTOLOGY, graph_iri, meme_of
 from memantics.knowledge.querying import QueryRows, ask, store_errors
@@ -80,9 +81,11 @@ class GraphStore:
             )
         with store_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            made = cls(_with_ontology(Store(str(folder / GRAPHS))), folder)
-            (folder / MARKER).write_text(json.dumps({"format": FORMAT}) + "\n", encoding="utf-8")
-            return made
+            # First: a store that a full disk or a kill cut short is one, and is filled again.
+            replace_file(
+                folder / MARKER, (json.dumps({"format": FORMAT}) + "\n").encode(), flag="--store"
+            )
+            return cls(_with_ontology(Store(str(folder / GRAPHS))), folder)
 
     @classmethod
     def open(cls, folder: Path | str) -> Self:

@@ -7,12 +7,13 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from memantics.core.errors import StoreError
 from memantics.scale.engines import ShardEngine, ShardOrder
 from memantics.scale.manifest import ShardManifest
 from memantics.scale.records import Ref, ShardPart, Work, cut_shards, write_refs
@@ -149,11 +150,29 @@ class _Once:
         self._path = folder / ".ids.sqlite"
         self._path.unlink(missing_ok=True)
         self._base = sqlite3.connect(self._path, isolation_level=None)
-        self._base.execute("PRAGMA journal_mode = OFF")
-        self._base.execute("PRAGMA synchronous = OFF")
-        self._base.execute("CREATE TABLE seen (id BLOB PRIMARY KEY, what BLOB) WITHOUT ROWID")
-        self._base.execute("BEGIN")
+        table = "CREATE TABLE seen (id BLOB PRIMARY KEY, what BLOB) WITHOUT ROWID"
+        try:
+            with self._explain():
+                for sql in (
+                    "PRAGMA journal_mode = OFF",
+                    "PRAGMA synchronous = OFF",
+                    table,
+                    "BEGIN",
+                ):
+                    self._base.execute(sql)
+        except StoreError:
+            self.close()
+            raise
         self.repeated = 0
+
+    @contextmanager
+    def _explain(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{self._path} cannot be written: {error}", hint="make room on the disk, go on then"
+            ) from error
 
     def filter(self, refs: Iterable[Ref]) -> Iterator[Ref]:
         """Pass on what is new; the same meme again is counted, another one of its id is a fault."""
@@ -173,7 +192,9 @@ class _Once:
     def _add(self, text: str, what: bytes) -> bytes | None:
         """Note what an id stands for, unless it stands for something already: that comes back."""
         key = _digest(text.encode("utf-8", "surrogateescape"))
-        added = self._base.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, what)).rowcount
+        sql = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
+        with self._explain():
+            added = self._base.execute(sql, (key, what)).rowcount
         if added:
             return None
         ((known,),) = self._base.execute("SELECT what FROM seen WHERE id = ?", (key,))
@@ -183,6 +204,10 @@ class _Once:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget them."""
         with closing(self._base):
             self._path.unlink(missing_ok=True)
 

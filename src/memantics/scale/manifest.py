@@ -85,9 +85,16 @@ class ShardManifest:
             self._journal = Journal(folder / MANIFEST, folder / MANIFEST)
             if head is None:
                 first = _Head(format=FORMAT, settings=dict(settings), sources=list(sources))
-                self._journal.append(_line(first.model_dump()))
+                self._begin(first)
         except BaseException:
             self._lock.close()
+            raise
+
+    def _begin(self, head: _Head) -> None:
+        try:
+            self._journal.append(_line(head.model_dump()))
+        except StoreError:
+            self._journal.close()
             raise
 
     def find(self, shard: Shard) -> ShardStanding:

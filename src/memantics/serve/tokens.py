@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
-from memantics.core.journal import replace_file
+from memantics.core.journal import in_turn, replace_file
 
 VARIABLE = "MEMANTICS_TOKENS"
 Scope = Literal[
@@ -106,6 +106,11 @@ def make_token(
     for scope in scopes:
         if scope not in SCOPES:
             raise UnknownName("scope", scope, SCOPES)
+    with in_turn(file.absolute().parent):
+        return _add_token(file, name, scopes, rate)
+
+
+def _add_token(file: Path, name: str, scopes: Sequence[str], rate: float) -> tuple[str, Token]:
     kept = read_tokens(file, {}) if file.exists() else ()
     if any(token.name == name for token in kept):
         raise InputError(f"{file} holds a token {name}", hint="choose another name, or delete it")

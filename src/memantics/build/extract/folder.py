@@ -17,7 +17,7 @@ import orjson
 from memantics.core.data import Skip, inside
 from memantics.core.errors import DataError, ImageError, InputError, StoreError
 from memantics.core.images import probe, read_bytes
-from memantics.core.journal import whole_file
+from memantics.core.journal import replace_file, whole_file
 from memantics.core.memes import ID, LONGEST_ID, MEMES, SUFFIXES, Meme
 
 IMAGES, REPORT = "images", "report.json"
@@ -70,9 +70,7 @@ def _adopt(meme: Meme, folder: Path, taken: set[str]) -> Meme:
     suffix = meme.image.suffix.lower()
     place = inside(folder / IMAGES, name + (suffix if suffix in SUFFIXES else ".img"))
     if not (place.is_file() and place.read_bytes() == data):
-        part = place.with_name(place.name + ".part")
-        part.write_bytes(data)
-        part.replace(place)
+        replace_file(place, data, "image")
     return replace(meme, id=name, image=place)
 
 

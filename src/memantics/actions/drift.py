@@ -1,0 +1,110 @@
+"""``drift``: whether what is screened now is still what was screened then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from memantics.actions.screening import read_tables
+from memantics.core.errors import InputError
+from memantics.core.parameters import Argument, Flag
+from memantics.core.tables import need_parquet
+from memantics.metrics.comparison import holm
+from memantics.metrics.drift import REST, compare_counts, pool_rare
+from memantics.metrics.rounding import settle
+from memantics.report.pages.drift import Drift, DriftedAspect, DriftLimits
+
+__all__ = ["Drift", "DriftLimits", "DriftedAspect", "drift"]
+
+_COLUMNS = (
+    "id", "status", "text", "language", "label", "probability", "type", "family", "novelty",
+)  # fmt: skip
+_BINS = 10
+_MOST_MEMES = 8  # shown of what drives a shift
+ASPECTS = ("scores", "verdicts", "types", "languages", "novelty", "templates")
+
+
+def drift(
+    now: Annotated[str | Path, Argument("A folder that 'screen' wrote.", metavar="NOW")],
+    *,
+    against: Annotated[str | Path, Flag("The folder it is compared with.", metavar="THEN")],
+    limits: DriftLimits | None = None,
+) -> Drift:
+    """Compare two screened folders: scores, verdicts, types, languages, novelty and templates."""
+    need_parquet()
+    limits = limits or DriftLimits()
+    places = Path(now), Path(against)
+    counted = [_count(place) for place in places]
+    shifts = {name: compare_counts(*(counts[name] for counts in counted)) for name in ASPECTS}
+    known = [name for name in ASPECTS if shifts[name].p is not None]
+    corrected = dict(zip(known, holm([shifts[name].p or 0.0 for name in known]), strict=True))
+    aspects = []
+    for name in ASPECTS:
+        p, distance = corrected.get(name), settle(shifts[name].distance)
+        beyond = p is not None and settle(p) < limits.alpha and distance >= limits.distance
+        rows = tuple(pool_rare(counted[0][name], counted[1][name]))
+        grown = _find_grown(rows) if beyond else ""
+        drivers = tuple(_list_drivers(places[0], name, grown)) if grown else ()
+        aspects.append(DriftedAspect(name, p, distance, beyond, rows, grown, drivers))
+    memes = tuple(counts["verdicts"].total() for counts in counted)
+    return Drift(*places, (memes[0], memes[1]), tuple(aspects), limits.alpha, limits.distance)
+
+
+def _count(folder: Path) -> dict[str, Counter[str]]:
+    """Categories of all verdicts of a folder, in one pass."""
+    if not (folder / "parts").is_dir():
+        raise InputError(f"{folder} holds no verdicts", hint="give a folder that 'screen' wrote")
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ASPECTS}
+    for row in _read(folder):
+        for name, category in _classify(row).items():
+            counts[name][category] += 1
+    return counts
+
+
+def _read(folder: Path) -> Iterator[dict[str, Any]]:
+    for table in read_tables(folder, _COLUMNS):
+        yield from table.to_pylist()
+
+
+def _classify(row: Mapping[str, Any]) -> dict[str, str]:
+    """The category of a meme in each aspect that it has; what is not judged has no score."""
+    found = {"verdicts": str(row["label"] or row["status"])}
+    if row["language"]:
+        found["languages"] = str(row["language"])
+    if row["family"]:
+        found["templates"] = str(row["family"])
+    if row["probability"] is not None:
+        found["scores"] = _name_bin(row["probability"])
+        found["types"] = str(row["type"] or "none")
+    if row["novelty"] is not None:
+        found["novelty"] = _name_bin(row["novelty"])
+    return found
+
+
+def _name_bin(value: float) -> str:
+    """A tenth of the range from 0 to 1.
+
+    >>> _name_bin(0.3), _name_bin(0.0), _name_bin(1.0)
+    ('0.3 to 0.4', '0.0 to 0.1', '0.9 to 1.0')
+    """
+    place = min(_BINS - 1, max(0, int(settle(value * _BINS))))
+    return f"{place / _BINS:.1f} to {(place + 1) / _BINS:.1f}"
+
+
+def _find_grown(rows: tuple[tuple[str, int, int], ...]) -> str:
+    """The category whose share grew most."""
+    now, then = (sum(row[place] for row in rows) for place in (1, 2))
+    return max(rows, key=lambda row: settle(row[1] / now - row[2] / then))[0]
+
+
+def _list_drivers(folder: Path, aspect: str, category: str) -> Iterator[Mapping[str, Any]]:
+    """The first memes of a category; of the rare ones together none is typical."""
+    left = 0 if category == REST else _MOST_MEMES
+    for row in _read(folder) if left else ():
+        if _classify(row).get(aspect) == category:
+            yield {name: row[name] for name in ("id", "text", "probability", "type")}
+            left -= 1
+            if not left:
+                return

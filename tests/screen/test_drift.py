@@ -1,0 +1,117 @@
+"""Drift between two screenings: the tests, the limits, what drives it, the page, the exit code."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import chi2_contingency
+from statsmodels.stats.multitest import multipletests
+
+import memantics as mm
+from memantics.actions.drift import ASPECTS
+from memantics.core.errors import InputError
+from memantics.detector.verdict import Verdict, make_verdict_schema
+from memantics.metrics.drift import REST, compare_counts, pool_rare
+from tests.commands import Shell
+
+
+def write(folder: Path, *rows: dict[str, Any]) -> Path:
+    """A screened folder of such verdicts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    made = [
+        Verdict(id=str(n), detector="d", **{"status": "judged", "reason": "", **row}).to_row()
+        for n, row in enumerate(rows)
+    ]
+    (folder / "parts").mkdir(parents=True)
+    table = pa.Table.from_pylist(made, schema=make_verdict_schema())
+    pq.write_table(table, folder / "parts" / "part-000000.parquet")
+    return folder
+
+
+def draw(seed: int, count: int, harmful: float = 0.2) -> list[dict[str, Any]]:
+    chance = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        bad = chance.random() < harmful
+        rows.append(
+            {
+                "text": "bad words" if bad else "good morning",
+                "label": "harmful" if bad else "harmless",
+                "probability": chance.uniform(0.7, 1) if bad else chance.uniform(0, 0.4),
+                "language": chance.choice(("en", "en", "zh")),
+            }
+        )
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_test_is_that_of_scipy(seed: int) -> None:
+    chance = random.Random(seed)
+    now, then = (Counter(chance.choices("abcdef", [9, 8, 7, 3, 2, 1], k=400)) for _ in range(2))
+    rows = pool_rare(now, then)
+    expected = chi2_contingency([[row[1:][side] for row in rows] for side in (0, 1)], False)
+    assert compare_counts(now, then).p == pytest.approx(expected.pvalue, abs=1e-9)
+
+
+def test_categories_at_the_limit_of_rarity() -> None:
+    assert pool_rare({"a": 95, "b": 5}, {"a": 95, "b": 5}) == [("a", 95, 95), ("b", 5, 5)]
+    assert pool_rare({"a": 96, "b": 4}, {"a": 95, "b": 5})[1] == (REST, 4, 5)
+    assert compare_counts({}, {"a": 9}).p is None
+    assert compare_counts({"a": 9}, {"a": 9}).p is None
+
+
+def test_the_same_source_does_not_drift(tmp_path: Path) -> None:
+    now, then = write(tmp_path / "now", *draw(1, 500)), write(tmp_path / "then", *draw(2, 500))
+    found = mm.drift(now, against=then)
+    assert found.beyond == ()
+    assert found.memes == (500, 500)
+    assert [aspect.name for aspect in found.aspects] == list(ASPECTS)
+    raw = [compare_counts(*_split(a.counts)).p for a in found.aspects]
+    known = [p for p in raw if p is not None]
+    corrected = multipletests(known, method="holm")[1].tolist()
+    assert [a.p for a in found.aspects if a.p is not None] == pytest.approx(corrected)
+
+
+def _split(counts: tuple[tuple[str, int, int], ...]) -> tuple[dict[str, int], dict[str, int]]:
+    return {name: now for name, now, _ in counts}, {name: then for name, _, then in counts}
+
+
+def test_a_shift_is_found_with_the_memes_that_drive_it(shell: Shell) -> None:
+    now = write(shell.folder / "now", *draw(1, 500, 0.5))
+    then = write(shell.folder / "then", *draw(2, 500))
+    found = mm.drift(now, against=then)
+    assert found.beyond == ("scores", "verdicts")
+    (verdicts,) = [aspect for aspect in found.aspects if aspect.name == "verdicts"]
+    assert verdicts.grown == "harmful"
+    assert {row["text"] for row in verdicts.drivers} == {"bad words"}
+    ran = shell.run("drift", "now", "--against", "then", "--out", "d.html")
+    assert ran.code == 1
+    assert ran.err == "beyond the limits: scores, verdicts\n"
+    page = (shell.folder / "d.html").read_text()
+    assert '<span class="hidden-text"><bdi>bad words</bdi>' in page
+    assert page.count("<svg") >= 4
+
+
+def test_limits_are_both_needed(tmp_path: Path) -> None:
+    now, then = write(tmp_path / "now", *draw(1, 500, 0.5)), write(tmp_path / "then", *draw(2, 500))
+    (distance,) = [a.distance for a in mm.drift(now, against=then).aspects if a.name == "verdicts"]
+    for limits, beyond in (
+        (mm.DriftLimits(distance=distance), True),
+        (mm.DriftLimits(distance=distance + 1e-6), False),
+        (mm.DriftLimits(alpha=0), False),
+    ):
+        found = mm.drift(now, against=then, limits=limits)
+        assert ("verdicts" in found.beyond) is beyond
+
+
+def test_what_is_no_screening_is_refused(shell: Shell) -> None:
+    write(shell.folder / "now", *draw(1, 20))
+    assert "holds no verdicts" in shell.refused("drift", "now", "--against", "nowhere")
+    with pytest.raises(InputError, match="holds no verdicts"):
+        mm.drift(shell.folder, against=shell.folder / "now")
