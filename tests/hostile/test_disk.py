@@ -38,12 +38,12 @@ COMMANDS = {
     "build intents": ("", "build intents starter -m fake/drafter --out built --limit 2"),
     "build captions": ("", "build captions starter -m fake/drafter --out built --limit 2"),
     "annotate import": (
-        "starter copy copied",
+        QUEUE,
         "annotate import screened/review --db a.db",
     ),
     "annotate backup": (
         f"{QUEUE}; annotate import screened/review --db a.db",
-        "annotate backup --db a.db --out b.zip",
+        "annotate backup b.zip --db a.db",
     ),
     "audit": ("", "audit mquest --data starter --out audit.html"),
     "export-task": (
