@@ -63,12 +63,13 @@ def judge_one(task: Task, item: Item, case: Case) -> bool:
     assert sent.count(opening) == sent.count(closing) == 1
     assert sent.split(opening)[1].split(closing)[0] == f"\n{case['text']}\n"
     try:
-        value = task.parse(obey(sent), item)
+        value = task.parse(obey(sent), item.form)
     except Unparsed:
         assert case["kind"] not in PLAUSIBLE
         return False
+    assert isinstance(value, dict)
     assert set(value) == {"reason", "correctness", "coverage"}
-    assert all(value[key] in range(1, 6) for key in ("correctness", "coverage"))
+    assert all(str(value[key]) in "12345" for key in ("correctness", "coverage"))
     return True
 
 

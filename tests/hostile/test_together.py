@@ -95,8 +95,8 @@ def test_two_processes_leave_what_one_leaves(shell: Shell, name: str) -> None:
     assert end(start(alone, *command.split()))[0] == 0
     assert digest(alone.folder, files) == both
     if name == "kb":
-        said = [space.done("kb", "stats", "--store", "kb", "--json") for space in (shell, alone)]
-        assert said[0] == said[1]
+        told = [space.done("kb", "stats", "--store", "kb", "--json") for space in (shell, alone)]
+        assert told[0] == told[1]
 
 
 def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
@@ -169,5 +169,5 @@ def test_ten_kills_and_a_rerun_give_the_same(shell: Shell, name: str) -> None:
     assert end(start(shell, *command.split()))[0] == 0
     assert digest(shell.folder, files) == digest(alone.folder, files)
     if name == "kb import":
-        said = [space.done("kb", "stats", "--store", "kb", "--json") for space in (shell, alone)]
-        assert said[0] == said[1]
+        told = [space.done("kb", "stats", "--store", "kb", "--json") for space in (shell, alone)]
+        assert told[0] == told[1]

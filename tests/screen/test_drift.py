@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from scipy.stats import chi2_contingency
-from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.multitest import (  # type: ignore[import-untyped,unused-ignore]
+    multipletests,
+)
 
 import memantics as mm
 from memantics.actions.drift import ASPECTS

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from memantics.actions.screening import read_tables
+from memantics.actions.screen_work import read_tables
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
 from memantics.core.tables import need_parquet
@@ -95,7 +95,7 @@ def _name_bin(value: float) -> str:
 
 def _find_grown(rows: tuple[tuple[str, int, int], ...]) -> str:
     """The category whose share grew most."""
-    now, then = (sum(row[place] for row in rows) for place in (1, 2))
+    now, then = sum(row[1] for row in rows), sum(row[2] for row in rows)
     return max(rows, key=lambda row: settle(row[1] / now - row[2] / then))[0]
 
 
