@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from memantics.vision.hashes import _count_bits
+from memantics.vision.hashes import count_bits
 from memantics.vision.panels import Region, _is_bar, count_panels, find_panels
 from memantics.vision.regions import enclose, join_lines, measure_overlap, share_matched
 from memantics.vision.spacing import draw_profile, part_words
@@ -133,7 +133,7 @@ def test_a_bar_is_plain_and_hardly_coloured() -> None:
 
 def test_bits_are_counted() -> None:
     values = [0, 1, 3, 2**63, 2**64 - 1, 0x0123456789ABCDEF]
-    found = _count_bits(np.array(values, dtype=np.uint64)).tolist()
+    found = count_bits(np.array(values, dtype=np.uint64)).tolist()
     assert found == [value.bit_count() for value in values]
 
 

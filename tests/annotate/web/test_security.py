@@ -380,8 +380,8 @@ def test_forms_with_too_many_parts_are_refused(office: Office, project: int) -> 
         assert answer.status_code == 422
         assert ("at most 500 parts" in answer.text) == said
     token = ann.token()
-    for count, status in ((1999, 303), (2000, 413)):
-        many = "&".join(f"a{number}=1" for number in range(count))
+    for fields, status in ((1999, 303), (2000, 413)):
+        many = "&".join(f"a{number}=1" for number in range(fields))
         head = {"content-type": "application/x-www-form-urlencoded"}
         body = f"token={token}&{many}&language=en"[: None if status == 413 else -12]
         answer = ann.client.post("/settings/language", content=body, headers=head)

@@ -63,8 +63,8 @@ def test_a_tuned_writer_is_run_and_scored(shell: Shell) -> None:
     # What it wrote when it was judged, it writes again when it is run.
     written = {row["id"]: row["after"] for row in map(json.loads, kept)}
     answers = [json.loads(x) for x in (run.folder / "answers.jsonl").read_text().splitlines()]
-    said = {row["item"]: row["reply"]["text"] for row in answers}
-    again = [(text, written[item]) for item, text in said.items() if item in written]
+    replies = {row["item"]: row["reply"]["text"] for row in answers}
+    again = [(text, written[item]) for item, text in replies.items() if item in written]
     assert again
     assert all(one == other for one, other in again)
     shell.done("run", TASK, "--model", "local/tuned/adapter", *learnt, "--limit", "1")

@@ -42,5 +42,5 @@ def test_mke_answers_as_it_judges(task: str, trained: Path, tmp_path: Path) -> N
             said.label if task.endswith("type") else ("harmless", "harmful")[said.label != "none"]
         )
         assert answers[said.id].value == whole
-        assert answers[said.id].tokens_out == 0
+        assert answers[said.id].reply.tokens_out == 0
     assert mm.load_run(run.folder).facts.model_note == "detector"
