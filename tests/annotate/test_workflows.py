@@ -31,6 +31,7 @@ OURS = (
     "questionnaire",
     "rate-edits",
     "rate-outputs",
+    "review-harm",
     "review-text",
     "validate",
     "verify-stages",

@@ -38,7 +38,7 @@ def test_training_writes_a_detector_and_its_card(folder: Path) -> None:
     card = json.loads((folder / "fast.card.json").read_text(encoding="utf-8"))
     assert card["examples"] == 100
     assert card["licence"] == "not said"
-    assert "macro_f1" in (folder / "fast.card.md").read_text(encoding="utf-8")
+    assert "macro-f1" in (folder / "fast.card.md").read_text(encoding="utf-8")
     assert (folder / "fast.zip").stat().st_size < 25_000_000
 
 

@@ -162,7 +162,7 @@ def test_the_card_says_data_licence_selection_figures_and_limits(tmp_path: Path)
     found = evaluate(loaded.examples, trained.held_out)
     card = make_card(trained.detector, loaded, found, "n")
     text = format_card(card)
-    for part in ("CC0-1.0", "60, ", "threshold", "macro_f1", SAMPLE_LIMIT, "no test data"):
+    for part in ("CC0-1.0", "60, ", "threshold", "macro-f1", SAMPLE_LIMIT, "no test data"):
         assert part in text
     assert "# y" not in text
     pages = write_card(card, tmp_path / "m.zip")

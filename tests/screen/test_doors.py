@@ -21,6 +21,7 @@ from memantics.core.memes import Meme
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example, Type
 from memantics.detector.novelty import OUTSIDE_NOTE
+from memantics.detector.operating_points import OperatingPoint
 from memantics.detector.storage import load_with_card, save
 from memantics.models.embedded import rapid
 from memantics.serve.settings import Models, ServeSettings
@@ -254,6 +255,63 @@ def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -
     for door, said in found.items():
         assert said == {name: expected[name] for name in said}, door
         assert len(said) >= len(texts) - 3, door
+
+
+def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
+    detector: Path, middle: str, tmp_path: Path
+) -> None:
+    """The text that was harmful at the trained threshold is now harmless, and for a person."""
+    file = tmp_path / "set.zip"
+    file.write_bytes(detector.read_bytes())
+    chance = Detector.load(file).threshold
+    words = ("--threshold", f"{chance + 0.01:.6f}", "--review", f"{chance - 0.02:.4f}..0.99999")
+    shell = Shell(tmp_path)
+    assert "for people" in shell.done("detector", "set", file, *words)
+    texts = {"at": middle, "harmless": KIND[0] + KIND[1]}
+    source = tmp_path / "table.jsonl"
+    rows = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
+    source.write_text("\n".join(rows), encoding="utf-8")
+    found: dict[str, list[tuple[bool, bool]]] = {}  # at each door: harmful, and for a person
+    made = json.loads(shell.done("detector", "predict", file, "--data", source, "--json"))
+    found["predict"] = [(bool(said["label"]), bool(said["review"])) for said in made]
+    said = Detector.load(file).verdicts(list(texts.values()))
+    found["python"] = [(one.label == "harmful", bool(one.review)) for one in said]
+    settings = ScreenSettings(detector=file, readings="none")
+    screen(source, settings, out=tmp_path / "s", engine=InlineEngine())
+    screened = list(read_rows(tmp_path / "s"))
+    assert [row["label"] for row in screened] == ["review", "harmless"]
+    assert "is between" in screened[0]["reason"]
+    options: AnalyzeOptions = {"detector": file}
+    Image.new("RGB", (64, 64), "white").save(tmp_path / "empty.png")
+    memes = [Meme(name, tmp_path / "empty.png", text) for name, text in texts.items()]
+    harms = [found.harms[0] for found in run_sync(analyze_memes(memes, options))]
+    found["analyze"] = [(harm.harmful, "is between" in harm.reason) for harm in harms]
+    served = ServeSettings(models=Models(detector=file), state=tmp_path / "state")
+    with serving(served, tmp_path / "served") as site:
+        doors = Doors(file, site, shell, tmp_path)
+        with site.client() as client:
+            answer = client.post("/v1/moderations", json={"input": list(texts.values())}).json()
+        told = [result["verdicts"][0] for result in answer["results"]]
+        found["http"] = [(one["label"] == "harmful", bool(one["review"])) for one in told]
+        asked = [ask_studio_raw(doors, text) for text in texts.values()]
+        found["studio"] = [(one.harmful, bool(one.reason)) for one in asked]
+        assert {round(one.threshold or 0, 6) for one in asked} == {round(chance + 0.01, 6)}
+    assert all(said == [(False, True), (False, False)] for said in found.values()), found
+    for given, label in (
+        (replace(settings, threshold=chance), "harmful"),
+        (replace(settings, review=(0.0, 0.0001)), "harmless"),
+    ):
+        out = tmp_path / f"s-{label}"
+        screen(source, given, out=out, engine=InlineEngine())
+        assert [row["label"] for row in read_rows(out)] == [label, "harmless"]
+    shell.done("detector", "set", file, "--clear")
+    assert Detector.load(file).point == OperatingPoint(chance)
+
+
+def ask_studio_raw(doors: Doors, text: str) -> HarmFound:
+    with doors.site.client(**{"x-memantics": "studio"}) as client:
+        answer = client.post("/studio/harm", json={"text": text, "language": "", "unread": 0})
+    return HarmFound(**answer.json())
 
 
 def draw_meme(path: Path, text: str) -> Path:

@@ -122,7 +122,7 @@ def test_the_threshold_belongs_to_harm_and_review_takes_both_ends(tmp_path: Path
     assert rows["a"]["label"] == "review"
     assert done.review_queue is not None
     card, items = read_queue(done.review_queue)
-    assert card.workflow == "label-by-vote"
+    assert card.workflow == "review-harm"
     assert card.language == "zh"
     assert [item.group for item in items] == ["a"]
 

@@ -332,7 +332,11 @@ def _open_screen(detector: Detector) -> Callable[[Meme, int], Harm | str]:
             verdict.probability,
             verdict.type or "" if harmful else "",
             elements=moved if harmful else (),
-            reason=verdict.note,
+            reason="; ".join(
+                text
+                for text in (verdict.note, verdict.review)
+                if text and (text == verdict.note or text not in verdict.note)
+            ),
             baseline=detector.sample,
         )
 

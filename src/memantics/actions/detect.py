@@ -44,7 +44,11 @@ from memantics.detector.neural.settings import PRESETS as NETWORKS
 from memantics.detector.robustness import Evasion, Robustness, measure_evasion, measure_leakage
 from memantics.detector.storage import save
 from memantics.detector.verdict import Subject, Verdict, judge, mark_predictions
-from memantics.report.pages.detector import write_evaluation, write_explanation
+from memantics.report.pages.detector import (
+    draw_thresholds,
+    write_evaluation,
+    write_explanation,
+)
 from memantics.starter import DETECTOR_FILE
 
 __all__ = [
@@ -116,7 +120,8 @@ class TrainedDetector(OpenDetector, Generic[FiguresT]):
         if isinstance(self.machine, FastJudge):
             save(self.machine.detector, target, self.machine.card)
             if self._written_card is not None:
-                write_card(self._written_card, target)
+                picture = draw_thresholds(self._written_card.thresholds)
+                write_card(self._written_card, target, picture)
         elif isinstance(self.machine, NeuralJudge) and self.path is not None and self.path.is_dir():
             export_onnx(self.path, target)
         else:
@@ -127,7 +132,11 @@ class TrainedDetector(OpenDetector, Generic[FiguresT]):
 
     def show_card(self) -> str:
         """Its model card as Markdown: data, figures, errors by target, limits (fast detectors)."""
-        return format_card(read_stored(self.card, self.name))
+        card = format_card(read_stored(self.card, self.name))
+        if self.stored_point is None:
+            return card
+        lines = "".join(f"- {line}\n" for line in self.describe_point(self.stored_point))
+        return f"{card}\n## Operating point, as set\n\n{lines}"
 
     def prepare(self, items: Item | Sequence[Item]) -> tuple[Example, ...]:
         """Texts and image files as examples; a file without a text that can be read is refused."""
@@ -240,10 +249,18 @@ class Detector(TrainedDetector[Evaluation]):
         return Path(page)
 
     def evaluate(self, data: Data = "toxicn_mm", split: str = "test") -> Evaluation:
-        """Figures on labelled memes, with 95 % intervals."""
+        """Figures on labelled memes, with 95 % intervals, at its operating point."""
         loaded = find_examples(data, split)
         need_labels(loaded.examples, loaded.name)
-        return evaluate(loaded.examples, self.machine.predict(loaded.examples))
+        return evaluate(loaded.examples, self.say(loaded.examples), self.point.threshold)
+
+    def say(self, examples: Sequence[Example]) -> list[Prediction]:
+        """What it says of examples in any language, at its operating point."""
+        said = self.machine.predict(examples)
+        point = self.stored_point
+        if point is None:
+            return said
+        return [replace(one, label=int(point.is_harmful(one.probability))) for one in said]
 
     def measure(self, data: Loaded, disguise: bool = False, seen: Loaded | None = None) -> Measured:
         """Figures with predictions and notes; ``disguise`` adds evasion and near-duplicates.
@@ -251,8 +268,8 @@ class Detector(TrainedDetector[Evaluation]):
         ``seen`` is the training data, in which near-duplicates are looked for.
         """
         need_labels(data.examples, data.name)
-        said = self.machine.predict(data.examples)
-        found = evaluate(data.examples, said)
+        said = self.say(data.examples)
+        found = evaluate(data.examples, said, self.point.threshold)
         report = self._test(data, said, seen) if disguise else None
         title = f"{self.name} on {data.name}"
         return Measured(title, data, tuple(said), found, report, self.list_notes(data))
@@ -283,5 +300,5 @@ class Detector(TrainedDetector[Evaluation]):
         """Both detectors on the same labelled memes, pair by pair."""
         loaded = find_examples(data, split)
         need_labels(loaded.examples, loaded.name)
-        one, two = (each.machine.predict(loaded.examples) for each in (self, other))
+        one, two = (each.say(loaded.examples) for each in (self, other))
         return compare(loaded.examples, one, two)

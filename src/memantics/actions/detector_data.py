@@ -40,6 +40,7 @@ _PLACE = re.compile(r"(?:~|\.{1,2})[/\\]\S*|[a-zA-Z]:\\\S*|[^\s/]+(?:/[^\s/]+)*/
 
 
 LabelVersion = Literal["v1", "v2"]
+Version = Annotated[LabelVersion, Flag("Label version of ToxiCN MM.")]
 DATA_HELP = (
     f"{STARTER}, {RELEASE} (the registered release), a benchmark that was published from"
     " votes on harm, a .csv, a .jsonl, or a folder of images with metadata. Default: the"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 
+from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
@@ -17,17 +18,20 @@ from memantics.detector.card import place_card
 from memantics.detector.examples import Example
 from memantics.detector.fast import LabelPrediction, Prediction
 from memantics.detector.in_use import DETECTOR, find_in_use, forget_in_use, set_in_use
-from memantics.detector.judges import open_fast, open_judge
+from memantics.detector.judges import OpenDetector, open_fast, open_judge
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.saved import is_neural
+from memantics.detector.operating_points import OperatingPoint, read_range
 from memantics.detector.storage import load, save
 
 __all__ = [
     "ExportedDetector",
+    "PointSet",
     "export",
     "find_detector",
     "forget_detector",
     "place_card",
+    "set_point",
     "tabulate",
     "use_detector",
     "write_predictions",
@@ -63,6 +67,7 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
         named = found.label and not found.unjudged and found.type not in (None, "none")
         kind = f", {found.type}" if named else ""
         doubt = ", unlike the training texts" if found.out_of_domain and not found.unjudged else ""
+        doubt = doubt or (", for a person" if found.review else "")
         chance = "" if found.unjudged else f"{found.probability:.2f}"
         text = " ".join(example.text.split())
         short = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
@@ -98,3 +103,49 @@ def export(
         load(out)
     body = out.read_bytes()
     return ExportedDetector(str(out), len(body), hashlib.sha256(body).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class PointSet(Result):
+    """The operating point of a detector's file, and what it keeps on held-out memes."""
+
+    file: str
+    point: OperatingPoint
+    lines: tuple[str, ...]
+
+
+def set_point(
+    model: Annotated[Path, Argument("A detector file.")],
+    *,
+    decide: Annotated[
+        str,
+        Flag("Choose the threshold on held-out memes: precision=0.9, recall=0.8.", metavar="RULE"),
+    ] = "",
+    threshold: Annotated[float | None, Flag("Probability from which a meme is harmful.")] = None,
+    review: Annotated[
+        tuple[float, float] | None,
+        Flag(
+            "Probabilities that people are to look at.",
+            metavar="LOW..HIGH",
+            kind=str,
+            read=read_range,
+            default="",
+        ),
+    ] = None,
+    clear: Annotated[bool, Flag("Go back to the threshold of the training.")] = False,
+) -> PointSet:
+    """Store in a detector how it decides wherever nobody says otherwise."""
+    given = bool(decide) or threshold is not None or review is not None
+    if given == clear:
+        raise InputError(
+            "say how it decides, or --clear",
+            hint="such as --decide precision=0.9 --review 0.3..0.7",
+        )
+    judge = open_fast(model)
+    card = {key: value for key, value in judge.card.items() if key != "point"}
+    opened = OpenDetector(judge if not clear else replace(judge, card=card), model.name, model)
+    point = opened.choose_point(threshold, decide, review)
+    if not clear:
+        card["point"] = asdict(point)
+    save(judge.detector, model, card)
+    return PointSet(str(model), point, tuple(opened.describe_point(point)))

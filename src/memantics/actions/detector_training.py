@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from memantics.actions.detector_data import CAPTIONS_HELP, LabelVersion, describe_texts
+from memantics.actions.detector_data import CAPTIONS_HELP, Version, describe_texts
 from memantics.core.errors import InputError
 from memantics.core.parameters import Flag
 from memantics.detector.card import ModelCard, make_card
 from memantics.detector.disguises import augment
 from memantics.detector.evaluation import Evaluation, evaluate
 from memantics.detector.examples import Loaded
-from memantics.detector.fast import FastSettings, TypeHead, fit, fit_labels
+from memantics.detector.fast import FastSettings, Trained, TypeHead, fit, fit_labels
 from memantics.detector.features import Dense, Embedder, FeatureBlock
 from memantics.detector.folds import Split
 from memantics.detector.heads import AUTO, choose_preset, need_training
@@ -36,7 +36,6 @@ Encoder = Annotated[Path | None, Flag("Folder of a text encoder, for meanings by
 ImageEncoder = Annotated[
     Path | None, Flag("Folder of a vision model (CLIP, SigLIP) for pictures.", "--image-encoder")
 ]
-Version = Annotated[LabelVersion, Flag("Label version of ToxiCN MM.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +80,33 @@ def train_judge(
         examples, missed = read_images(loaded.examples)
         more = (f"{missed} images could not be read",) if missed else ()
         loaded = replace(loaded, examples=examples, notes=(*loaded.notes, *more))
+    grown = augment(loaded.examples, options.disguised) if not loaded.labels.name else None
+    if grown is None:
+        trained = fit_labels(loaded, settings, encoder)
+    else:
+        trained = fit(grown.examples, settings, encoder, grown.origins)
+    found, card, facts = describe_trained(loaded, trained)
+    return FastJudge(trained.detector, encoder, facts), loaded, found, card
+
+
+def describe_trained(
+    loaded: Loaded, trained: Trained
+) -> tuple[Evaluation | LabelEvaluation, ModelCard, dict[str, object]]:
+    """Figures on held-out memes, the model card, and all that is stored with a detector."""
     known: dict[str, object]
     found: Evaluation | LabelEvaluation
     if loaded.labels.name:
-        trained = fit_labels(loaded, settings, encoder)
         found = evaluate_labels(loaded, trained.said)
         known = {"topic": loaded.topic, **measure_sure(loaded.gold, trained.said)}
     else:
-        grown = augment(loaded.examples, options.disguised)
-        trained = fit(grown.examples, settings, encoder, grown.origins)
         # Disguised copies of a meme are no further memes: figures are on those that are real.
         said = trained.held_out[: len(loaded.examples)]
-        found = evaluate(loaded.examples, said)
+        found = evaluate(loaded.examples, said, trained.detector.decision.threshold)
         pairs = [(p.probability, e.label == 1) for p, e in zip(said, loaded.examples, strict=True)]
         known = {"operating_points": list_operating_points(pairs)}
     card = make_card(trained.detector, loaded, found, _describe_held_out(loaded))
     facts = {"sample": loaded.sample, **card.dump(), **describe_texts(loaded.texts), **known}
-    return FastJudge(trained.detector, encoder, facts), loaded, found, card
+    return found, card, facts
 
 
 def _describe_held_out(loaded: Loaded) -> str:

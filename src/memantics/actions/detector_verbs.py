@@ -11,6 +11,7 @@ from memantics.actions.detect import Detector, Measured
 from memantics.actions.detector_data import (
     CAPTIONS_HELP,
     DetectorData,
+    Version,
     find_example,
     load_examples,
 )
@@ -21,7 +22,6 @@ from memantics.actions.detector_training import (
     Part,
     PresetName,
     TrainOptions,
-    Version,
     choose_settings,
 )
 from memantics.actions.expert import Expert, load_labelled, use_expert

@@ -19,12 +19,12 @@ from pydantic import JsonValue
 
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
+from memantics.actions.review import REVIEW, write_review
 from memantics.actions.screen_work import (
     FAMILY_BITS,
     Readings,
     ScreenSettings,
     ScreenWork,
-    read_range,
     read_rows,
     read_tables,
     read_templates,
@@ -34,9 +34,9 @@ from memantics.core.errors import ImageError, InputError
 from memantics.core.journal import replace_file, whole_file
 from memantics.core.opinion import name_judges
 from memantics.core.parameters import Argument, Flag, MadeBy
-from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
 from memantics.core.tables import need_parquet
+from memantics.detector.operating_points import OperatingPoint, read_range
 from memantics.detector.opinions import open_judges
 from memantics.models.embedded.rapid import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
@@ -61,7 +61,7 @@ __all__ = [
     "read_rows",
     "screen",
 ]
-FAMILIES, REVIEW = "families.parquet", "review"
+FAMILIES = "families.parquet"
 FLAGGED = ("harmful", "review")
 _TEXTS, _IMAGES = 1000, 100  # memes in a shard of many
 _NESTED = ("types", "because")  # a table of metadata is flat
@@ -70,7 +70,10 @@ _MOST_PICTURES = 20_000  # that are compared with each other, the most frequent 
 
 @dataclass(frozen=True, slots=True)
 class Screened(Result):
-    """Where the verdicts are, and how many of which kind."""
+    """Where the verdicts are, and how many of which kind.
+
+    ``queued`` memes are for people; ``decided`` says what a chosen threshold keeps.
+    """
 
     folder: Path
     rows: int
@@ -86,6 +89,8 @@ class Screened(Result):
     review_queue: Path | None = None
     summary: Path | None = None
     saved: int = 0
+    queued: int = 0
+    decided: tuple[str, ...] = ()
 
     def rows_iter(self) -> Iterator[Row]:
         """The verdicts one by one."""
@@ -193,7 +198,7 @@ def screen(
     if csv:
         write_csv(folder)
     saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
-    return _sum_up(folder, done, judge, settings, point.threshold, saved)
+    return _sum_up(folder, done, judge, point, settings.reviewers, saved)
 
 
 def _identify(work: ScreenWork, experts: str, precedents: str) -> dict[str, JsonValue]:
@@ -202,7 +207,7 @@ def _identify(work: ScreenWork, experts: str, precedents: str) -> dict[str, Json
     return {
         "detector": work.detector,
         "threshold": work.point.threshold,
-        "review": list(settings.review or ()),
+        "review": list(work.point.review or ()),
         "explain": settings.explain,
         "readings": settings.readings,
         "ocr": settings.ocr,
@@ -289,16 +294,19 @@ def _sum_up(
     folder: Path,
     done: ScaleResult,
     judge: Detector,
-    settings: ScreenSettings,
-    threshold: float,
+    point: OperatingPoint,
+    reviewers: int,
     saved: int,
 ) -> Screened:
     summary = summarize(read_tables(folder, COLUMNS), write_families(folder))
     page = folder / "summary.html"
-    doubtful = summary.labels["review"] > 0
-    # A queue of an earlier run is emptied where nothing is left for people.
-    queue = write_review(folder, settings) if doubtful or (folder / REVIEW).exists() else None
-    facts = {"detector": judge.name, "threshold": threshold, "note": judge.note}
+    queued = write_review(folder, point, reviewers)
+    facts = {"detector": judge.name, "threshold": point.threshold, "note": judge.note}
+    decided: list[str] = []
+    if point.rule or point != OperatingPoint(judge.threshold, point.review):
+        harmful, judged = summary.labels["harmful"], done.statuses.get("judged", 0)
+        flags = f"it flags {harmful:,} of the {judged:,} memes that were judged here"
+        decided = [*judge.describe_point(point), flags]
     write_summary(summary, facts, page)
     return Screened(
         folder=folder,
@@ -310,53 +318,14 @@ def _sum_up(
         seconds=done.seconds,
         cpu=done.cpu,
         detector=judge.name,
-        threshold=threshold,
+        threshold=point.threshold,
         note=judge.note,
-        review_queue=queue if doubtful else None,
+        review_queue=folder / REVIEW if queued else None,
+        queued=queued,
+        decided=tuple(decided),
         summary=page,
         saved=saved,
     )
-
-
-def write_review(folder: Path, settings: ScreenSettings) -> Path:
-    """The memes for people as a queue that the annotation app opens."""
-    queue = folder / REVIEW
-    span = (
-        "" if settings.review is None else "probability {:g} to {:g}, or ".format(*settings.review)
-    )
-    card = QueueCard(
-        title=f"Screening: {span}unlike the training texts",
-        workflow="label-by-vote",
-        language=_find_language(folder),
-        warning="Memes that may be harmful.",
-        origin="memantics screen",
-    )
-    write_queue(queue, card, _list_review(folder))
-    return queue
-
-
-def _find_language(folder: Path) -> str:
-    """The language that most texts for people are in."""
-    counts: Counter[str] = Counter()
-    for table in read_tables(folder, ("label", "language")):
-        columns = (table[name].to_pylist() for name in ("label", "language"))
-        counts.update(
-            language or "en" for label, language in zip(*columns, strict=True) if label == "review"
-        )
-    return max(sorted(counts), key=lambda count: counts[count], default="en")
-
-
-def _list_review(folder: Path) -> Iterator[QueueItem]:
-    pictures = {path.stem: path.name for path in (folder / REVIEW / "images").glob("*.*")}
-    for number, row in enumerate(row for row in read_rows(folder) if row["label"] == "review"):
-        picture = pictures.get(row["sha256"] or "")
-        yield QueueItem(
-            id=f"{number:06d}",
-            group=row["id"][:300],
-            images=[f"images/{picture}"] if picture else [],
-            shown=[Shown(label="text", value=row["text"])] if row["text"] else [],
-            hidden={"probability": row["probability"], "type": row["type"], "id": row["id"]},
-        )
 
 
 def _choose_pictures(memes: Counter[str], flagged: Counter[str], most: int) -> list[str]:

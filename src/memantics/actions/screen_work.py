@@ -21,7 +21,7 @@ from memantics.core.opinion import Judge
 from memantics.core.parameters import Flag
 from memantics.core.tables import need_parquet
 from memantics.detector.examples import Example
-from memantics.detector.operating_points import OperatingPoint
+from memantics.detector.operating_points import OperatingPoint, read_range
 from memantics.detector.opinions import open_judges
 from memantics.detector.verdict import (
     MOST_TEXT,
@@ -49,16 +49,6 @@ _READINGS = 3
 _LOOK = "[0-9a-f]{1,16}"
 
 
-def read_range(text: str) -> tuple[float, float] | None:
-    """``LOW..HIGH`` of ``--review``; nothing where it is empty."""
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
-    if found is None:
-        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
-    return float(found.group(1)), float(found.group(2))
-
-
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
     """How memes are judged.
@@ -66,7 +56,8 @@ class ScreenSettings:
     ``detector`` is a file; without one the tiny detector of the starter pack shows how things work.
     ``threshold`` is the probability from which a meme is ``harmful`` (default: the detector's own);
     ``decide`` chooses it on the detector's held-out predictions (``precision=0.9``). Memes in the
-    range ``review`` are for people. ``explain`` adds reasons to flagged memes; ``readings`` says of
+    range ``review`` are for people, and then what is unjudged; ``reviewers`` of them judge each.
+    ``explain`` adds reasons to flagged memes; ``readings`` says of
     which Chinese texts to add what they may be heard as, the dearest step by far where texts are
     given. ``ocr`` is the profile of the reader, ``language`` that of texts whose source names none,
     ``templates`` a collection of known pictures.
@@ -94,6 +85,9 @@ class ScreenSettings:
             default="",
         ),
     ] = None
+    reviewers: Annotated[
+        int, Flag("How many people judge each meme that is for people.", min=1, max=50)
+    ] = 1
     explain: Annotated[bool, Flag("Say what moved each flagged meme.")] = False
     readings: Annotated[
         Readings,
@@ -114,11 +108,8 @@ class ScreenSettings:
         read_language(self.language)  # so does this
 
     def choose_point(self, detector: Detector) -> OperatingPoint:
-        """The threshold that was given, or chosen by a rule, or the detector's own."""
-        threshold = self.threshold
-        if threshold is None:
-            threshold = detector.find_threshold(self.decide) if self.decide else detector.threshold
-        return OperatingPoint(threshold, self.review)
+        """The threshold that was given, or chosen by a rule, or the detector's own point."""
+        return detector.choose_point(self.threshold, self.decide, self.review)
 
 
 @dataclass(frozen=True)
@@ -188,10 +179,15 @@ class _Screener:
         rows = []
         for ref, item in zip(refs, looked, strict=True):
             verdict = item if isinstance(item, Verdict) else self._add_readings(next(said))
-            if verdict.review and verdict.sha256:
+            if verdict.sha256 and self._is_for_people(verdict):
                 self._keep_picture(ref, verdict.sha256)
             rows.append(verdict.to_row())
         return rows
+
+    def _is_for_people(self, verdict: Verdict) -> bool:
+        """Doubtful, unlike the training texts or, where a range is for people, unjudged."""
+        unjudged = verdict.status == "unjudged" and self._work.point.review is not None
+        return bool(verdict.review) or unjudged
 
     def _add_readings(self, verdict: Verdict) -> Verdict:
         """What a Chinese text may be heard as and what experts say, where that is asked for."""

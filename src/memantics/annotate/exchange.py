@@ -29,7 +29,14 @@ from memantics.annotate.labelstudio import pack_tasks, read_bounded, unpack_task
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.projects import Projects
 from memantics.annotate.records import Actor, Export, ImportedItems, Media, Project, Rights
-from memantics.annotate.workflow import ProjectSettings, Workflow, read_workflow
+from memantics.annotate.workflow import (
+    ProjectSettings,
+    Workflow,
+    parse_workflow,
+    read_workflow,
+    set_people,
+    workflow_text,
+)
 from memantics.core.data import inside
 from memantics.core.errors import ImageError
 from memantics.core.images import read_bytes
@@ -63,6 +70,9 @@ class Exchange:
         card, items = read_queue(folder)
         named = workflow if workflow is not None else card.workflow
         rules = read_workflow(named)
+        if card.people:
+            named = set_people(workflow_text(named), card.people)
+            rules = parse_workflow(named, "workflow")
         _check_queue(card, items, rules)
         settings = ProjectSettings(
             **(rules.settings.model_dump() | {"warning": card.warning[:2000]})

@@ -305,6 +305,18 @@ def list_workflows() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
+def set_people(text: str, people: int) -> str:
+    r"""The text of a workflow in which so many judge each item at the first stage of several.
+
+    >>> set_people("[[stages]]\\npeople = 3\\n", 2)
+    '[[stages]]\\npeople = 2\\n'
+    """
+    made, found = re.subn(r"(?m)^people = \d+$", f"people = {people}", text, count=1)
+    if not found:
+        raise InputError("no stage of the workflow says how many people", hint="add people = 1")
+    return made
+
+
 def workflow_text(name: str | Path) -> str:
     """The text of a workflow: one of ours by name, or a TOML file by path."""
     path = Path(name)

@@ -12,6 +12,7 @@ from rich.text import Text
 from memantics.actions import detector_files as files
 from memantics.actions import detector_verbs as verbs
 from memantics.actions.detect import SAMPLE_LIMIT, Detector, Evaluation, Explanation, Measured
+from memantics.actions.learn import Learnt, learn
 from memantics.cli import detector_neural, detector_study, precedents
 from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
@@ -58,6 +59,38 @@ def info(model: Annotated[Path, Argument("A detector file.")], as_json: AsJson =
         print_json(dict(judge.card))
     else:
         print_lines(judge.show_card().splitlines())
+
+
+@app.command("set")
+@expose(files.set_point)
+def set_point(done: files.PointSet) -> None:
+    """Store how a detector decides wherever nobody says otherwise: threshold, range for people."""
+    print_lines(done.lines)
+    span = (
+        "" if done.point.review is None else "; for people: {:g} to {:g}".format(*done.point.review)
+    )
+    console().print(plain(f"{done.file}: harmful from {done.point.threshold:.4g}{span}"))
+
+
+def _end_learning(done: Learnt) -> None:
+    if done.refused:
+        tell(f"{done.file} was not written: {done.refused}; --force writes it all the same")
+        raise typer.Exit(1)
+
+
+@app.command("learn")
+@expose(learn, watch=lambda: nullcontext({"watch": tell}), end=_end_learning)
+def learn_from_people(done: Learnt) -> None:
+    """Learn from people's verdicts beside the old labels, and replace a detector by a better one.
+
+    Old and new are compared on a fixed part that is held out, and on the reviewed memes.
+    """
+    show_table(done.table())
+    for name, lines in (("now right", done.better), ("now wrong", done.worse)):
+        print_lines(f"{name}: {line}" for line in lines)
+    print_lines(f"note: {note}" for note in done.notes)
+    if not done.refused:
+        console().print(plain(f"{done.file}: learnt from {done.learnt_from:,} memes"))
 
 
 @app.command("use")
@@ -164,6 +197,7 @@ def show_evaluation(found: Evaluation | verbs.LabelEvaluation, title: str) -> No
     """All tables of an evaluation."""
     show_table(found.table(title))
     if isinstance(found, Evaluation):
+        show_table(found.threshold_table)
         if found.target_table is not None:
             show_table(found.target_table)
         error = f"calibration error {100 * found.calibration_error:.1f} points"

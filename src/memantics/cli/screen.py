@@ -66,8 +66,11 @@ def screen(done: action.Screened, review: tuple[float, float] | None) -> None:
     out.print(plain(f"verdicts: {done.folder / 'parts'}; summary: {done.summary}"))
     if done.saved:
         out.print(plain(f"{done.saved:,} flagged memes: {done.folder / 'flagged'}"))
+    for line in done.decided:
+        out.print(plain(line, "yellow" if line.startswith("warning") else ""))
     if done.review_queue is not None:
-        out.print(plain(f"for people: memantics annotate {done.review_queue}"))
+        command = f"memantics annotate open {done.review_queue}"
+        out.print(plain(f"for people: {done.queued:,} memes, {command}"))
     elif review:
         out.print("for people: nothing")
     if done.note:

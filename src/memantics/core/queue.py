@@ -23,7 +23,10 @@ _CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
 class QueueCard(BaseModel):
-    """What a queue is about. ``origin`` says which command made it, from what."""
+    """What a queue is about. ``origin`` says which command made it, from what.
+
+    ``people`` is how many judge each item, where that is not left to the workflow.
+    """
 
     model_config = _CLOSED
 
@@ -33,6 +36,7 @@ class QueueCard(BaseModel):
     warning: str = ""
     licence: str = ""
     origin: str = ""
+    people: int = Field(default=0, ge=0, le=50)
 
 
 class Shown(BaseModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from urllib.parse import quote
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -13,10 +14,12 @@ from memantics.core.data import dump_json
 from memantics.core.errors import InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.core.records import Score
-from memantics.detector.evaluation import Evaluation
+from memantics.core.result import Table
+from memantics.detector.evaluation import Evaluation, name_figure
 from memantics.detector.examples import Loaded
 from memantics.detector.fast import FastDetector
 from memantics.detector.label_evaluation import LabelEvaluation
+from memantics.detector.operating_points import ThresholdFigures, tabulate_thresholds
 from memantics.detector.targets import TargetErrors, tabulate_targets
 
 LIMITS = (
@@ -56,6 +59,8 @@ class ModelCard:
     notes: tuple[str, ...] = field(default=())
     labels: Mapping[str, int] = field(default_factory=dict)
     targets: tuple[TargetErrors, ...] = ()
+    thresholds: tuple[ThresholdFigures, ...] = ()
+    threshold: float | None = None
 
     def dump(self) -> dict[str, object]:
         """As JSON."""
@@ -96,6 +101,8 @@ def make_card(
         notes=loaded.notes,
         labels=loaded.counts if expert else {},
         targets=evaluation.targets if isinstance(evaluation, Evaluation) else (),
+        thresholds=evaluation.thresholds if isinstance(evaluation, Evaluation) else (),
+        threshold=detector.decision.threshold,
     )
 
 
@@ -121,11 +128,13 @@ def format_card(card: ModelCard) -> str:
     ]
     for task, scores in card.figures.items():
         lines += [
-            f"| {clean_markdown(s.label) or task} | {s.key} | {_share(s.value)} | {_span(s)} |"
+            f"| {clean_markdown(s.label) or task} | {_name(task, s.key)} | {_share(s.value)}"
+            f" | {_span(s)} |"
             for s in scores
         ]
     lines += [
         "",
+        *_list_thresholds(card),
         *_list_targets(card),
         "## Limits",
         "",
@@ -133,6 +142,34 @@ def format_card(card: ModelCard) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _name(task: str, key: str) -> str:
+    return name_figure(key) if task in ("harmful", "types") else key
+
+
+def _list_thresholds(card: ModelCard) -> Iterator[str]:
+    if card.thresholds:
+        yield "## Thresholds"
+        yield ""
+        yield (
+            "Of memes held out inside training: precision and recall of harmful memes in per cent,"
+            " how many of 1,000 memes are flagged, and how many lie within 0.1 of the threshold,"
+            " each with its 95 % interval. *: the threshold that training chose."
+        )
+        yield ""
+        yield from _format(tabulate_thresholds(card.thresholds, card.threshold))
+
+
+def _format(table: Table) -> Iterator[str]:
+    yield f"| {' | '.join(name for name, _ in table.sides)} |"
+    yield "|" + "---|" * len(table.columns)
+    yield from (f"| {' | '.join(map(_clean_cell, row))} |" for row in table.rows)
+    yield ""
+
+
+def _clean_cell(text: str) -> str:
+    return clean_markdown(text) if text[-1:] != "*" else f"{clean_markdown(text[:-1])}\\*"
 
 
 def _list_targets(card: ModelCard) -> Iterator[str]:
@@ -147,10 +184,7 @@ def _list_targets(card: ModelCard) -> Iterator[str]:
         " cent, with 95 % intervals, on the same memes as above."
     )
     yield ""
-    yield f"| {' | '.join(name for name, _ in table.sides)} |"
-    yield "|" + "---|" * len(table.columns)
-    yield from (f"| {' | '.join(map(clean_markdown, row))} |" for row in table.rows)
-    yield ""
+    yield from _format(table)
 
 
 _CARDS = TypeAdapter(ModelCard)
@@ -175,11 +209,20 @@ def _count_labels(card: ModelCard) -> str:
     return f" ({', '.join(counts)})"
 
 
-def write_card(card: ModelCard, model: Path) -> tuple[Path, Path]:
-    """Write the card beside a model, as Markdown and as JSON; return both places."""
+def write_card(card: ModelCard, model: Path, picture: str = "") -> tuple[Path, Path]:
+    """Write the card beside a model, as Markdown and as JSON; return both places.
+
+    ``picture`` is SVG of what thresholds do, which the Markdown shows.
+    """
     pages = place_card(model)
-    for page, text in zip(pages, (format_card(card), dump_json(card.dump())), strict=True):
-        replace_file(page, text.encode("utf-8", "replace"), "model card")
+    text = format_card(card)
+    if picture:
+        place = pages[0].with_suffix(".svg")
+        replace_file(place, picture.encode(), "picture of the model card")
+        shown = f"![Precision and recall along thresholds]({quote(place.name)})"
+        text = text.replace("## Thresholds\n", f"## Thresholds\n\n{shown}\n", 1)
+    for page, body in zip(pages, (text, dump_json(card.dump())), strict=True):
+        replace_file(page, body.encode("utf-8", "replace"), "model card")
     return pages
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,16 @@ from memantics.core.result import Result, Table
 from memantics.detector.calibration import calibration_error, macro_f1, reliability
 from memantics.detector.examples import LABELS, MODALITIES, TYPES, Example, need_labels
 from memantics.detector.fast import Prediction
-from memantics.detector.targets import TargetErrors, find_target_errors, tabulate_targets
+from memantics.detector.operating_points import (
+    ThresholdFigures,
+    measure_thresholds,
+    tabulate_thresholds,
+)
+from memantics.detector.targets import TargetErrors, find_target_errors, rate, tabulate_targets
 from memantics.metrics import classification
 from memantics.metrics.comparison import mcnemar
 from memantics.metrics.interval import Floats, bootstrap, wilson
+from memantics.metrics.weighted import Case, Figure, measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,8 @@ class Evaluation(Result):
 
     ``harmful`` and ``types`` hold precision, recall, macro-F1 and F1 by class; ``recalls`` the
     share of harmful memes that is found, by where the harm lies; ``curve`` mean chance, share of
-    harmful memes and count in bins; ``targets`` errors by the group that is attacked.
+    harmful memes and count in bins; ``targets`` errors by the group that is attacked;
+    ``thresholds`` what other thresholds would do, ``threshold`` the one in force.
     """
 
     count: int
@@ -37,6 +44,8 @@ class Evaluation(Result):
     curve: tuple[tuple[float, float, int], ...]
     calibration_error: float
     targets: tuple[TargetErrors, ...] = ()
+    thresholds: tuple[ThresholdFigures, ...] = ()
+    threshold: float | None = None
 
     def find(self, key: str, section: str = "harmful") -> float | None:
         """One figure by its key (``macro_f1``) from ``harmful`` or ``types``."""
@@ -46,7 +55,7 @@ class Evaluation(Result):
     def table(self, title: str = "") -> Table:
         """Every figure in per cent with its interval."""
         rows = [
-            (task, score.key.replace("_", "-"), percent(score.value), show_span(score))
+            (task, name_figure(score.key), percent(score.value), show_span(score))
             for task, scores in (("harmful", self.harmful), ("types", self.types))
             for score in scores
         ]
@@ -60,13 +69,19 @@ class Evaluation(Result):
         return Table(("task", "figure", ">value", ">95 %"), tuple(rows), title)
 
     @property
+    def threshold_table(self) -> Table:
+        """What other thresholds would do."""
+        return tabulate_thresholds(self.thresholds, self.threshold)
+
+    @property
     def target_table(self) -> Table | None:
         """Errors by target; None where no target is known."""
         return tabulate_targets(self.targets) if self.targets else None
 
     def _repr_html_(self) -> str:
         off = f"{self.count:,} memes, calibration error {100 * self.calibration_error:.1f} points"
-        shown = [self.table(off), *([self.target_table] if self.target_table else [])]
+        shown = [self.table(off), self.threshold_table]
+        shown += [self.target_table] if self.target_table else []
         return "".join(table._repr_html_() for table in shown)
 
 
@@ -79,13 +94,27 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
 
 
+def name_figure(key: str) -> str:
+    """What a figure is: means over classes are called so.
+
+    >>> [name_figure(key) for key in ("precision", "precision/harmful", "f1/none", "auroc")]
+    ['macro-precision', 'precision/harmful', 'f1/none', 'AUROC']
+    """
+    names = {"precision": "macro-precision", "recall": "macro-recall", "auroc": "AUROC"}
+    return names.get(key, key.replace("_", "-"))
+
+
 def show_span(score: Score) -> str:
     """A score's interval as people read it."""
     return "–" if score.low is None else f"{percent(score.low)}–{percent(score.high)}"
 
 
-def evaluate(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Evaluation:
-    """Figures with 95 % intervals.
+def evaluate(
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    threshold: float | None = None,
+) -> Evaluation:
+    """Figures with 95 % intervals; ``threshold`` is the one that the predictions were made with.
 
     Precision is the share of claims that are right, recall the share of memes that are found.
     """
@@ -97,13 +126,17 @@ def evaluate(examples: Sequence[Example], predictions: Sequence[Prediction]) -> 
     curve = tuple(reliability(chances, truth))
     return Evaluation(
         count=len(examples),
-        harmful=_score(gold, said, LABELS),
+        harmful=(*_score(gold, said, LABELS), *_score_harm(gold, said, chances)),
         types=_score_types(examples, predictions),
         recalls=_score_recalls(examples, predictions),
         baselines=_score_baselines(examples),
         curve=curve,
         calibration_error=calibration_error(curve),
         targets=find_target_errors(examples, [p.label for p in predictions]),
+        thresholds=measure_thresholds(
+            [(chance, label == 1) for chance, label in zip(chances, truth, strict=True)], threshold
+        ),
+        threshold=threshold,
     )
 
 
@@ -127,6 +160,23 @@ def _score(gold: Sequence[str], said: Sequence[str], classes: Sequence[str]) -> 
         for name in classes
     ]
     return tuple(rows)
+
+
+def _score_harm(
+    gold: Sequence[str], said: Sequence[str], chances: Sequence[float]
+) -> Iterator[Score]:
+    """Precision and recall of the class harmful alone, and the area under its ROC curve."""
+    harmful = LABELS[1]
+    both = sum(one == two == harmful for one, two in zip(gold, said, strict=True))
+    for key, places in (("precision", said), ("recall", gold)):
+        found = rate(both, places.count(harmful))
+        yield Score(f"{key}/{harmful}", found.value, found.count, found.low, found.high)
+    cases = [
+        Case(str(place), str(place), label, label, chance)
+        for place, (label, chance) in enumerate(zip(gold, chances, strict=True))
+    ]
+    area = measure(cases, Figure("auroc", harmful))
+    yield Score("auroc", area.value, area.cases, area.low, area.high)
 
 
 def _score_types(
@@ -265,8 +315,10 @@ def _cells(truth: NDArray[np.int64], said: NDArray[np.int64]) -> Floats:
 
 
 def _macro(sums: Floats) -> Floats:
+    """Mean F1 over the classes that occur, as :func:`macro_f1` has it."""
     found, missed, left, alarms = sums.T
-    harmful = 2 * found / (2 * found + missed + alarms)
-    harmless = 2 * left / (2 * left + missed + alarms)
-    value: Floats = (harmful + harmless) / 2
+    tops, wrong = np.stack([2 * found, 2 * left]), missed + alarms
+    occurs = tops + wrong > 0
+    scores = np.where(occurs, tops / np.where(occurs, tops + wrong, 1), 0)
+    value: Floats = scores.sum(axis=0) / occurs.sum(axis=0)
     return value

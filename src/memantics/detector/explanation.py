@@ -166,10 +166,14 @@ class _Lean(NamedTuple):
 
 
 def explain(
-    detector: FastDetector, example: Example, embedder: Embedder | None = None
+    detector: FastDetector,
+    example: Example,
+    embedder: Embedder | None = None,
+    threshold: float | None = None,
 ) -> Explanation:
-    """Say what moved the decision on one example."""
-    lean = _lean_harm(detector, detector.score([example], embedder))
+    """Say what moved the decision on one example; ``threshold`` where another one is in force."""
+    needed = detector.decision.threshold if threshold is None else threshold
+    lean = _lean_harm(detector, detector.score([example], embedder), needed or 0.0)
     (said,) = detector.predict([example], embedder)
     return Explanation(*_reason(detector, example, embedder, lean), said)
 
@@ -195,7 +199,7 @@ def _reason(
     return score, score - moved, lean.needed, parts, fields, lean.label, lean.against
 
 
-def _lean_harm(detector: FastDetector, raw: Singles) -> _Lean:
+def _lean_harm(detector: FastDetector, raw: Singles, threshold: float) -> _Lean:
     """The margin of the types counts for its two heads."""
     harm = detector.decision.softmaxes[0]
     slopes = (harm.weights[:, 1] - harm.weights[:, 0]) / harm.deviation
@@ -207,7 +211,7 @@ def _lean_harm(detector: FastDetector, raw: Singles) -> _Lean:
         mix[others[int(raw[0, others].argmax())]] += slopes[-1]
         mix[none] -= slopes[-1]
     (logits,) = harm.logits(detector.widen(raw))
-    threshold = min(max(detector.decision.threshold or 0.0, 1e-9), 1 - 1e-9)
+    threshold = min(max(threshold, 1e-9), 1 - 1e-9)
     score, needed = float(logits[1] - logits[0]), float(np.log(threshold / (1 - threshold)))
     return _Lean(LABELS[1], LABELS[0], score, np.asarray(mix, np.float32), needed)
 

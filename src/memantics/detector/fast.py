@@ -6,7 +6,7 @@ It learns whether memes are harmful, and of which type, or any other labels, one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,6 +78,7 @@ class Prediction(Result):
 
     ``unjudged`` is why label and chance are no verdict: the text is in another language, or empty.
     ``out_of_domain``: the text is unlike the training texts; None where that was not looked at.
+    ``review`` is why a person should decide, whatever the label is.
     """
 
     id: str
@@ -87,6 +88,7 @@ class Prediction(Result):
     types: Mapping[str, float]
     unjudged: str = ""
     out_of_domain: bool | None = None
+    review: str = ""
 
     @property
     def name(self) -> str:
@@ -198,12 +200,13 @@ def fit(
     settings: FastSettings,
     embedder: Embedder | None = None,
     origins: Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> Trained:
     """Train on harm, and keep the predictions for held-out examples.
 
     ``origins`` says which example each one was made from (its own place: from none). They are
     held out together: whoever has learnt a disguised copy has seen the meme. Predictions for
-    copies that the settings ask for come last.
+    copies that the settings ask for come last. ``weights`` say how much each example counts.
     """
     need_labels(examples, "training data")
     need_two_classes([int(e.label or 0) for e in examples], "the training data")
@@ -215,6 +218,9 @@ def fit(
         examples, places = grown.examples, grown.origins
     labels = np.array([int(e.label or 0) for e in examples], np.int64)
     targets = make_targets(examples)
+    if weights is not None:
+        heavy = np.array([weights[place] for place in places], np.float32)
+        targets = replace(targets, weights=targets.weights * heavy)
     strata = [f"{e.label}/{e.type}" for e in examples]
     folds = split_inner([e.id for e in examples], strata, settings, places)
 

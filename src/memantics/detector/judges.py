@@ -30,7 +30,12 @@ from memantics.detector.neural.saved import (
     predict_neural,
 )
 from memantics.detector.novelty import find_novelty
-from memantics.detector.operating_points import OperatingPoint, choose_operating_point
+from memantics.detector.operating_points import (
+    OperatingPoint,
+    choose_operating_point,
+    describe_point,
+    read_point,
+)
 from memantics.detector.pictures import SeeingEmbedder
 from memantics.detector.precedents import Memory
 from memantics.detector.storage import load_expert, load_with_card
@@ -211,8 +216,34 @@ class OpenDetector:
 
     @property
     def point(self) -> OperatingPoint:
-        """How it decides where nobody says otherwise."""
-        return OperatingPoint(self.threshold)
+        """How it decides where nobody says otherwise: as ``detector set`` stored, or as trained."""
+        return self.stored_point or OperatingPoint(self.threshold)
+
+    @cached_property
+    def stored_point(self) -> OperatingPoint | None:
+        """The operating point that people chose for it, where they did."""
+        return read_point(self.card.get("point"), self.name)
+
+    def choose_point(
+        self,
+        threshold: float | None = None,
+        rule: str = "",
+        review: tuple[float, float] | None = None,
+    ) -> OperatingPoint:
+        """The threshold that is given, or chosen by a rule on held-out memes; else its own point.
+
+        The stored range for people belongs to the stored threshold: another has none unless said.
+        """
+        if threshold is not None and rule:
+            raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
+        if threshold is None and not rule:
+            return replace(self.point, review=review or self.point.review)
+        chosen = self.find_threshold(rule) if threshold is None else threshold
+        return OperatingPoint(chosen, review, rule)
+
+    def describe_point(self, point: OperatingPoint) -> list[str]:
+        """What a point keeps on memes that were held out in training."""
+        return describe_point(self.card.get("operating_points") or [], point)
 
     def find_threshold(self, rule: str) -> float:
         """The lowest threshold that kept ``precision=P``, or the highest that kept ``recall=R``.
@@ -232,7 +263,8 @@ class OpenDetector:
         if not isinstance(self.machine, FastJudge):
             return None
         (seen,) = self.machine.look([example])
-        return explain(self.machine.detector, seen, self.machine.embedder)
+        threshold = self.point.threshold
+        return explain(self.machine.detector, seen, self.machine.embedder, threshold)
 
 
 def open_judge(

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memantics.core.errors import InputError
+from memantics.core.result import Result, Table
+from memantics.detector.targets import Rate, rate
 from memantics.metrics.rounding import settle
+
+NEAR = 0.1  # of a threshold: what people look at first
+FEW = 0.1  # a recall below which a rule is hardly worth its name
 
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """From which probability on a meme is harmful, and the range that is for people."""
+    """From which probability on a meme is harmful, and the range that is for people.
+
+    ``rule`` says how the threshold was chosen, where it was chosen by one.
+    """
 
     threshold: float
     review: tuple[float, float] | None = None
+    rule: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
@@ -46,6 +56,84 @@ class OperatingPoint:
         return f"its probability {probability:.2f} is between {low:g} and {high:g}"
 
 
+@dataclass(frozen=True, slots=True)
+class ThresholdFigures(Result):
+    """What a threshold does to memes with known labels: shares with 95 % intervals.
+
+    ``precision`` is the share of flagged memes that are harmful, ``recall`` the share of harmful
+    memes that are flagged, ``flagged`` and ``near`` (within 0.1 of the threshold) shares of all.
+    """
+
+    threshold: float
+    precision: Rate
+    recall: Rate
+    flagged: Rate
+    near: Rate
+
+
+def measure_thresholds(
+    said: Sequence[tuple[float, bool]], chosen: float | None = None
+) -> tuple[ThresholdFigures, ...]:
+    """Figures along thresholds in steps of 0.05, and at the one that was chosen.
+
+    >>> rows = measure_thresholds([(0.9, True), (0.6, False), (0.2, False)], 0.6)
+    >>> [(row.threshold, row.flagged.value) for row in rows if row.threshold == 0.6]
+    [(0.6, 0.6666666666666666)]
+    """
+    steps = {step / 20 for step in range(1, 20)}
+    steps |= set() if chosen is None else {round(chosen, 4)}
+    found, harmful = [], sum(truth for _, truth in said)
+    for step in sorted(steps):
+        point = OperatingPoint(step)
+        flagged = [truth for chance, truth in said if point.is_harmful(chance)]
+        near = sum(abs(settle(chance - step)) <= NEAR for chance, _ in said)
+        found.append(
+            ThresholdFigures(
+                step,
+                rate(sum(flagged), len(flagged)),
+                rate(sum(flagged), harmful),
+                rate(len(flagged), len(said)),
+                rate(near, len(said)),
+            )
+        )
+    return tuple(found)
+
+
+def tabulate_thresholds(rows: Sequence[ThresholdFigures], chosen: float | None = None) -> Table:
+    """Every second row, and that of the chosen threshold."""
+    kept = None if chosen is None else round(chosen, 4)
+    cells = []
+    for row in rows:
+        if row.threshold == kept or not round(row.threshold * 100) % 10:
+            mark = " *" if row.threshold == kept else ""
+            shares = (_show(row.precision), _show(row.recall), _show(row.flagged, 1000))
+            cells.append((f"{row.threshold:.2f}{mark}", *shares, _show(row.near, 1000)))
+    columns = (
+        "threshold", ">precision %", ">recall %", ">flagged in 1,000", ">within 0.1, in 1,000",
+    )  # fmt: skip
+    title = "Harmful memes along thresholds, with 95 % intervals" + (
+        "; *: in force" if kept is not None else ""
+    )
+    return Table(columns, tuple(cells), title)
+
+
+def _show(rate: Rate, of: int = 100) -> str:
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "–"
+    digits = 0 if of > 100 else 1
+    return f"{of * rate.value:.{digits}f} ({of * rate.low:.0f}–{of * rate.high:.0f})"
+
+
+def read_range(text: str) -> tuple[float, float] | None:
+    """``LOW..HIGH`` of ``--review``; nothing where it is empty."""
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
+    if found is None:
+        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
+    return float(found.group(1)), float(found.group(2))
+
+
 def list_operating_points(said: Sequence[tuple[float, bool]]) -> list[list[float]]:
     """Rows of threshold, precision and recall, from 0.01 to 0.99; no row where nothing is flagged.
 
@@ -55,11 +143,49 @@ def list_operating_points(said: Sequence[tuple[float, bool]]) -> list[list[float
     harmful = sum(truth for _, truth in said)
     rows = []
     for step in range(1, 100):
-        flagged = [truth for chance, truth in said if chance >= step / 100]
+        flagged = [truth for chance, truth in said if settle(chance) >= step / 100]
         if flagged and harmful:
             hits = sum(flagged)
             rows.append([step / 100, round(hits / len(flagged), 4), round(hits / harmful, 4)])
     return rows
+
+
+def describe_point(points: Sequence[Sequence[float]], point: OperatingPoint) -> list[str]:
+    """What a threshold keeps on held-out memes, and a warning where it finds hardly any.
+
+    >>> points = [[0.3, 0.6, 0.9], [0.7, 0.95, 0.04]]
+    >>> describe_point(points, OperatingPoint(0.7, rule="precision=0.9"))[0]
+    'threshold 0.7 (precision=0.9): on held-out memes precision 95.0 %, recall 4.0 %'
+    """
+    known = [row for row in points if settle(row[0]) <= settle(point.threshold)]
+    by = f" ({point.rule})" if point.rule else ""
+    shown = f"threshold {point.threshold:.4g}{by}"
+    if not known:
+        return [f"{shown}: what it keeps on held-out memes is not known"]
+    _, precision, recall = known[-1][:3]
+    lines = [
+        f"{shown}: on held-out memes precision {100 * precision:.1f} %, recall {100 * recall:.1f} %"
+    ]
+    if recall < FEW:
+        lines.append(
+            f"warning: {100 - 100 * recall:.0f} of 100 harmful memes stay unflagged at that"
+            " threshold; ask for less, or train on more memes"
+        )
+    return lines
+
+
+def read_point(stored: object, name: str) -> OperatingPoint | None:
+    """The operating point that a card holds; None where it holds none."""
+    if stored is None:
+        return None
+    try:
+        found = dict(stored)  # type: ignore[call-overload]
+        review = (float(found["review"][0]), float(found["review"][1])) if found["review"] else None
+        return OperatingPoint(float(found["threshold"]), review, str(found.get("rule", "")))
+    except (TypeError, ValueError, KeyError) as error:
+        raise InputError(
+            f"{name}: its operating point is damaged", hint="memantics detector set writes it again"
+        ) from error
 
 
 def choose_operating_point(points: Sequence[Sequence[float]], rule: str) -> float:

@@ -100,11 +100,19 @@ def find_words(texts: Sequence[frozenset[str]], numbers: set[int]) -> tuple[str,
 
 
 def _rate(places: Sequence[int], labels: Sequence[int]) -> Rate:
-    if not places:
+    return rate(sum(labels[place] for place in places), len(places))
+
+
+def rate(hits: int, count: int) -> Rate:
+    """A share with its interval.
+
+    >>> rate(1, 2).value, rate(0, 0).value
+    (0.5, None)
+    """
+    if not count:
         return Rate(0)
-    hits = sum(labels[place] for place in places)
-    low, high = wilson(hits, len(places)) or (None, None)
-    return Rate(len(places), hits / len(places), low, high)
+    low, high = wilson(hits, count) or (None, None)
+    return Rate(count, hits / count, low, high)
 
 
 def tabulate_targets(rows: Sequence[TargetErrors]) -> Table:

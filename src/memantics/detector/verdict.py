@@ -124,6 +124,7 @@ class Verdict(Result):
         """The verdict as a row of ``screen``'s table."""
         row = {name: getattr(self, name) for name in _list_columns()}
         row |= {"label": self.outcome, "language": self.language or None}
+        row["reason"] = self.reason or self.review
         row["readings"] = list(self.readings)
         for name in ("types", "because", "labels"):
             row[name] = [asdict(value) for value in row[name]]
@@ -286,6 +287,7 @@ def mark_predictions(
                 label=int(verdict.label == HARMFUL),
                 probability=verdict.probability,
                 out_of_domain=verdict.out_of_domain,
+                review=verdict.review,
             )
         )
     return marked

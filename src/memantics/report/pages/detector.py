@@ -11,11 +11,12 @@ from markupsafe import Markup
 
 from memantics import __version__
 from memantics.core.journal import replace_file
-from memantics.detector.evaluation import Evaluation
+from memantics.detector.evaluation import Evaluation, name_figure
 from memantics.detector.examples import Example, Loaded
 from memantics.detector.explanation import Explanation, FieldShare
 from memantics.detector.fast import Prediction
 from memantics.detector.novelty import OUTSIDE_NOTE
+from memantics.detector.operating_points import ThresholdFigures
 from memantics.detector.robustness import Robustness
 from memantics.report import page as report_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
@@ -57,6 +58,9 @@ def write_evaluation(
             "report": report,
             "targets": found.target_table,
             "curve": draw_curve(found.curve),
+            "tradeoff": Markup(draw_thresholds(found.thresholds)),  # noqa: S704 - numbers alone
+            "thresholds": found.threshold_table,
+            "name_figure": name_figure,
             "mistakes": _add_images(shown),
             "total": len(mistakes),
         },
@@ -174,6 +178,50 @@ def draw_curve(points: Sequence[tuple[float, float, int]]) -> Markup:
         _SIDE, _SIDE, grid, diagonal.format(*at(0, 0), *at(1, 1)), path, dots, _SIDE / 2 + 14,
         _SIDE - 10,
     )  # fmt: skip
+
+
+def draw_thresholds(rows: Sequence[ThresholdFigures]) -> str:
+    """Precision and recall of harmful memes along thresholds, with 95 % bands, as a whole SVG."""
+    if not rows:
+        return ""
+    side = _SIDE - 60
+
+    def at(x: float, y: float) -> str:
+        return f"{44 + x * side:.1f},{12 + (1 - y) * side:.1f}"
+
+    lines = []
+    for value in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        (left, y), (x, base) = at(0, value).split(","), at(value, 0).split(",")
+        grid = f'<path d="M{left},{y}H{44 + side}" stroke="#8886" fill="none"/>'
+        words = f'<text x="38" y="{y}" text-anchor="end" dy="4">{value:.1f}</text>'
+        below = f'<text x="{x}" y="{base}" text-anchor="middle" dy="16">{value:.1f}</text>'
+        lines += [grid, words, below]
+    for name, colour, dash in (("precision", "#0868ac", ""), ("recall", "#b35806", "6 3")):
+        known = [
+            (row.threshold, rate.value, rate.low, rate.high)
+            for row in rows
+            for rate in (row.precision if name == "precision" else row.recall,)
+            if rate.value is not None and rate.low is not None and rate.high is not None
+        ]
+        if not known:
+            continue
+        band = [at(x, low) for x, _, low, _ in known]
+        band += [at(x, high) for x, _, _, high in reversed(known)]
+        path = " ".join(at(x, value) for x, value, _, _ in known)
+        ink, place = f'stroke="{colour}" stroke-dasharray="{dash}"', 38 if dash else 24
+        words = f'text-anchor="end" fill="{colour}">{name}{" (dashed)" if dash else ""}'
+        lines += [
+            f'<polygon points="{" ".join(band)}" fill="{colour}" fill-opacity=".15"/>',
+            f'<polyline points="{path}" fill="none" stroke-width="2" {ink}/>',
+            f'<text x="{40 + side}" y="{place}" {words}</text>',
+        ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIDE:.0f} {_SIDE:.0f}" role="img"'
+        ' font-family="sans-serif" font-size="11" fill="#666" class="tradeoff">'
+        "<title>Precision and recall of harmful memes along thresholds, with 95 % bands</title>"
+        f'{"".join(lines)}<text x="{_SIDE / 2 + 14:.0f}" y="{_SIDE - 10:.0f}"'
+        ' text-anchor="middle">threshold</text></svg>'
+    )
 
 
 def _write(out: Path, name: str, values: dict[str, object]) -> None:

@@ -1,0 +1,102 @@
+"""The guide to the moderation loop, with three simulated people in the real app."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memantics.actions.detect import Detector
+from memantics.annotate.service import AnnotationService
+from tests.annotate.web.visitors import Office, Visitor, make_office, open_quick
+from tests.commands import Shell
+from tests.places import ROOT
+
+pytestmark = pytest.mark.slow
+PAGE = (ROOT / "docs" / "moderation-loop.md").read_text(encoding="utf-8")
+BITTER = ("turnip", "sprout", "radish", "leek", "gherkin", "kale")
+FRENCH = "concombres"
+
+
+def commands() -> Iterator[list[str]]:
+    for block in re.findall(r"```(?:console|sh)\n(.*?)```", PAGE, flags=re.DOTALL):
+        for line in block.splitlines():
+            yield shlex.split(line.removeprefix("$ "))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Shell:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return Shell(tmp_path)
+
+
+def answer(page: str, person: int) -> dict[str, str]:
+    """Careful people; the third says maybe of what is new, all of what they cannot read."""
+    assert "why" in page
+    assert "probability" not in page
+    said = "yes" if any(word in page for word in BITTER) else "no"
+    if FRENCH in page or (person == 2 and "kale" in page):
+        said = "maybe"
+    form = {"version": "0", "k-harmful": "choice", "f-harmful": said}
+    if said == "yes":
+        more = {"type": "offence", "modality": "text"}
+        form |= {f"k-{name}": "choice" for name in more}
+        form |= {f"f-{name}": value for name, value in more.items()}
+    return form
+
+
+def work(visitor: Visitor, project: int, person: int) -> int:
+    """Answer everything that there is for a person; how many memes that were."""
+    done = 0
+    while path := visitor.get(f"/p/{project}/next").headers.get("location", "").partition("?")[0]:
+        page = visitor.get(path).text.partition("<main")[2]
+        assert "<img" not in page
+        sent = visitor.post(path, {"project": str(project), **answer(page, person)})
+        assert sent.status_code == 303, sent.text
+        done += 1
+    return done
+
+
+def review(service: AnnotationService, office: Office, queue: Path) -> list[int]:
+    project = service.exchange.open_queue(office.lead, queue).id
+    assert project == 1
+    for name in ("ann", "bob", "cleo"):
+        office.hire(name, project, "annotator")
+    return [work(office.visitor(name), 1, n) for n, name in enumerate(("ann", "bob", "cleo"))]
+
+
+def test_from_the_first_screening_to_the_second_detector(desk: Shell, tmp_path: Path) -> None:
+    steps = list(commands())
+    home = Path(desk.environment["MEMANTICS_HOME"])
+    kinds = [" ".join(words[1:3]) for words in steps]
+    assert kinds[-4:] == [
+        "screen examples/moderation/new.csv", "annotate open", "annotate export", "detector learn",
+    ]  # fmt: skip
+    told: dict[str, str] = {}
+    for words, kind in zip(steps, kinds, strict=True):
+        if kind == "annotate open":
+            items = (tmp_path / words[3] / "items.jsonl").read_text("utf-8").splitlines()
+            (home / "annotate").mkdir(parents=True)
+            place = home / "annotate"
+            service = open_quick(str(place / "annotate.db"), place / "media")
+            assert review(service, make_office(service), tmp_path / words[3]) == [len(items)] * 3
+            service.close()
+        else:
+            told[kind] = desk.done(*words[1:])
+    reasons = {json.loads(item)["hidden"]["reason"].partition(" ")[0] for item in items}
+    assert reasons == {"its", "unlike", "the"}  # doubtful, unlike the training texts, unjudged
+    first, *_ = told["detector set"].splitlines()
+    assert re.match(r"threshold 0\.\d+ \(precision=0\.9\): on held-out memes precision 9", first)
+    assert "it flags" in told["screen examples/moderation/new.csv"]
+    assert "Harmful memes along thresholds" in told["detector eval"]
+    assert "<svg" in (tmp_path / "thresholds.html").read_text("utf-8")
+    assert "1 stay undecided" in " ".join(told["detector learn"].split())
+    new = Detector.load(tmp_path / "detector.zip")
+    assert new.point.rule == "precision=0.9"
+    said = new.predict(["nobody asked but the old gherkin under the table",
+                        "nobody asked but the old mango under the table"])  # fmt: skip
+    assert [(one.label, one.out_of_domain) for one in said] == [(1, False), (0, False)]
