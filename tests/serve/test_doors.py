@@ -17,7 +17,7 @@ from starlette.requests import Request
 from memantics.core.errors import ImageError
 from memantics.core.images import Bounds
 from memantics.serve import fetching
-from memantics.serve.fetching import ImageFetcher, PublicResolver, look_up
+from memantics.serve.fetching import ImageFetcher, PublicResolver, is_public, look_up
 from memantics.serve.gate import COOKIE, LOCAL, Gate
 from memantics.serve.inputs import (
     ClosedBody,
@@ -345,3 +345,11 @@ def test_a_slot_writes_down_what_it_lost_and_goes_on(
 
     with caplog.at_level(logging.INFO, logger="memantics"):
         asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "address", ["2002:5db8:d822::1", "2001:0:5db8:d822::1", "::ffff:93.184.216.34"]
+)
+def test_an_address_that_carries_another_is_not_public(address: str) -> None:
+    assert not is_public(address)
+    assert is_public("2606:2800:220:1::1")
