@@ -13,7 +13,13 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries
 from memantics.annotate.context import load, load_list
-from memantics.annotate.records import Disagreement, Drift, FieldAgreement, Rights, record_of
+from memantics.annotate.records import (
+    AccuracyDrift,
+    Disagreement,
+    FieldAgreement,
+    Rights,
+    record_of,
+)
 from memantics.annotate.resolution import ResolutionCase, count_right
 from memantics.annotate.tasks import Seat, labels_of, make_case, read_seat, read_shown
 from memantics.annotate.workflow import Level, Workflow, WorkflowField
@@ -195,7 +201,7 @@ def find_disagreements(
 
 def measure_drift(
     workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
-) -> tuple[Drift, ...]:
+) -> tuple[AccuracyDrift, ...]:
     """Each person's accuracy on items with known answers, in the order they gave them."""
     fields = workflow.training.fields if workflow.training else workflow.stages[0].fields
     graded = tuple(name for name in fields if workflow.field(name).scale_level != "none")
@@ -211,10 +217,10 @@ def measure_drift(
     return tuple(_drift(people[user], sorted(rows)) for user, rows in hits.items() if rows)
 
 
-def _drift(person: Person, rows: Sequence[tuple[float, bool]]) -> Drift:
+def _drift(person: Person, rows: Sequence[tuple[float, bool]]) -> AccuracyDrift:
     right = [hit for _, hit in rows]
     windows = [right[start : start + _WINDOW] for start in range(0, len(right), _WINDOW)]
-    return Drift(
+    return AccuracyDrift(
         person=person.pseudonym,
         name=person.name,
         items=len(right),

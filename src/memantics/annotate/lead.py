@@ -23,10 +23,10 @@ from memantics.annotate.consensus import (
 from memantics.annotate.context import DAY, ServiceContext, load, load_list, load_optional
 from memantics.annotate.errors import AnswerError, Forbidden, Locked, NotFound
 from memantics.annotate.records import (
+    AccuracyDrift,
     Actor,
     AuditEntry,
     Disagreement,
-    Drift,
     FieldAgreement,
     ItemView,
     PersonProgress,
@@ -73,7 +73,7 @@ class Lead:
         workflow, items, _ = self._gather(actor, project)
         return measure_agreement(workflow, items)
 
-    def drift(self, actor: Actor, project: int) -> tuple[Drift, ...]:
+    def drift(self, actor: Actor, project: int) -> tuple[AccuracyDrift, ...]:
         """Each person against known answers."""
         return measure_drift(*self._gather(actor, project))
 

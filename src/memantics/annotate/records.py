@@ -268,7 +268,7 @@ class FieldAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class AccuracyDrift:
     """One person against gold, in order of time: ``windows`` are accuracies of successive runs."""
 
     person: str

@@ -97,8 +97,9 @@ def write_drift(found: Drift, out: Path) -> None:
 
 def _draw(counts: tuple[tuple[str, int, int], ...]) -> list[tuple[str, float, float, int, int]]:
     """Categories with both shares, and both widths of bars in per cent of the largest share."""
-    totals = [max(1, sum(row[place] for row in counts)) for place in (1, 2)]
-    shares = [(name, now / totals[0], then / totals[1]) for name, now, then in counts]
+    total_now = max(1, sum(now for _, now, _ in counts))
+    total_then = max(1, sum(then for _, _, then in counts))
+    shares = [(name, now / total_now, then / total_then) for name, now, then in counts]
     most = max((max(pair[1:]) for pair in shares), default=1.0) or 1.0
     kept = sorted(shares, key=lambda row: -max(row[1:]))[:_MOST_BARS]
     kept.sort(key=lambda row: row[0])
