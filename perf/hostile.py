@@ -38,6 +38,7 @@ CASES = {
     "test_stores.py": 12,
     "../serve/test_forms.py": 60,
     "test_orders.py": 1_000,
+    "test_workers.py": 40,
 }
 # Of these files only some tests take fresh seeds, and the others take minutes.
 FRESH = {"test_sources.py": "not slow"}

@@ -40,5 +40,5 @@ def test_fresh_seeds_reach_every_generator() -> None:
 
 def test_every_corpus_can_be_read() -> None:
     kinds = sorted(path.stem for path in CORPUS.glob("*.jsonl"))
-    assert kinds == ["backups", "cachedrows", "detectors", "headers", "names"]
+    assert kinds == ["backups", "cachedrows", "detectors", "headers", "names", "sources"]
     assert all(read_corpus(kind) for kind in kinds)

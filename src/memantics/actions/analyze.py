@@ -326,17 +326,14 @@ def _open_screen(detector: Detector) -> Callable[[Meme, int], Harm | str]:
             return verdict.reason
         harmful = verdict.label == HARMFUL
         moved = tuple(piece.piece for piece in verdict.because if piece.share > 0)
+        more = "" if verdict.review in verdict.note else verdict.review
         return Harm(
             harmful,
             f"detector ({detector.name})",
             verdict.probability,
             verdict.type or "" if harmful else "",
             elements=moved if harmful else (),
-            reason="; ".join(
-                text
-                for text in (verdict.note, verdict.review)
-                if text and (text == verdict.note or text not in verdict.note)
-            ),
+            reason="; ".join(filter(None, (verdict.note, more))),
             baseline=detector.sample,
         )
 

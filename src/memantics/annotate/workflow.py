@@ -308,8 +308,8 @@ def list_workflows() -> tuple[str, ...]:
 def set_people(text: str, people: int) -> str:
     r"""The text of a workflow in which so many judge each item at the first stage of several.
 
-    >>> set_people("[[stages]]\\npeople = 3\\n", 2)
-    '[[stages]]\\npeople = 2\\n'
+    >>> set_people("[[stages]]\npeople = 3\n", 2)
+    '[[stages]]\npeople = 2\n'
     """
     made, found = re.subn(r"(?m)^people = \d+$", f"people = {people}", text, count=1)
     if not found:
