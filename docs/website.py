@@ -44,6 +44,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Screen memes": (
         "screen-memes",
+        "moderation-loop",
         "scale",
         "detect-harmful-memes",
         "train-an-expert",
