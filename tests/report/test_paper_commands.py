@@ -55,7 +55,7 @@ def name_model(words: list[str], url: str) -> list[str]:
 
 def is_asked(run: Path, words: list[str]) -> bool:
     facts = read_facts(run)
-    return facts.benchmark in words or f"{facts.benchmark}/{facts.task}" in words
+    return facts.benchmark in words or facts.task in words
 
 
 @pytest.mark.parametrize("name", NAMES)

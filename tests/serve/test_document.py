@@ -66,6 +66,7 @@ def test_a_generated_client_talks_to_every_interface(site: Site, document: str) 
     site.ended(f"/v1/jobs/{name}")
     assert "event: done" in str(call("follow_job", job=name))
     call("delete_job", job=name)
+    assert call("reload_detectors").detector  # type: ignore[attr-defined]
     assert call("live").status == "ok"  # type: ignore[attr-defined]
     assert call("ready").status == "ready"  # type: ignore[attr-defined]
     assert "memantics_requests_total" in str(call("metrics"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -92,7 +91,9 @@ def open_writer(name: str, params: Mapping[str, str]) -> LocalModel | None:
     # Images are shrunk as they were when it learnt.
     settings = read_settings(params)
     pixels = settings.max_pixels or int(facts["tuning"]["max_pixels"])
-    made = LocalModel(f"local/{folder / ADAPTER}", replace(settings, max_pixels=pixels))
+    made = LocalModel(
+        f"local/{folder / ADAPTER}", settings.model_copy(update={"max_pixels": pixels})
+    )
     made.name, made.note = name, f"tuned by LoRA on {facts['data']}"
     return made
 
