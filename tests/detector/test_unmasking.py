@@ -77,7 +77,7 @@ def test_hostile_texts_are_read_in_time() -> None:
         "a\u0336" * 10_000,
         "1a" * 9_000,
     ):
-        unmask(text, WORDS)
+        assert len(unmask(text, WORDS).text) <= len(text)
 
 
 def test_sentences_are_cut_where_there_are_several() -> None:
