@@ -103,7 +103,7 @@ def test_why_a_sample_of_inspect_ended(
     ("name", "text", "kind"),
     [
         ("a.eval", "", "inspect"),
-        ("a.JSON", " {}", "inspect"),
+        ("a.JSON", ' {"eval": {}}', "inspect"),
         ("a.json", '[{"index": 1, "prediction": "A"}]', "vlmevalkit"),
         ("a.jsonl", '{"custom_id": "a", "response": null}', "openai-batch"),
         ("a.jsonl", '{"doc_id": 1, "filtered_resps": []}', "lmms-eval"),

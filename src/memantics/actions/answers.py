@@ -15,7 +15,7 @@ from memantics.actions.options import RunsFolder, TaskOptions
 from memantics.core.card import resolve_options
 from memantics.core.errors import DataError, InputError
 from memantics.core.journal import replace_file
-from memantics.core.parameters import Argument, Data, Flag, Invalid, Limit, Split
+from memantics.core.parameters import Argument, Data, Flag, Invalid, Limit, Sample, Seed, Split
 from memantics.core.records import NO_REPLY, Answer, Item, Reply
 from memantics.core.result import Result
 from memantics.core.rundir import RunFacts, RunWriter, dump_line
@@ -51,13 +51,18 @@ LEFT_OUT = "left_out.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class TaskChoiceSettings:
-    """Which items of a task: its data, the part of them, and the task's options."""
+    """Which items of a task: its data, the part of them, and the task's options.
+
+    ``limit``, or ``sample`` and ``seed``, choose the items that ``memantics run`` would ask.
+    """
 
     data: Data = None
     split: Split = None
     limit: Limit = None
     options: TaskOptions = field(default_factory=dict)
     invalid: Invalid = None
+    sample: Sample = None
+    seed: Seed = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,7 @@ class ImportSettings(TaskChoiceSettings):
 class Imported(Result):
     """A run made of a file's answers. ``listed`` is the file with the rows that were left out.
 
+    ``without_answer`` items of the task are not in the file: the run is on those that are.
     Where the tool asked everything several times, ``repeats`` are the runs of the later times;
     counts are of all of them.
     """
@@ -157,16 +163,16 @@ def import_answers(
     """Make a run of the answers that another tool wrote, and score it.
 
     Rows are joined to the items of ``task`` by id, else by image and question. A row that fits no
-    item, or several, is left out and listed in the run's ``left_out.jsonl``; an item without a row
-    counts as failed, so that its lack is seen. ``run.json`` and every report say that the answers
-    were imported. Epochs of Inspect become repeats of the first.
+    item, or several, is left out and listed in the run's ``left_out.jsonl``. The run holds the
+    items that the file has; ``run.json`` and every report say that the answers were imported, and
+    of how many items. Epochs of Inspect become repeats of the first.
     """
     wanted, path = settings or ImportSettings(), Path(file)
     if not model.strip():
         raise InputError("the model has no name", hint="say who answered: --model NAME")
     reading = ReadSettings(wanted.format, wanted.columns, wanted.values)
     kind, rows = read_given(path, reading)
-    posed, items, epochs = _join(pose_one(task, wanted), list(rows))
+    posed, items, epochs = _join(pose_one(task, wanted, unseen=True), list(rows))
     answers = _count_answers(epochs)
     if not answers:
         raise _explain_nothing(path, epochs[0])
@@ -175,6 +181,7 @@ def import_answers(
     for number, joined in enumerate(epochs):
         facts = repeat_facts(described, number)
         counts = {"rows": joined.rows, "left_out": len(joined.left_out)}
+        counts |= {"items": len(joined.answers), "of": len(items)}
         facts = replace(facts, imported={**facts.imported, **counts})
         folders.append(Path(wanted.out) / folder_name(facts))
         _write(folders[-1], facts, posed.task, items, joined.answers)
@@ -196,15 +203,15 @@ def import_answers(
     )
 
 
-def pose_one(task: str, wanted: TaskChoiceSettings) -> PosedTask:
-    """One task on its data, with its options."""
+def pose_one(task: str, wanted: TaskChoiceSettings, *, unseen: bool = False) -> PosedTask:
+    """One task on its data, with its options; images are needed unless they stay ``unseen``."""
     found = find_tasks([task])
     if len(found) > 1:
         names = ", ".join(ref.name for ref in found)
         raise InputError(f"{task} has several tasks: {names}", hint="name one of them")
     options = resolve_options(found[0].card, wanted.options)
-    scope = Scope(wanted.data, wanted.split, wanted.limit)
-    return pose_task(found[0], options, scope, Variation(wanted.invalid))
+    scope = Scope(wanted.data, wanted.split, wanted.limit, wanted.sample, wanted.seed)
+    return pose_task(found[0], options, scope, Variation(wanted.invalid), unseen=unseen)
 
 
 def _join(
@@ -264,17 +271,16 @@ def _write(
     items: Sequence[Item],
     answers: Mapping[str, GivenAnswer],
 ) -> None:
-    """Write every item with its answer; what an earlier import wrote stays."""
-    absent = f"not in {facts.imported['file']}"
+    """Write the items that the file has, with their answers; what an earlier import wrote stays."""
     with RunWriter(folder, facts) as writer:
         for item in items:
+            given = answers.get(item.id)
+            if given is None:
+                continue
             if item.id not in writer.known:
                 writer.add_item(item, ())
             if writer.known.get(item.id) is None:
-                given = answers.get(item.id)
-                failed = absent if given is None else given.failure
-                reply = NO_REPLY if given is None else given.reply
-                writer.add_answer(_judge(task, item, make_sound(reply), failed))
+                writer.add_answer(_judge(task, item, make_sound(given.reply), given.failure))
 
 
 def _judge(task: Task, item: Item, reply: Reply, failed: str) -> Answer:

@@ -21,6 +21,7 @@ from memantics.core.errors import DataError, InputError, MemanticsError, Unavail
 from memantics.core.home import home
 from memantics.core.result import Result, Table, to_plain
 from memantics.core.rundir import last_answers
+from memantics.core.text import mask_unseen
 from memantics.core.waiting import make_sync
 from memantics.registry import ModelSettings
 from memantics.report.runs import Run, differing_options, load_run, load_runs, render_html
@@ -58,6 +59,7 @@ Prices = tuple[float, float] | None
 # Weights of several such models may not fit into one machine at a time.
 _ALONE = "local/"
 _REASONS = 3
+_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,8 +305,26 @@ def _count_ended(ends: Sequence[RunEnd]) -> tuple[int, int]:
 
 
 def count_unanswered(ends: Sequence[RunEnd]) -> int:
-    """Items that failed or wait for answers of runs that failed on them."""
-    return sum(_count_ended(ends))
+    """Items that failed, wait for answers of runs that failed, or got only unreadable replies."""
+    return sum(_count_ended(ends)) + sum(unread for _, unread in _find_unread(ends))
+
+
+def _find_unread(ends: Sequence[RunEnd]) -> Iterator[tuple[RunEnd, int]]:
+    """Runs in which not one reply holds an answer, with the number of their unparsed replies."""
+    for end in ends:
+        counts = end.ended.scores.counts if end.ended and end.ended.scores else {}
+        if counts.get("unparsed") and not counts.get("answered"):
+            yield end, counts["unparsed"]
+
+
+def _tell_unread(end: RunEnd, unread: int) -> str:
+    first = next(a for a in last_answers(end.job.folder).values() if a.status == "unparsed")
+    said = " ".join(mask_unseen(first.reply.text).split())
+    shown = f"{said[:_SHOWN]}…" if len(said) > _SHOWN else said
+    return (
+        f"{end.job.facts.task} {end.job.facts.model}: none of {unread} replies holds an answer "
+        f"({first.reason}), so its figures say nothing; the first reply: {shown!r}"
+    )
 
 
 def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
@@ -315,6 +335,7 @@ def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
         f"note: {line}" for ended_run in ended for line in ended_run.progress.adapted
     )
     failed, waiting = _count_ended(ends)
+    yield from (_tell_unread(*found) for found in _find_unread(ends))
     if failed:
         yield from (f"{count} failed: {reason}" for reason, count in count_failures(ends))
         yield f"{failed} items failed; run the same command to ask them again"

@@ -65,11 +65,6 @@ def plan_evaluation(
     Returns the runs, each after those it needs, and why tasks are left out: one that was not named
     one by one is, where its data are not there. ``open_named`` opens a model by its name.
     """
-    scope = wanted.scope
-    if scope.limit is not None and scope.sample is not None:
-        raise InputError("--limit and --sample exclude each other", hint="leave one of them out")
-    if scope.seed is not None and scope.sample is None:
-        raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
     settings = _ask_servers(wanted.variation, wanted.asking.settings, wanted.models)
     refs = find_tasks(list(wanted.tasks))
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}

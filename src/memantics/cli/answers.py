@@ -14,7 +14,8 @@ from memantics.report import table as tabulate
 
 def _end(done: action.Imported, file: Path) -> None:
     if done.without_answer:
-        tell(f"{done.without_answer} items have no answer in {file.name}: they count as failed")
+        asked = f"{done.without_answer} of {done.answers + done.without_answer} items"
+        tell(f"{asked} are not in {file.name}: figures are over those that are")
     if done.left_out:
         tell(f"{len(done.left_out)} of {done.rows} rows were left out: {done.listed}")
     if done.left_out or any(run.counts["failed"] for run in (done.run, *done.repeats)):

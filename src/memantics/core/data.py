@@ -29,13 +29,15 @@ R = TypeVar("R")
 class Source:
     """A folder with a benchmark's data, and the folder with its images (None: not there).
 
-    ``published`` marks data of one's own in the format of a family: no copy of its release.
+    ``published`` marks data of one's own in the format of a family: no copy of its release. Where
+    nobody will be shown its images (``unseen``), an item may name one that is not there.
     """
 
     kind: DataKind
     root: Path
     images: Path | None = None
     published: bool = False
+    unseen: bool = False
 
     @property
     def official(self) -> bool:

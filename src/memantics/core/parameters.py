@@ -50,6 +50,8 @@ Data = Annotated[
 ]
 Split = Annotated[str | None, Flag("A named part of the data.")]
 Limit = Annotated[int | None, Flag("Ask only N items, in turn of each language and kind.", min=1)]
+Sample = Annotated[int | None, Flag("Ask a random sample of N items; memes are kept whole.", min=1)]
+Seed = Annotated[int | None, Flag("The seed of the sample. Default: 0.")]
 Invalid = Annotated[
     str | None, Flag("Refused and unparsed answers: wrong, drop, retry:N or retry:N,drop.")
 ]

@@ -76,7 +76,11 @@ class RunFacts:
     @property
     def origin(self) -> str:
         """Whose answers these are, where no model was asked here; else nothing."""
-        return f"imported from {self.imported['file']}" if self.imported.get("file") else ""
+        if not self.imported.get("file"):
+            return ""
+        held, whole = (self.imported.get(name) for name in ("items", "of"))
+        part = f", {held} of {whole} items" if held != whole else ""
+        return f"imported from {self.imported['file']}{part}"
 
 
 @dataclass(frozen=True, slots=True)

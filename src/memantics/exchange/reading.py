@@ -48,7 +48,7 @@ KNOWN_COLUMNS: Mapping[Role, tuple[str, ...]] = {
     "id": ("id", "item", "item_id", "index"),
     "image": ("image_id", "image", "meme"),
     "question": ("question",),
-    "answer": ("prediction", "model_choice", "response", "reply", "output"),
+    "answer": ("prediction", "model_choice", "response", "reply", "output", "answer"),
     "gold": ("ground_truth", "gold", "target"),
     "gold_text": ("ground_truth_text",),
 }
@@ -86,13 +86,28 @@ def find_format(path: Path) -> AnswerFormat:
     if ending == ".json":
         with path.open("rb") as file:
             if file.read(64).lstrip().startswith(b"{"):
-                return "inspect"
+                return _check_log(path)
     names = set(next(iter(read_rows(path)), (0, {}))[1])
     if {"custom_id", "response"} <= names:
         return "openai-batch"
     if {"doc_id", "filtered_resps"} <= names:
         return "lmms-eval"
     return "vlmevalkit" if {"index", "prediction"} <= names else "table"
+
+
+def _check_log(path: Path) -> AnswerFormat:
+    """A single JSON object is a log of Inspect; what else it is, the refusal says."""
+    try:
+        held = orjson.loads(path.read_bytes())
+    except ValueError:
+        return "inspect"  # damaged: its reader says where
+    if {"eval", "samples"} & set(held):
+        return "inspect"
+    numbers = [name for name, value in held.items() if isinstance(value, int | float)]
+    names = ", ".join(list(numbers or held)[:5])
+    what = "holds metrics and no answers" if numbers else "is one object and no list of answers"
+    hint = "give the file with an answer for each item: a list, JSON lines or a table"
+    raise DataError(path.name, f"{what}: {names}"[:300], hint=hint)
 
 
 def _part(given: GivenAnswer) -> GivenAnswer:
@@ -145,6 +160,8 @@ def _find_columns(path: Path, row: Row, wanted: Mapping[str, str]) -> dict[Role,
     found: dict[Role, str] = {}
     for role, known in KNOWN_COLUMNS.items():
         name = wanted[role] if role in wanted else next((n for n in known if n in row), "")
+        if name == "answer" and "answer" not in wanted.values() and _names_others(row):
+            continue  # it may hold what is right, and another column what was said
         if name in row:
             found[role] = name
     listed = ", ".join(list(row)[:20])
@@ -159,6 +176,11 @@ def _find_columns(path: Path, row: Row, wanted: Mapping[str, str]) -> dict[Role,
             hint="name a column: --column id=NAME, or --column image=NAME",
         )
     return found
+
+
+def _names_others(row: Row) -> bool:
+    """Whether a table has columns whose meaning is not known."""
+    return bool(set(row) - {name for names in KNOWN_COLUMNS.values() for name in names})
 
 
 def _read_samples(path: Path) -> Iterator[GivenAnswer]:

@@ -26,14 +26,22 @@ from memantics.run.variation import Variation, read_shots, show_shots
 
 
 def pose_task(
-    ref: TaskRef, options: Mapping[str, str], scope: Scope, variation: Variation | None = None
+    ref: TaskRef,
+    options: Mapping[str, str],
+    scope: Scope,
+    variation: Variation | None = None,
+    *,
+    unseen: bool = False,
 ) -> PosedTask:
-    """A task on its data; options that it does not have are not its own."""
+    """A task on its data; options that it does not have are not its own.
+
+    ``unseen``: nobody will be shown its images, so that a copy without them will do.
+    """
     splits, change = ref.card.splits, variation or Variation()
     if scope.split is not None and scope.split not in splits:
         raise UnknownName(f"split of {ref.name}:", scope.split, splits)
     try:
-        source = find_source(ref.benchmark, scope.data)
+        source = replace(find_source(ref.benchmark, scope.data), unseen=unseen)
     except StoreError:
         raise
     except InputError as error:

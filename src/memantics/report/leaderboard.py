@@ -137,6 +137,24 @@ class Board:
         return tuple(row for row in self.rows if row.published is None)
 
     @property
+    def caution(self) -> str:
+        """What to mind about published rows beside runs that asked fewer items than the paper."""
+        papers = [row for row in self.rows if row.published is not None]
+        sizes = [row.n for row in self.ours if row.run is not None and row.n]
+        if not papers or not sizes:
+            return ""
+        stated = max((row.n or 0 for row in papers), default=0)
+        facts = self.runs[0].facts
+        part = facts.limit is not None or facts.sample is not None
+        if not part and max(sizes) >= 0.9 * stated:
+            return ""
+        theirs = f"{stated} items" if stated else "the paper's items"
+        return (
+            f"Published rows are over {theirs}, runs here over {max(sizes)}: "
+            "they cannot be ranked against each other."
+        )
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """Names of the figures over all items, the main one first."""
         names = {s.key: None for row in self.ours for s in row.scores if not s.by}

@@ -51,7 +51,7 @@ def render_markdown(runs: Sequence[Run], published: Published = _NONE) -> str:
         ]
         if board.starter:
             parts.append(f"> **{STARTER_NOTE}**")
-        parts += [f"> {quote_markdown(warning)}" for warning in board.warnings]
+        parts += [f"> {quote_markdown(text)}" for text in (*board.warnings, board.caution) if text]
         parts.append(_leaderboard_lines(board))
         parts.append(_figure_lines(board))
     return "\n\n".join(parts) + "\n"

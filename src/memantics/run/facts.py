@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated
 
 import orjson
 from pydantic import JsonValue
@@ -15,8 +14,9 @@ from pydantic import JsonValue
 from memantics import __version__
 from memantics.core.card import Card, TaskCard
 from memantics.core.data import DataKind
+from memantics.core.errors import InputError
 from memantics.core.model import Answerer
-from memantics.core.parameters import Data, Flag, Limit, Split
+from memantics.core.parameters import Data, Limit, Sample, Seed, Split
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
 
@@ -43,11 +43,18 @@ class Scope:
     data: Data = None
     split: Split = None
     limit: Limit = None
-    sample: Annotated[
-        int | None, Flag("Ask a random sample of N items; memes are kept whole.", min=1)
-    ] = None
-    seed: Annotated[int | None, Flag("The seed of the sample. Default: 0.")] = None
+    sample: Sample = None
+    seed: Seed = None
     spread: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.limit is not None and self.sample is not None:
+            hint = "leave one of them out"
+            raise InputError("--limit and --sample exclude each other", hint=hint)
+        if self.seed is not None and self.sample is None:
+            hint = "add --sample N, or leave it out"
+            raise InputError("--seed is the seed of a sample", hint=hint)
 
 
 def describe(

@@ -11,6 +11,8 @@ from memantics.core.records import Item
 
 # The names under which forms hold what is printed on a meme.
 CAPTIONS = ("text", "caption")
+# The tag of items that ask the same question about the same meme again, under another seed.
+TURN = "turn"
 _TOLD = (*CAPTIONS, "source_caption")
 Stratum = tuple[str, ...]
 
@@ -32,8 +34,9 @@ def choose(
     (tags). The tag ``language`` tells it, else the script of the caption or question. Every
     stratum gives one item, then every stratum a second one, and so on until there are ``limit``;
     one that has no more is passed over. Within a stratum items come meme by meme, in the order of
-    the data. Gold answers play no part. Nothing is drawn at random, and a larger limit only adds
-    items.
+    the data. A question that is asked again under another seed (tag ``turn``) comes after all that
+    are asked for the first time: else few memes would be asked often. Gold answers play no part.
+    Nothing is drawn at random, and a larger limit only adds items.
 
     >>> from memantics.core.records import Form
     >>> items = [Item(f"{n}", f"{n}", "", Form("", ()), tags={"kind": k}) for n, k in
@@ -49,19 +52,25 @@ def choose(
     stratum_of: list[int] = []
     memes: dict[str, int] = {}
     strata: dict[Stratum, int] = {}
+    repeats: list[int] = []
+    seen: Counter[tuple[int, int]] = Counter()
     for item in items:
         ids.append(item.id)
         meme_of.append(memes.setdefault(item.group, len(memes)))
         stratum = _find_stratum(item, kinds, languages)
         stratum_of.append(strata.setdefault(stratum, len(strata)))
-    turns, taken = _order_turns(strata), [0] * len(strata)
-    keys: list[tuple[int, int, int]] = []
+        about = meme_of[-1], stratum_of[-1]
+        repeats.append(seen[about] if TURN in item.tags else 0)
+        seen[about] += 1
+    turns, taken = _order_turns(strata), Counter[tuple[int, int]]()
+    keys: list[tuple[int, int, int, int]] = []
     for place in sorted(range(len(ids)), key=meme_of.__getitem__):
         number = stratum_of[place]
-        if taken[number] < limit:
-            keys.append((taken[number], turns[number], place))
-            taken[number] += 1
-    order = [place for _, _, place in sorted(keys)[:limit]]
+        line = repeats[place], number
+        if taken[line] < limit:
+            keys.append((repeats[place], taken[line], turns[number], place))
+            taken[line] += 1
+    order = [place for *_, place in sorted(keys)[:limit]]
     if not order or max(order) < limit:
         return None
     names = ("language", *kinds)

@@ -20,7 +20,7 @@ from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy
 from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
 from memantics.tasks.choices import LETTERS, hits, list_options
-from memantics.tasks.parse import clean, parse_label, parse_letter
+from memantics.tasks.parse import clean, parse_label, parse_letter, strip_marks
 from memantics.tasks.plugin import TaskSetup
 
 Items = Callable[[], Iterator[Item]]
@@ -133,8 +133,8 @@ def read_letter(text: str, form: Form) -> JsonValue:
 
 
 def read_text(text: str, _form: Form) -> JsonValue:
-    """The reply as it is, without thinking aloud."""
-    body = clean(text)
+    """The reply, without thinking aloud and without Markdown's marks."""
+    body = strip_marks(clean(text))
     if not body:
         raise Unparsed("empty reply")
     return body

@@ -65,6 +65,15 @@ _LEAD = re.compile(
 )
 
 
+_HEADING = re.compile(r"^ {0,3}#{1,6} +", re.MULTILINE)
+_CODE = re.compile(r"`+([^`\n]+)`+")
+_EMPHASIS = re.compile(
+    r"(?P<mark>\*\*\*?|__)(?=[^\s*_])(?P<bold>[^*\n]{0,400}?[^\s*_])(?P=mark)"
+    r"|(?<![A-Za-z0-9*])\*(?=[^\s*])(?P<slanted>[^*\n]{0,400}?[^\s*])\*(?![A-Za-z0-9*])"
+)
+_AROUND = {(pair[0], pair[1]) for pair in ('""', "''", "“”", "‘’", "「」", "『』", "«»")}
+
+
 def clean(text: str) -> str:
     """Fold compatibility forms (full-width letters), drop thinking aloud, cap the length.
 
@@ -78,6 +87,24 @@ def clean(text: str) -> str:
         text = re.sub(r"<think>.*?</think>", " ", text, flags=re.DOTALL)
         text = text.rpartition("</think>")[2].partition("<think>")[0]
     return unicodedata.normalize("NFKC", text[:_MAX_TEXT]).strip()
+
+
+def strip_marks(text: str) -> str:
+    r"""Free text without Markdown's emphasis, headings and code, nor quotation marks around it.
+
+    They are how a model writes, not what it says, and figures over words or vectors count them.
+
+    >>> strip_marks("**The meme** *mocks* `Mondays`"), strip_marks("“the meme jokes”")
+    ('The meme mocks Mondays', 'the meme jokes')
+    >>> strip_marks("* cats sleep\n* 2*3*4"), strip_marks('"yes" or "no"')
+    ('* cats sleep\n* 2*3*4', '"yes" or "no"')
+    """
+    body = _HEADING.sub("", _CODE.sub(r"\1", text))
+    body = _EMPHASIS.sub(lambda found: found["bold"] or found["slanted"], body).strip()
+    inner = body[1:-1]
+    if inner and (body[0], body[-1]) in _AROUND and not {body[0], body[-1]} & set(inner):
+        return inner.strip()
+    return body
 
 
 def parse_letter(

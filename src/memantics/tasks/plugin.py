@@ -81,6 +81,8 @@ class TaskSetup:
             return Image(image)
         if self.options.get("images") == "present":
             return None
+        if self.source is not None and self.source.unseen:
+            return Image(Path(meme))
         raise DataError(f"meme {meme}", "its image is not in this copy of the release", hint=hint)
 
     def make(

@@ -19,6 +19,7 @@ from memantics.benchmarks.memeintent.asking import (
 )
 from memantics.benchmarks.memeintent.scoring import mark, score
 from memantics.core.task import Task, Unparsed
+from memantics.tasks.parse import strip_marks
 from memantics.tasks.plugin import TaskSetup
 
 _LONGEST = 20_000
@@ -66,7 +67,7 @@ def find_main(scoring: Scoring, plain: str) -> str:
 
 
 def parse_reply(text: str, *, first_line: bool) -> JsonValue:
-    """The text of a reply, without thinking aloud; only one without a letter is no answer.
+    """The text of a reply, without thinking aloud and Markdown; none without a letter is one.
 
     >>> parse_reply("<think>hm</think> the meme jokes", first_line=False)
     'the meme jokes'
@@ -77,6 +78,7 @@ def parse_reply(text: str, *, first_line: bool) -> JsonValue:
     body = "".join(char for char in body if char.isprintable() or char in "\n\t").strip()
     if first_line:
         body = body.partition("\n")[0].strip()
+    body = strip_marks(body)
     if not any(char.isalnum() for char in body):
         raise Unparsed("empty reply")
     return body
