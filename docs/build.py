@@ -1,4 +1,4 @@
-"""Generate ``docs/reference``: every command with its options, every benchmark from its card.
+"""Generate ``docs/reference``: every command, every benchmark, every public Python name.
 
 ``python -m docs.build`` writes the pages, ``--check`` only says whether they are up to date.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import typer.main
 
+from docs.python_reference import python_page
 from memantics.cli.main import make_app
 from memantics.core.card import Card, OptionCard, TaskCard
 from memantics.registry import PACKAGE, find_benchmarks
@@ -133,7 +134,11 @@ def _plain(text: str | None) -> str:
     return (text or "").strip().replace("\n\n", "\n").strip()
 
 
-PAGES = {"cli.md": cli_page, "benchmarks.md": benchmarks_page}
+PAGES = {
+    "cli.md": cli_page,
+    "benchmarks.md": benchmarks_page,
+    "python.md": lambda: python_page(NOTICE),
+}
 
 
 def main() -> None:

@@ -208,7 +208,7 @@ async def analyze_async(
 ) -> Analysis | Analyses:
     """Analyse one meme, or several; without a model only this machine's parts speak.
 
-    Of several, one that cannot be read does not end the others.
+    ``image`` is a file, or several: one that cannot be read does not end the others.
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]

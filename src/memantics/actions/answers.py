@@ -165,7 +165,8 @@ def import_answers(
     Rows are joined to the items of ``task`` by id, else by image and question. A row that fits no
     item, or several, is left out and listed in the run's ``left_out.jsonl``. The run holds the
     items that the file has; ``run.json`` and every report say that the answers were imported, and
-    of how many items. Epochs of Inspect become repeats of the first.
+    of how many items. Epochs of Inspect become repeats of the first. ``settings`` say which data,
+    how answers are parsed, and where the run is written.
     """
     wanted, path = settings or ImportSettings(), Path(file)
     if not model.strip():
@@ -308,7 +309,8 @@ def export_task(
     """Write a task so that another tool can ask it; ``import_answers`` reads what comes back.
 
     ``format`` is ``openai-batch`` (requests as OpenAI's batch interface takes them), ``lmms-eval``,
-    ``lm-eval`` (task folders of these) or ``vlmevalkit`` (a table). Prompts are ours.
+    ``lm-eval`` (task folders of these) or ``vlmevalkit`` (a table). Prompts are ours; ``settings``
+    say which data, options and wording.
     """
     wanted = settings or ExportSettings()
     posed = pose_one(task, wanted)

@@ -85,7 +85,8 @@ async def audit_async(
     """Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.
 
     With a model also: blind run, order of options, consistency of judges. Each finding has a
-    figure, a verdict in plain words, and what to do about it. ``settings`` say all the rest.
+    figure, a verdict in plain words, and what to do about it. ``model`` names one or several,
+    ``settings`` say all the rest, and ``progress`` is told how far it is (``bar`` draws it).
     """
     models = [model] if isinstance(model, str) else list(model)
     wanted = settings or AuditSettings(asking=Asking(ModelSettings(base_url, timeout=300.0)))

@@ -22,7 +22,7 @@ def audit_chains(run: RunLike) -> ChainAudit:
     """Count chains of thought that were cut off, that do not name what they must, or contradict.
 
     What must be named comes from the data of the benchmark: the pun word and what it sounds like,
-    or an element that a question cites. No model is asked.
+    or an element that a question cites. No model is asked. ``run`` is a run or its folder.
     """
     folder = find_folder(run)
     facts = read_facts(folder)

@@ -102,6 +102,7 @@ def collect(
     """Read a folder of images: text, language, copies, templates, filters.
 
     What is kept is listed in ``memes.jsonl``; a ``page`` shows what was dropped, and why.
+    ``settings`` say what is kept and how it is read, ``progress`` is told how far it is.
     """
     begin = time.monotonic()
 

@@ -48,7 +48,8 @@ AgainstFirst = Annotated[bool, Flag("Compare each run with the first only.")]
 def compare(first: RunLike, second: RunLike, *, metrics: Metrics = ()) -> Comparison:
     """Say which of two runs is better, by how much and how surely, and which items changed.
 
-    They are compared on the items they share, with items of one meme kept together. P-values are
+    ``first`` and ``second`` are runs or their folders. They are compared on the items they share,
+    with items of one meme kept together. P-values are
     corrected for the number of figures (Holm).
     """
     return compare_all([first, second], metrics=metrics)[0]
@@ -65,7 +66,7 @@ def compare_all(
 def contrast(runs: ComparedRuns, factor: str, *, metrics: Metrics = ()) -> FactorContrasts:
     """What one factor (an option, or ``model``) does over a grid of runs of one task.
 
-    Runs that differ in it alone are compared; all p-values are corrected together (Holm).
+    Runs that differ in ``factor`` alone are compared; all p-values are corrected together (Holm).
     """
     return contrast_sides([open_run(find_folder(run)) for run in runs], factor, metrics)
 

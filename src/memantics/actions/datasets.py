@@ -173,8 +173,8 @@ def load_dataset(
 ) -> Dataset:
     """The items of a benchmark's task: ``name`` is ``NAME`` or ``NAME/TASK``.
 
-    Without a task, that is the benchmark's first; without ``data``, a registered release, else the
-    starter sample.
+    Without a ``task``, that is the benchmark's first; without ``data``, a registered release, else
+    the starter sample; ``split`` is a named part of it.
     """
     found = find_tasks([name if task is None else f"{name}/{task}"])[0]
     posed = pose_task(found, {}, Scope(data, split))

@@ -20,7 +20,10 @@ Watch = Callable[[Progress], None]
 
 
 class AskingOptions(TypedDict, total=False):
-    """How a model is asked, one by one or all at once as ``asking``."""
+    """How a model is asked, one by one or all at once as ``asking``.
+
+    Without ``use_cache`` it is asked again even what is known.
+    """
 
     base_url: str | None
     params: Mapping[str, str]

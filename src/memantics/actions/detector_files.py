@@ -21,7 +21,12 @@ from memantics.detector.in_use import DETECTOR, find_in_use, forget_in_use, set_
 from memantics.detector.judges import OpenDetector, open_fast, open_judge
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.saved import is_neural
-from memantics.detector.operating_points import OperatingPoint, read_range
+from memantics.detector.operating_points import (
+    DecideFlag,
+    OperatingPoint,
+    ReviewFlag,
+    ThresholdFlag,
+)
 from memantics.detector.storage import load, save
 
 __all__ = [
@@ -117,21 +122,9 @@ class PointSet(Result):
 def set_point(
     model: Annotated[Path, Argument("A detector file.")],
     *,
-    decide: Annotated[
-        str,
-        Flag("Choose the threshold on held-out memes: precision=0.9, recall=0.8.", metavar="RULE"),
-    ] = "",
-    threshold: Annotated[float | None, Flag("Probability from which a meme is harmful.")] = None,
-    review: Annotated[
-        tuple[float, float] | None,
-        Flag(
-            "Probabilities that people are to look at.",
-            metavar="LOW..HIGH",
-            kind=str,
-            read=read_range,
-            default="",
-        ),
-    ] = None,
+    decide: DecideFlag = "",
+    threshold: ThresholdFlag = None,
+    review: ReviewFlag = None,
     clear: Annotated[bool, Flag("Go back to the threshold of the training.")] = False,
 ) -> PointSet:
     """Store in a detector how it decides wherever nobody says otherwise."""

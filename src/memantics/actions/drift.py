@@ -32,7 +32,10 @@ def drift(
     against: Annotated[str | Path, Flag("The folder it is compared with.", metavar="THEN")],
     limits: DriftLimits | None = None,
 ) -> Drift:
-    """Compare two screened folders: scores, verdicts, types, languages, novelty and templates."""
+    """Compare two screened folders: scores, verdicts, types, languages, novelty and templates.
+
+    ``limits`` say from which size a change counts.
+    """
     need_parquet()
     limits = limits or DriftLimits()
     places = Path(now), Path(against)

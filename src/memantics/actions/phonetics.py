@@ -60,11 +60,12 @@ JOURNAL = Path("builds/puns")
 class ListenOptions(TypedDict, total=False):
     """How captions are read, and who looks at the picture.
 
-    ``description`` says what the picture shows: evidence for the literal reading. ``model`` is
-    the Chinese language model, ``limit`` how many readings to give, ``threshold`` the confidence
+    ``description`` says what the picture shows: evidence for the literal reading. ``model`` is the
+    Chinese language model, ``language`` that of the caption, ``limit`` how many readings to give,
+    ``threshold`` the confidence
     from which a reading is ``meant``. ``vlm`` names a vision-language model that is asked about
-    the image (``openai/NAME`` with ``base_url``, ``local/PATH``, …), ``journal`` the folder of its
-    calls, which are not asked twice.
+    the image (``openai/NAME`` with its server ``base_url``, ``local/PATH``, …), ``journal`` the
+    folder of its calls, which are not asked twice.
     """
 
     description: str | None
@@ -82,7 +83,8 @@ def read_aloud(
 ) -> Heard:
     """What a caption may mean when it is read aloud.
 
-    The ``image`` counts through what ``vlm`` says that it shows, or ``description``.
+    ``caption`` is the text as it is written. The ``image`` counts through what ``vlm`` says that it
+    shows, or ``description``.
 
     >>> heard = read_aloud("压力山大", model="dictionary")
     >>> heard.sound, heard.readings[0].text
@@ -100,10 +102,10 @@ async def detect_pun_async(
 ) -> PunVerdict:
     """Whether a caption is a pun: ``is_pun``, ``probability``, ``readings`` and ``why``.
 
-    Without ``vlm`` the caption is judged, with a ``description`` of the picture where there is one.
-    With it the model is told what the caption sounds like and asked one structured question about
-    the ``image``: what it shows, which word has two readings, and which of them is seen. What it
-    says is seen counts as a description, unless one is given.
+    Without ``vlm`` the ``caption`` is judged, with a ``description`` of the picture where there is
+    one. With it the model is told what the caption sounds like and asked one structured question
+    about the ``image``: what it shows, which word has two readings, and which of them is seen. What
+    it says is seen counts as a description, unless one is given.
 
     >>> verdict = detect_pun("年年有鱼", model="dictionary")
     >>> verdict.is_pun, verdict.kind, verdict.readings[0].text

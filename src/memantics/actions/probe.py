@@ -80,7 +80,9 @@ async def probe_async(
     """Run a task plainly and with each probe, and compare item by item, clustered by meme.
 
     A model that ignores what a probe changes answers as before. ``memory=…`` probes ask what a
-    model that has seen the data knows by heart. ``settings`` say the rest, as for an evaluation.
+    model that has seen the data knows by heart. ``task`` is
+    ``NAME/TASK``, ``model`` names one or several, ``probes`` are ``WHAT=HOW``. ``settings`` say the
+    rest, as for an evaluation, and ``progress`` is told how far it is (``bar`` draws it).
     """
     asking = Asking(ModelSettings(base_url, timeout=300.0))
     wanted = settings or Evaluation((), (), asking=asking)

@@ -86,7 +86,8 @@ async def reappraise_async(
 ) -> Reappraisal | Results:
     """Reappraise one meme, or several images and folders of memes, in their order.
 
-    A meme that fails says at which stage and why; it does not end the others.
+    ``image`` is a file, a folder, or several. A meme that fails says at which stage and why; it
+    does not end the others.
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]

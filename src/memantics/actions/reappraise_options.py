@@ -20,6 +20,7 @@ class EditingOptions(AskingOptions, total=False):
     ``best_of`` is how many plans a model makes, of which the best is taken. ``mood`` False: a model
     that sees is not asked whether faces go with the new captions. ``face`` lets a generative editor
     repaint faces alone: places (``X,Y,W,H`` in pixels), ``model``, or the file of a YuNet detector.
+    ``progress`` is told how far it is.
     """
 
     model: Annotated[

@@ -61,9 +61,10 @@ def report(
 ) -> Path:
     """Compare runs on one self-contained page, or as a table; returns the file.
 
-    ``form`` is ``html``, ``md``, ``csv``, ``json`` or an installed one (entry points of the group
-    ``memantics.pages``); by default what the file's name ends in.
-    Unfinished runs among finished ones are left out: :func:`split_unfinished` names them.
+    ``runs`` are runs or their folders; without ``images`` the page holds no meme. ``form`` is
+    ``html``, ``md``, ``csv``, ``json`` or an installed one (entry points of the group
+    ``memantics.pages``); by default what the file's name ends in. Unfinished runs among finished
+    ones are left out: :func:`split_unfinished` names them.
     """
     folders = [find_folder(r) for r in ([runs] if isinstance(runs, RunLike) else runs)]
     folders, _ = split_unfinished(folders)

@@ -33,8 +33,10 @@ def retrieve(
 ) -> tuple[NearMeme, ...]:
     """The memes nearest to a text and a picture, each with what was said of it.
 
-    ``known`` is a knowledge store, a build of knowledge, a collection, ``starter``, or several of
-    them; texts are compared by meaning, pictures by hash. ``without`` are ids that do not count.
+    ``text`` and ``image`` are what is compared (one of them is enough), ``count`` how many are
+    given. ``known`` is a knowledge store, a build of knowledge, a collection, ``starter``, or
+    several of them; texts are compared by meaning, pictures by hash. ``without`` are ids that do
+    not count.
     """
     if not text.strip() and image is None:
         raise InputError("nothing to look for", hint="give a text, an image or both")
@@ -52,7 +54,9 @@ def retrieve_background(
 ) -> tuple[Passage, ...]:
     """Statements that may help to understand a text, with their provenance, the nearest first.
 
-    They come from a knowledge store, a build, or a folder of texts and tables.
+    ``known`` is a knowledge store, a build, or a folder of texts and tables; ``dimension`` is the
+    one whose statements count, ``count`` how many are given; ids in ``without`` do not count.
+    ``text`` is what a meme says.
     """
     return open_known(known).find_passages(text, count, dimension, without)
 

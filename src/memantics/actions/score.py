@@ -15,8 +15,8 @@ from memantics.run.score import score_run
 def score(run: str | Path | Run, *, invalid: str | None = None) -> Run:
     """Parse the answers of a run anew, score them, and write ``scores.json``.
 
-    ``invalid`` is the policy for refused and unparsed answers: ``wrong``, ``drop``, ``retry:N``
-    or ``retry:N,drop``; by default that of the run.
+    ``run`` is a run or its folder. ``invalid`` is the policy for refused and unparsed answers:
+    ``wrong``, ``drop``, ``retry:N`` or ``retry:N,drop``; by default that of the run.
     """
     folder = run.folder if isinstance(run, Run) else Path(run)
     ref, task = open_task_of_run(read_facts(folder), invalid)

@@ -21,7 +21,12 @@ from memantics.core.opinion import Judge
 from memantics.core.parameters import Flag
 from memantics.core.tables import need_parquet
 from memantics.detector.examples import Example
-from memantics.detector.operating_points import OperatingPoint, read_range
+from memantics.detector.operating_points import (
+    DecideFlag,
+    OperatingPoint,
+    ReviewFlag,
+    ThresholdFlag,
+)
 from memantics.detector.opinions import open_judges
 from memantics.detector.verdict import (
     MOST_TEXT,
@@ -67,24 +72,9 @@ class ScreenSettings:
         Path | None,
         Flag("A detector file. Default: a tiny one of the starter pack, to try things."),
     ] = None
-    threshold: Annotated[float | None, Flag("Probability from which a meme is harmful.")] = None
-    decide: Annotated[
-        str,
-        Flag(
-            "Choose the threshold on the detector's held-out memes: precision=0.9, recall=0.8.",
-            metavar="RULE",
-        ),
-    ] = ""
-    review: Annotated[
-        tuple[float, float] | None,
-        Flag(
-            "Probabilities that people are to look at.",
-            metavar="LOW..HIGH",
-            kind=str,
-            read=read_range,
-            default="",
-        ),
-    ] = None
+    threshold: ThresholdFlag = None
+    decide: DecideFlag = ""
+    review: ReviewFlag = None
     reviewers: Annotated[
         int, Flag("How many people judge each meme that is for people.", min=1, max=50)
     ] = 1

@@ -13,6 +13,7 @@ from PIL import Image as Pillow
 
 from memantics.core.errors import InputError, ModelError
 from memantics.core.records import Field, Form, Image, Message, Option, Reply, Request, Sampling
+from memantics.core.reply import describe_object
 from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync
 from memantics.models.openai import NO_FORMAT, OpenAIModel
@@ -84,12 +85,7 @@ class _Prober:
         return "seen" if texts[0] != texts[1] else "taken, no difference seen"
 
     async def _try_schema(self) -> str:
-        schema = {
-            "type": "object",
-            "properties": {_KEYS[0]: {"type": "string", "enum": [_KEYS[1]]}},
-            "required": [_KEYS[0]],
-            "additionalProperties": False,
-        }
+        schema = describe_object(**{_KEYS[0]: {"type": "string", "enum": [_KEYS[1]]}})
         reply = await self.ask("Say hello.", schema=schema, params={"answer_tokens": "64"})
         if isinstance(reply, str) or reply.adapted == NO_FORMAT:
             return "refused"

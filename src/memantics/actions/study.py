@@ -136,7 +136,8 @@ def study(
     """Train many detectors alike, test each once, and compare them, as ToxiCN MM's Table 5 does.
 
     ``variants`` are named as ``FAMILY[+CAPTIONS][@WAY]``; without any, the paper's that the
-    encoders allow. Called again, it goes on where it stopped.
+    encoders allow. ``encoding`` says which encoders make vectors of texts and images. Called again,
+    it goes on where it stopped; ``say`` is told each step in words.
     """
     training = Training(
         seeds=seeds,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from memantics.core.errors import InputError
+from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
 from memantics.detector.targets import Rate, rate
 from memantics.metrics.rounding import settle
@@ -132,6 +134,26 @@ def read_range(text: str) -> tuple[float, float] | None:
     if found is None:
         raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
     return float(found.group(1)), float(found.group(2))
+
+
+ThresholdFlag = Annotated[float | None, Flag("Probability from which a meme is harmful.")]
+DecideFlag = Annotated[
+    str,
+    Flag(
+        "Choose the threshold on the detector's held-out memes: precision=0.9, recall=0.8.",
+        metavar="RULE",
+    ),
+]
+ReviewFlag = Annotated[
+    tuple[float, float] | None,
+    Flag(
+        "Probabilities that people are to look at.",
+        metavar="LOW..HIGH",
+        kind=str,
+        read=read_range,
+        default="",
+    ),
+]
 
 
 def list_operating_points(said: Sequence[tuple[float, bool]]) -> list[list[float]]:

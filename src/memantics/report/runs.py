@@ -152,7 +152,7 @@ def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -
 
 
 def load_run(folder: str | Path) -> Run:
-    """Read a run directory."""
+    """Read a run directory: ``folder`` is one that ``memantics run`` wrote."""
     return load_runs([Path(folder)])[0]
 
 

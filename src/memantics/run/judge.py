@@ -20,7 +20,7 @@ from memantics.core.journal import replace_file
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Item, Message, Outcome, Request, Sampling, Score
-from memantics.core.reply import read_object
+from memantics.core.reply import describe_reply, read_object
 from memantics.core.task import InvalidPolicy, Task
 from memantics.metrics.agreement import krippendorff_alpha
 from memantics.tasks.factories import mean_score
@@ -43,17 +43,8 @@ class JudgeReply(BaseModel):
     coverage: int = Field(ge=1, le=5)
 
 
-def _make_schema() -> dict[str, JsonValue]:
-    mark: dict[str, JsonValue] = {"type": "integer", "enum": [1, 2, 3, 4, 5]}
-    return {
-        "type": "object",
-        "properties": {"reason": {"type": "string"}, "correctness": mark, "coverage": mark},
-        "required": ["reason", "correctness", "coverage"],
-        "additionalProperties": False,
-    }
-
-
-SCHEMA = _make_schema()
+_MARK: JsonValue = {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+_, SCHEMA = describe_reply(JudgeReply, correctness=_MARK, coverage=_MARK)
 
 
 def make_judging(name: str, outcomes: Sequence[Outcome], *, picture: bool) -> Task:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Literal
+from typing import get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field, create_model
 
-from memantics.actions.analyze import (
-    Contradiction,
-    Feeling,
-    Harm,
-    Missing,
-    Sight,
-    Sound,
-)
-from memantics.actions.knowledge import MOST_CHARACTERS, Knowledge
-from memantics.actions.phonetics import DoubleMeaning, Language, Reading, SecondSense, Spoken
-from memantics.actions.reappraise import Checks, MemeFeeling, ReappraisalPlan, Target
-from memantics.core.opinion import Opinion
-from memantics.core.retrieved import FamilyUse, NearMeme
+from memantics.actions.analyze import Analysis, Feeling, Harm, Missing
+from memantics.actions.knowledge import MOST_CHARACTERS, QueryRows
+from memantics.actions.phonetics import Heard, Spoken
+from memantics.actions.reappraise import Reappraisal, Target
 from memantics.serve.inputs import ClosedBody
 from memantics.serve.jobs import JobKind, JobStatus, StoredJob
 
@@ -60,78 +53,44 @@ class QueryBody(ClosedBody):
     limit: int = Field(default=100, ge=1, le=10_000)
 
 
-class AnalysisRecord(BaseModel):
-    """What was found out about a meme: the record that ``memantics analyze --json`` prints."""
+def describe_result(
+    name: str, result: type, without: Collection[str] = (), **other: object
+) -> type[BaseModel]:
+    """The schema of what a result's ``to_dict`` gives, from its fields.
 
-    meme: str
-    text: str
-    lines: list[str]
-    language: str
-    panels: int
-    shows: list[Sight]
-    model: str
-    sounds: list[Sound]
-    intents: list[str]
-    background: list[str]
-    harm: list[Harm]
-    emotion: list[Feeling]
-    opinions: list[Opinion]
-    near: list[NearMeme]
-    family: FamilyUse | None
-    contradictions: list[Contradiction]
-    baselines: list[str]
-    knowledge: Knowledge | None
-    left_out: list[Missing]
-    statuses: dict[str, int]
-
-
-class PunsRecord(BaseModel):
-    """What a caption may mean when it is read aloud; ``meant`` is the reading that is likely."""
-
-    caption: str
-    language: Language
-    model: str
-    sound: str
-    readings: list[Reading]
-    confidence: float
-    threshold: float
-    evidence: list[str]
-    double_meanings: list[DoubleMeaning]
-    senses: list[SecondSense]
-    notes: list[str]
-    signals: dict[str, float]
-    meant: str | None
-
-
-class ReappraisalRecord(BaseModel):
-    """How a meme was turned around; ``image`` is the new one as a data URL, ``by`` who planned."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    meme: str
-    status: Literal["done", "failed", "skipped", "declined"]
-    stage: Literal["reading", "feeling", "plan", "picture"]
-    reason: str
-    feeling: MemeFeeling | None
-    plan: ReappraisalPlan | None
-    checks: Checks | None
-    by: str
-    image: str | None
-
-
-class RowsRecord(BaseModel):
-    """The rows that a query found; ``cut`` says that there were more than the limit."""
-
-    variables: list[str]
-    rows: list[list[str | None]]
-    cut: bool
-
-
-class JobRecord(BaseModel):
-    """A job as it stands. An ended one is kept until ``expires``.
-
-    ``analysis`` or ``reappraisal`` is its result when it is done; ``reason`` says why it failed.
+    ``without`` are fields that are not sent, ``other`` are sent beside or instead of them.
     """
+    hints = get_type_hints(result)
+    kept = {field.name: hints[field.name] for field in fields(result)}
+    sent = {key: kind for key, kind in kept.items() if key not in without} | other
+    doc = (result.__doc__ or "").partition("\n")[0]
+    made: type[BaseModel] = create_model(
+        name, __doc__=doc, **{key: (kind, ...) for key, kind in sent.items()}
+    )
+    return made
+
+
+AnalysisRecord = describe_result(
+    "AnalysisRecord",
+    Analysis,
+    without=("harms", "feelings", "missing"),
+    meme=str,
+    text=str,
+    harm=tuple[Harm, ...],
+    emotion=tuple[Feeling, ...],
+    baselines=tuple[str, ...],
+    left_out=tuple[Missing, ...],
+)
+PunsRecord = describe_result("PunsRecord", Heard, meant=str | None)
+# ``image`` is the new meme as a data URL, ``by`` who planned it.
+ReappraisalRecord = describe_result(
+    "ReappraisalRecord", Reappraisal, without=("folder", "resumed"), by=str, image=str | None
+)
+RowsRecord = describe_result("RowsRecord", QueryRows)
+
+
+class StandingJob(BaseModel):
+    """What every job has, whatever its kind."""
 
     id: str
     kind: JobKind
@@ -144,8 +103,18 @@ class JobRecord(BaseModel):
     reason: str
     location: str
     events: str
-    analysis: AnalysisRecord | None
-    reappraisal: ReappraisalRecord | None
+
+
+JobRecord = create_model(
+    "JobRecord",
+    __base__=StandingJob,
+    __doc__="""A job as it stands. An ended one is kept until ``expires``.
+
+    ``analysis`` or ``reappraisal`` is its result when it is done; ``reason`` says why it failed.
+    """,
+    analysis=(AnalysisRecord | None, ...),
+    reappraisal=(ReappraisalRecord | None, ...),
+)
 
 
 def show_job(job: StoredJob) -> dict[str, object]:

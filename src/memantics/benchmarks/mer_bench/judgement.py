@@ -16,6 +16,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from memantics.core.records import Field, Option
+from memantics.core.reply import describe_object
 from memantics.core.task import Unparsed
 from memantics.metrics.reappraisal import METRICS
 from memantics.tasks.parse import clean, find_object
@@ -231,16 +232,9 @@ def make_schema(rationale: Rationale) -> dict[str, JsonValue]:
     >>> list(make_schema("RL")["properties"]["layout_consistency"]["properties"])
     ['consistent', 'rationale']
     """
-    return _closed({part.name: _closed(_properties(part, rationale)) for part in PARTS})
-
-
-def _closed(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": properties,
-        "required": list(properties),
-    }
+    return describe_object(
+        **{part.name: describe_object(**_properties(part, rationale)) for part in PARTS}
+    )
 
 
 def _properties(part: JudgementPart, rationale: Rationale) -> dict[str, JsonValue]:

@@ -24,6 +24,7 @@ from memantics.core.records import (
     Sampling,
     Score,
 )
+from memantics.core.reply import describe_object
 from memantics.core.task import Task, Unparsed
 from memantics.metrics import classification as figures
 from memantics.tasks.choices import commonest
@@ -116,12 +117,7 @@ def _make_schema(language: str) -> dict[str, JsonValue]:
         seen: {"type": "string", "enum": list(SEEN[language])},
         judgment: {"type": "string", "enum": list(WORDS[language].values())},
     }
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }
+    return describe_object(**fields)
 
 
 def _parse(brief: Brief, text: str, _form: Form) -> JsonValue:
