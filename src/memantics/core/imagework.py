@@ -13,7 +13,9 @@ from PIL.JpegImagePlugin import MARKER
 
 MOST_STEPS = 200_000  # about a microsecond each
 MOST_SCANNED = 1_000_000_000  # pixels of all scans of a JPEG; 40 megapixels have 25
-_MOST_BLOCKS = 20  # of EXIF or colours: each is copied with those before it, or inflated to 1 MB
+# Steps of a block of EXIF or colours, of which 20 are allowed: each is copied with those before
+# it, or inflated to 1 MB.
+_DEAR = 9_600  # 20 leave steps for the rest, 21 do not
 _MARKER = re.compile(rb"\xff[^\xff\x00]")
 _GIF_BLOCK = re.compile(rb"[!,;]")
 _PNG_START = b"\x89PNG\r\n\x1a\n"
@@ -36,18 +38,15 @@ def costs_too_much(data: bytes) -> bool:
     """
     if data[:2] == b"\xff\xd8":
         steps = _walk_jpeg(data)
-        repeated = data.count(b"Exif\0\0")
     elif data[:8] == _PNG_START:
-        steps, repeated = _walk_png(data), data.count(b"iCCP")
+        steps = _walk_png(data)
     elif data[:3] == b"GIF":
-        steps, repeated = _walk_gif(data), 0
+        steps = _walk_gif(data)
     elif data[:2] == b"BM" and data[30:34] in (b"\1\0\0\0", b"\2\0\0\0"):  # runs, in pure Python
         size = [abs(int.from_bytes(data[at : at + 4], "little", signed=True)) for at in (18, 22)]
         return len(data) // 2 + size[0] * size[1] // 20 > MOST_STEPS
     else:
         return False
-    if repeated > _MOST_BLOCKS:
-        return True
     done = 0
     for step in steps:
         done += step
@@ -65,6 +64,8 @@ def _walk_jpeg(data: bytes) -> Iterator[int]:
         if kind == _SCAN or kind not in MARKER:
             return
         if MARKER[kind][2] is not None:
+            if data.startswith(b"Exif\0\0", place + 2):
+                yield _DEAR
             place += max(2, int.from_bytes(data[place : place + 2], "big"))
     yield len(data) - place
 
@@ -72,7 +73,7 @@ def _walk_jpeg(data: bytes) -> Iterator[int]:
 def _walk_png(data: bytes) -> Iterator[int]:
     place = len(_PNG_START)
     while place < len(data):
-        yield 5
+        yield _DEAR if data.startswith(b"iCCP", place + 4) else 5
         place += 12 + int.from_bytes(data[place : place + 4], "big")
 
 
