@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,7 @@ def _plain(text: str | None) -> str:
     return (text or "").strip().replace("\n\n", "\n").strip()
 
 
-PAGES = {
+PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "benchmarks.md": benchmarks_page,
     "python.md": lambda: python_page(NOTICE),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
+from pydantic import JsonValue
 from PIL import Image as Pillow
 
 from memantics.core.errors import InputError, ModelError
@@ -85,7 +86,8 @@ class _Prober:
         return "seen" if texts[0] != texts[1] else "taken, no difference seen"
 
     async def _try_schema(self) -> str:
-        schema = describe_object(**{_KEYS[0]: {"type": "string", "enum": [_KEYS[1]]}})
+        word: JsonValue = {"type": "string", "enum": [_KEYS[1]]}
+        schema = describe_object(**{_KEYS[0]: word})
         reply = await self.ask("Say hello.", schema=schema, params={"answer_tokens": "64"})
         if isinstance(reply, str) or reply.adapted == NO_FORMAT:
             return "refused"

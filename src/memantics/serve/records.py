@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
@@ -55,7 +55,7 @@ class QueryBody(ClosedBody):
 
 def describe_result(
     name: str, result: type, without: Collection[str] = (), **other: object
-) -> type[BaseModel]:
+) -> Any:
     """The schema of what a result's ``to_dict`` gives, from its fields.
 
     ``without`` are fields that are not sent, ``other`` are sent beside or instead of them.
@@ -64,10 +64,8 @@ def describe_result(
     kept = {field.name: hints[field.name] for field in fields(result)}
     sent = {key: kind for key, kind in kept.items() if key not in without} | other
     doc = (result.__doc__ or "").partition("\n")[0]
-    made: type[BaseModel] = create_model(
-        name, __doc__=doc, **{key: (kind, ...) for key, kind in sent.items()}
-    )
-    return made
+    parts: dict[str, Any] = {key: (kind, ...) for key, kind in sent.items()}
+    return create_model(name, __doc__=doc, **parts)
 
 
 AnalysisRecord = describe_result(
@@ -105,7 +103,7 @@ class StandingJob(BaseModel):
     events: str
 
 
-JobRecord = create_model(
+JobRecord: Any = create_model(
     "JobRecord",
     __base__=StandingJob,
     __doc__="""A job as it stands. An ended one is kept until ``expires``.
