@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
-from pydantic import JsonValue
 from PIL import Image as Pillow
+from pydantic import JsonValue
 
 from memantics.core.errors import InputError, ModelError
 from memantics.core.records import Field, Form, Image, Message, Option, Reply, Request, Sampling
