@@ -53,9 +53,7 @@ class QueryBody(ClosedBody):
     limit: int = Field(default=100, ge=1, le=10_000)
 
 
-def describe_result(
-    name: str, result: type, without: Collection[str] = (), **other: object
-) -> Any:
+def describe_result(name: str, result: type, without: Collection[str] = (), **other: object) -> Any:
     """The schema of what a result's ``to_dict`` gives, from its fields.
 
     ``without`` are fields that are not sent, ``other`` are sent beside or instead of them.
