@@ -25,6 +25,11 @@ from memantics.core.parameters import Flag
 
 # Functions whose command has another name; all others have the command of their own name.
 COMMANDS = {"evaluate": "run", "detect_pun": "pun", "read_aloud": "pun"}
+# What means the same everywhere and is no flag.
+SHARED = {
+    "progress": "Called with how far it is; `bar` draws it.",
+    "use_cache": "False asks again even what is known.",
+}
 Parameter = tuple[str, str, str, str]  # name, type, default, meaning
 
 
@@ -90,7 +95,7 @@ def _meaning(name: str, key: str, hint: Any, doc: str) -> str:
         return next(
             (said for one, _, _, said in list_parameters(twin.__name__, twin) if one == key), ""
         )
-    return _list_flags(name.removesuffix("_async")).get(key, "")
+    return SHARED.get(key) or _list_flags(name.removesuffix("_async")).get(key, "")
 
 
 def _unwrap(hint: Any) -> Iterator[object]:

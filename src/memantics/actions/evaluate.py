@@ -201,9 +201,7 @@ async def evaluate_async(
     each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
     several and compares). Calling it again with the same arguments goes on where it stopped and
     asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
-    can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``;
-    without ``use_cache`` models are asked again even what is known; ``progress`` is told how far
-    it is (``bar`` draws it).
+    can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     words, folder, shown = (
