@@ -160,8 +160,8 @@ def screen(
     published benchmark, or ``-`` for JSON lines on ``stdin``. Calling it again does only what is
     not finished; ``retry_failed`` also tries failed rows again. ``settings`` say who judges and
     how, ``columns`` which columns of a table are what, ``engine`` where it runs. A shard has 1,000
-    memes, or 100 where the first is an image to be read, unless ``shard_size`` says. ``save`` copies
-    flagged memes with their verdicts to ``flagged``, as tar shards or as a folder of images.
+    memes, or 100 where the first is an image to be read, unless ``shard_size`` says. ``save``
+    copies flagged memes with verdicts to ``flagged``, as tar shards or as a folder of images.
     """
     need_parquet()
     settings = settings or ScreenSettings()
