@@ -47,6 +47,7 @@ from memantics.build.intents.draft import (
     write_intents,
 )
 from memantics.build.questions.asking import QuestionSubject
+from memantics.build.questions.blind import BlindTrial, try_items
 from memantics.build.questions.chain import build_questions, list_slots, pair_subjects
 from memantics.build.questions.records import QuestionSettings
 from memantics.build.questions.report import QuestionReport, report_questions
@@ -86,6 +87,7 @@ __all__ = [
 STARTER = "starter"
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
 DIMENSION_FILES = "dimensions"
+SECOND_READER = "embedded/reader"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
 _NEIGHBOURS = 20  # memes that may be wrong answers in the trial before chats are written
 Report = TypeVar("Report")
@@ -334,7 +336,7 @@ async def questions_async(
         slots = len(list_slots(subjects, settings))
         writer.expect(slots)
         if settings.critic in ("model", "both"):
-            critic.expect(4 * slots)
+            critic.expect(-(-4 * slots // settings.at_once))
         few = dict(islice(subjects.items(), SAMPLE))
         await foresee(
             writer,
@@ -343,7 +345,14 @@ async def questions_async(
         )
         window = 2 * asking.concurrency
         built = await build_questions(writer, subjects, settings, critic, window)
-        report = report_questions(built, settings, writer.model, critic.model)
+        second: dict[str, BlindTrial] = {}
+        if built.trials:
+            # Whoever wrote a question also guesses it: another reader says how far that goes.
+            opened = open_desk(SECOND_READER, asking, place / "second-reader")
+            reader = await stack.enter_async_context(opened)
+            alone = replace(settings, at_once=1)
+            second = await try_items(reader, built.items, subjects, alone, blind_only=True)
+        report = report_questions(built, settings, writer.model, critic.model, second)
         tokens = _count_tokens(*{id(desk): desk for desk in (writer, critic)}.values())
         adapted = tuple(dict.fromkeys([*writer.progress.adapted, *critic.progress.adapted]))
     write_questions(place, built.questions, built.aside)

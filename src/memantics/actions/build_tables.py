@@ -60,10 +60,14 @@ def _list_few(lines: Sequence[str], where: str = "") -> Iterator[str]:
 
 
 def tabulate_questions(report: QuestionReport) -> Table:
-    """Questions of each dimension."""
+    """Questions of each dimension: planned, kept, and why the others were set aside."""
     title = f"{report.questions} questions of {report.slots} planned; {report.set_aside} set aside"
-    rows = ((name, str(count)) for name, count in report.dimensions.items())
-    return Table(("dimension", ">questions"), tuple(rows), title)
+    rows = []
+    for name, fate in report.fates.items():
+        (_, planned), (_, kept), *reasons = fate.items()
+        why = "; ".join(f"{count} {reason}" for reason, count in reasons)
+        rows.append((name, str(planned), str(kept), why))
+    return Table(("dimension", ">planned", ">kept", "set aside"), tuple(rows), title)
 
 
 def tabulate_leaks(report: QuestionReport) -> Table:
@@ -79,8 +83,17 @@ def tabulate_leaks(report: QuestionReport) -> Table:
 
 def note_questions(report: QuestionReport) -> Iterator[str]:
     """Why questions were set aside, and how the set was levelled."""
-    for reason, count in list(report.reasons.items())[:8]:
-        yield f"set aside {count}: {reason}"
+    emptied = [name for name, fate in report.fates.items() if not fate["kept"]]
+    if emptied:
+        names = ", ".join(emptied)
+        yield f"No question is left of {names}: --keep-per-dimension 1 keeps one of each."
+    if report.mended:
+        ways = ", ".join(f"{count} by {way}" for way, count in report.mended.items())
+        yield f"Mended after a critic guessed them: {ways}."
+    if report.needs:
+        yield (
+            "Needed: " + ", ".join(f"{need} {count}" for need, count in report.needs.items()) + "."
+        )
     yield (
         f"'None of the others' is the key of {report.none_share:.1%}; {report.exchanged} options "
         f"were exchanged; {report.pairs} toxicity questions have a pair, {report.unpaired} none."

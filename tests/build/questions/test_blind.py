@@ -27,7 +27,7 @@ from tests.build.questions.scripts import (
     write_honestly,
 )
 
-SETTINGS = QuestionSettings(critic="model", attempts=1, dimensions=("Scene", "Emotion"))
+SETTINGS = QuestionSettings(critic="model", attempts=1, dimensions=("Scene", "Emotion"), at_once=1)
 
 
 def some(count: int = 40) -> dict[str, QuestionSubject]:

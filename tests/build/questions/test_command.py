@@ -15,7 +15,7 @@ import pytest
 from memantics.actions.build import questions
 from memantics.annotate.workflow import read_workflow
 from memantics.build.extract.folder import adopt_memes
-from memantics.build.questions.asking import ask_draft, ask_seen, ask_told
+from memantics.build.questions.asking import ask_blind, ask_draft, ask_seen, ask_told
 from memantics.build.questions.chain import BuiltQuestions, build_questions
 from memantics.build.questions.records import QuestionSettings, plan_slots
 from memantics.build.questions.review import (
@@ -181,8 +181,9 @@ def test_questions_are_asked_for_as_agreed() -> None:
     draft = ask_draft(subject, slot, settings, "an earlier question?")
     for name, request in {
         "question": ask_again(draft, "…", "do not name the category"),
-        "told": ask_told("Who is it?", options, settings, subject),
-        "seen": ask_seen("Who is it?", options, settings, subject),
+        "told": ask_told([("Who is it?", options)], settings, subject),
+        "seen": ask_seen([("Who is it?", options)], settings, subject),
+        "blind_many": ask_blind([("Who is it?", options), ("Why?", options)], settings, subject),
     }.items():
         path = GOLDEN / f"{name}.txt"
         if os.environ.get("MEMANTICS_GOLDEN") == "write":

@@ -29,7 +29,7 @@ from memantics.build.questions.records import (
 )
 from memantics.build.questions.report import Leak, report_questions
 from memantics.build.questions.writing import SlotDraft
-from memantics.core.records import Request
+from memantics.core.records import Field, Request
 from memantics.knowledge.records import Individual, Knowledge, Relation
 from tests.build.questions.scripts import (
     build,
@@ -96,12 +96,15 @@ class Critic:
         return said
 
     def answer(self, request: Request) -> str:
-        options = request.form.fields[0].options
-        question = request.form.question
-        texts = {own.text: own.key for own in options}
         blind = "that you cannot see" in text_of(request)
+        asked = zip(request.form.question.split("\n"), request.form.fields, strict=True)
+        said = [self.choose(question, field, blind=blind) for question, field in asked]
+        return said[0] if len(said) == 1 else json.dumps({"answers": said})
+
+    def choose(self, question: str, field: Field, *, blind: bool) -> str:
+        texts = {option.text: option.key for option in field.options}
         if blind and number("solves", question) % 3:
-            return options[number(question, *texts) % 4].key
+            return field.options[number(question, *texts) % 4].key
         return texts.get(self.keys[question.strip()], texts["None of the others"])
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import Field, JsonValue
 
-from memantics.build.drafts import array, name_language, record, show_material
+from memantics.build.drafts import array, choice, name_language, record, show_material
 from memantics.build.extract.reading import Directory
 from memantics.build.questions.records import QuestionDraft, QuestionSettings, Slot, draw
 from memantics.core.closed import Closed
@@ -197,39 +197,55 @@ def even_out(option: str) -> str:
     return plain[:1].upper() + plain[1:]
 
 
-def ask_blind(question: str, options: Sequence[str], settings: QuestionSettings) -> Request:
-    """Ask a question from its wording alone."""
-    return _pose("blind", question, options, settings, ())
+Posed = Sequence[tuple[str, Sequence[str]]]  # questions, each with its options
 
 
-def ask_told(
-    question: str, options: Sequence[str], settings: QuestionSettings, subject: QuestionSubject
-) -> Request:
-    """Ask a question with all that is known, but without the meme."""
+def ask_blind(posed: Posed, settings: QuestionSettings, _: QuestionSubject) -> Request:
+    """Ask questions from their wording alone."""
+    return _pose("blind", posed, settings, ())
+
+
+def ask_told(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
+    """Ask questions with all that is known, but without the meme."""
     told = subject.knowledge.individuals[:_MOST_KNOWN]
     known = show_known(told, "known about the meme", details=True)
-    return _pose("told", question, options, settings, (known,))
+    return _pose("told", posed, settings, (known,))
 
 
-def ask_seen(
-    question: str, options: Sequence[str], settings: QuestionSettings, subject: QuestionSubject
-) -> Request:
-    """Ask a question with the meme, but with nothing that is known about it."""
-    return _pose("seen", question, options, settings, (Image(subject.meme.image),))
+def ask_seen(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
+    """Ask questions with the meme, but with nothing that is known about it."""
+    return _pose("seen", posed, settings, (Image(subject.meme.image),))
 
 
 def _pose(
-    prompt: str,
-    question: str,
-    options: Sequence[str],
-    settings: QuestionSettings,
-    before: tuple[Part, ...],
+    prompt: str, posed: Posed, settings: QuestionSettings, before: tuple[Part, ...]
 ) -> Request:
-    listed = [Option(letter, text) for letter, text in zip(LETTERS, options, strict=True)]
-    asked = "\n".join([question, *(f"{option.key}. {option.text}" for option in listed)])
-    text = find_prompts()[prompt].fill(asked=asked)
-    form = Form(question, (FormField("answer", "choice", tuple(listed)),), settings.language)
-    return Request((Message("user", (*before, text)),), form, settings.sampling)
+    """One question is answered by a letter, several by a list of letters."""
+    listed = [
+        [Option(letter, text) for letter, text in zip(LETTERS, options, strict=True)]
+        for _, options in posed
+    ]
+    shown = [
+        "\n".join([question, *(f"{option.key}. {option.text}" for option in options)])
+        for (question, _), options in zip(posed, listed, strict=True)
+    ]
+    if len(posed) == 1:
+        text = find_prompts()[prompt].fill(asked=shown[0])
+        field = FormField("answer", "choice", tuple(listed[0]))
+        form, schema = Form(posed[0][0], (field,), settings.language), None
+    else:
+        text = find_prompts()[f"{prompt}_many"].fill(
+            count=str(len(posed)),
+            asked="\n\n".join(f"{number}. {one}" for number, one in enumerate(shown, 1)),
+            reply=json.dumps({"answers": ["…"] * len(posed)}, ensure_ascii=False),
+        )
+        fields = (
+            FormField(str(number), "choice", tuple(one)) for number, one in enumerate(listed, 1)
+        )
+        asked = "\n".join(question for question, _ in posed)
+        form = Form(asked, tuple(fields), settings.language, "json")
+        schema = record(answers=array(choice(*LETTERS), len(posed), len(posed)))
+    return Request((Message("user", (*before, text)),), form, settings.sampling, schema)
 
 
 def _schema(

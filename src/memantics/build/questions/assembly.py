@@ -11,6 +11,7 @@ from itertools import combinations
 from memantics.build.questions.records import (
     FEWEST_WRONG,
     DraftQuestion,
+    Need,
     QuestionDraft,
     QuestionOption,
     QuestionSettings,
@@ -35,6 +36,7 @@ class AssembledQuestion:
     correct: QuestionOption | None
     wrong: tuple[QuestionOption, ...]
     notes: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
 
     @property
     def id(self) -> str:
@@ -97,18 +99,27 @@ def make_item(drafted: SlotDraft, draft: QuestionDraft) -> AssembledQuestion:
     return AssembledQuestion(drafted, draft, QuestionOption(draft.correct, "correct"), best)
 
 
+def show_others(item: AssembledQuestion) -> AssembledQuestion | None:
+    """The same question with wrong options that it did not show; None where there are too few."""
+    pairs = list(combinations(item.spares, FEWEST_WRONG))
+    if not pairs:
+        return None
+    best = min(pairs, key=lambda pair: _rate(item.draft.correct, pair, item.slot))
+    return replace(item, wrong=best)
+
+
 def _rate(
     correct: str, pair: tuple[QuestionOption, ...], slot: Slot
 ) -> tuple[bool, bool, bool, int]:
-    """The lower, the better: the longest option as dealt, no tie, one of each kind, like sizes."""
+    """The lower, the better: one of each kind, the longest option as dealt, no tie, like sizes."""
     sizes = [len(option.text) for option in pair]
     size, top = len(correct), max(sizes)
     dealt = (size > top) == (slot.longest == "correct")
     mixed = {option.role for option in pair} == {"plausible", "implausible"}
     return (
+        not mixed,
         not dealt,
         size in sizes or len(set(sizes)) < len(sizes),
-        not mixed,
         max(abs(size - number) for number in sizes),
     )
 
@@ -124,13 +135,14 @@ def deal_none(
     """Take the right option away from the given share of items, never from more.
 
     They are drawn by the seed, evenly from those whose key is longest, shortest and neither: what
-    remains says no more by length than before. An item without a third wrong option stays.
+    remains says no more by length than before. An item stays that has no third wrong option, or
+    none that leaves two who tempt: else nothing but the answer that was taken away makes sense.
     """
     most = math.floor(settings.none_share * len(items) + 1e-9)
     strata: dict[tuple[bool, bool], list[AssembledQuestion]] = {}
     order = sorted(items, key=lambda item: draw(2**60, settings.seed, "none", item.id))
     for item in order:
-        if item.spares:
+        if _list_thirds(item):
             strata.setdefault((item.key_is_longest, item.key_is_shortest), []).append(item)
     # The share of each stratum that is drawn after n draws differs from the others' by one at most.
     queue = sorted(
@@ -145,8 +157,14 @@ def deal_none(
 def take_key(item: AssembledQuestion) -> AssembledQuestion:
     """The same item without its right option: a third wrong one stands in its place."""
     size = sum(len(option.text) for option in item.wrong) / len(item.wrong)
-    third = min(item.spares, key=lambda option: abs(len(option.text) - size))
+    third = min(_list_thirds(item), key=lambda option: abs(len(option.text) - size))
     return replace(item, correct=None, wrong=(*item.wrong, third))
+
+
+def _list_thirds(item: AssembledQuestion) -> list[QuestionOption]:
+    """Spares beside which at most one of three wrong options is implausible."""
+    far = sum(option.role == "implausible" for option in item.wrong)
+    return [option for option in item.spares if far + (option.role == "implausible") <= 1]
 
 
 def finish(items: Sequence[AssembledQuestion], settings: QuestionSettings) -> list[DraftQuestion]:
@@ -182,4 +200,5 @@ def _finish(item: AssembledQuestion, place: int, settings: QuestionSettings) -> 
         slot.pair,
         item.drafted.provenance,
         item.notes if slot.focus else (*item.notes, FROM_IMAGE),
+        item.needs,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import get_args
 
 from memantics.build.extract.chain import in_order
 from memantics.build.questions.asking import QuestionSubject
@@ -14,13 +16,15 @@ from memantics.build.questions.assembly import (
     finish,
     make_item,
     make_items,
+    show_others,
 )
 from memantics.build.questions.balance import Levelled, bound_none, level, trim_lengths
 from memantics.build.questions.blind import BlindTrial, try_items
-from memantics.build.questions.lending import complete
+from memantics.build.questions.lending import OptionPool, borrow_others, complete
 from memantics.build.questions.records import (
     FEWEST_WRONG,
     DraftQuestion,
+    Need,
     QuestionSettings,
     SetAside,
     Slot,
@@ -33,10 +37,20 @@ from memantics.core.memes import Meme
 from memantics.core.step import Asker
 from memantics.knowledge.records import Knowledge
 
+_NEEDS: Mapping[str, Need] = {
+    "TextualMaterial": "words",
+    "VisualMaterial": "picture",
+    "Scene": "picture",
+    "BackgroundKnowledge": "background",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class BuiltQuestions:
-    """What came of a set of memes. ``trials`` are of the questions that were kept."""
+    """What came of a set of memes. ``trials`` are of the questions that were kept.
+
+    ``mended`` says how many questions that a critic guessed were saved, and how.
+    """
 
     questions: tuple[DraftQuestion, ...]
     items: tuple[AssembledQuestion, ...]
@@ -44,6 +58,7 @@ class BuiltQuestions:
     drafted: tuple[SlotDraft, ...]
     exchanged: int
     trials: Mapping[str, BlindTrial]
+    mended: Mapping[str, int]
 
 
 def pair_subjects(
@@ -80,12 +95,13 @@ async def build_questions(
     completed = complete(make_items(drafted), known, settings)
     items = completed.items
     trials: dict[str, BlindTrial] = {}
+    mended: Counter[str] = Counter()
     critic = critic if settings.critic in ("model", "both") else None
     state = Levelled({item.id: item for item in items})
     if critic is not None:
-        items, trials = await _try_and_rewrite(writer, critic, items, subjects, settings)
+        items, trials, mended = await _try_and_mend(writer, critic, items, subjects, settings)
         state = Levelled({item.id: item for item in items})
-        _drop_solved(state, trials)
+        _drop_solved(state, trials, settings)
     # Whether a question can be solved blindly is found out with its right option beside others.
     keyed = dict(state.items)
     dealt, aside_before = deal_none(list(keyed.values()), settings), state.aside
@@ -97,11 +113,13 @@ async def build_questions(
         stale = [value for value in state.items.values() if keyed[value.id] != value]
         again = await try_items(critic, stale, subjects, settings, blind_only=True)
         trials |= {name: replace(trials[name], blind=trial.blind) for name, trial in again.items()}
-        _drop_solved(state, trials)
+        _drop_solved(state, trials, settings)
         if len(dealt) >= FEWEST:
             trim_lengths(state, settings)
     bound_none(state, settings)
-    kept = [_note(item, trials.get(item.id)) for item in state.items.values()]
+    kept = [
+        _note(item, trials.get(item.id), known[item.slot.meme]) for item in state.items.values()
+    ]
     return BuiltQuestions(
         _mend_pairs(finish(kept, settings)),
         tuple(kept),
@@ -109,6 +127,7 @@ async def build_questions(
         tuple(drafted),
         completed.lent + state.exchanged,
         {item.id: trials[item.id] for item in kept if item.id in trials},
+        mended,
     )
 
 
@@ -153,29 +172,49 @@ def _ask_the_same(one: SlotDraft, other: SlotDraft) -> bool:
     return same and alike(one.draft.correct, other.draft.correct)
 
 
-async def _try_and_rewrite(
+async def _try_and_mend(
     writer: Asker,
     critic: Asker,
     items: Sequence[AssembledQuestion],
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
-) -> tuple[list[AssembledQuestion], dict[str, BlindTrial]]:
-    """Send back what a model solves unfairly, a bounded number of times."""
+) -> tuple[list[AssembledQuestion], dict[str, BlindTrial], Counter[str]]:
+    """Try all, and mend what a model solves unfairly: by other options, then by another question.
+
+    Options come from the draft first, then from questions about other memes. Says how many were
+    mended in which way.
+    """
     trials = await try_items(critic, items, subjects, settings)
     current = {item.id: item for item in items}
+    mended: Counter[str] = Counter()
+    known = {meme: subject.knowledge for meme, subject in subjects.items()}
+    pool = OptionPool(items, known, settings.seed)
+    for name, mend in (
+        ("other options", show_others),
+        ("lent options", partial(borrow_others, pool)),
+    ):
+        guessed = [current[one] for one, trial in trials.items() if trial.solved_blindly]
+        tried = [made for item in guessed if (made := mend(item)) is not None]
+        again = await try_items(critic, tried, subjects, settings)
+        for item in tried:
+            if not again[item.id].solved_blindly:
+                current[item.id], trials[item.id] = item, again[item.id]
+                mended[name] += 1
     for _ in range(settings.rewrites):
-        bad = [
-            current[name]
-            for name, trial in trials.items()
-            if trial.solved_blindly or trial.contradicted
-        ]
+        bad = [current[one] for one, trial in trials.items() if is_bad(trial)]
         jobs = (_rewrite(writer, item, subjects[item.slot.meme], settings) for item in bad)
         renewed = [item async for item in in_order(jobs, 64) if item is not None]
         if not renewed:
             break
         current |= {item.id: item for item in renewed}
         trials |= await try_items(critic, renewed, subjects, settings)
-    return list(current.values()), trials
+        mended["another question"] += sum(not is_bad(trials[item.id]) for item in renewed)
+    return list(current.values()), trials, +mended
+
+
+def is_bad(trial: BlindTrial) -> bool:
+    """Whether a question cannot stay as it is."""
+    return trial.solved_blindly or trial.contradicted
 
 
 async def _rewrite(
@@ -190,14 +229,24 @@ async def _rewrite(
     return make_item(drafted, draft)
 
 
-def _drop_solved(state: Levelled, trials: Mapping[str, BlindTrial]) -> None:
-    """Set aside what the knowledge contradicts, and what a model solved blindly in both orders."""
-    for item in list(state.items.values()):
-        trial = trials.get(item.id)
-        if trial is not None and trial.solved_blindly:
-            _drop(state, item, "trial", "a model finds its key without the meme")
-        elif trial is not None and trial.contradicted:
+def _drop_solved(
+    state: Levelled, trials: Mapping[str, BlindTrial], settings: QuestionSettings
+) -> None:
+    """Set aside what the knowledge contradicts, and what a model solved blindly in both orders.
+
+    Of the latter so many stay, marked, that a dimension has as many as the settings want.
+    """
+    judged = [(item, trials.get(item.id)) for item in list(state.items.values())]
+    kept = Counter(item.slot.dimension for item, trial in judged if not trial or not is_bad(trial))
+    for item, trial in judged:
+        if trial is None or not is_bad(trial):
+            continue
+        if not trial.solved_blindly:
             _drop(state, item, "trial", "the knowledge leads to another option than the key")
+        elif kept[item.slot.dimension] < settings.keep_per_dimension:
+            kept[item.slot.dimension] += 1
+        else:
+            _drop(state, item, "trial", "a model finds its key without the meme")
 
 
 def rate_blind(items: Mapping[str, AssembledQuestion], trials: Mapping[str, BlindTrial]) -> float:
@@ -213,10 +262,31 @@ def _drop(state: Levelled, item: AssembledQuestion, stage: str, reason: str) -> 
     state.aside.append(SetAside(slot.id, slot.meme, slot.dimension, stage, reason, item.draft))
 
 
-def _note(item: AssembledQuestion, trial: BlindTrial | None) -> AssembledQuestion:
-    if trial is None or not trial.seen:
-        return item
-    return replace(item, notes=("solved from the meme alone, without the knowledge",))
+def _note(
+    item: AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
+) -> AssembledQuestion:
+    notes = []
+    if trial is not None and trial.solved_blindly:
+        notes.append("a model finds its key without the meme; kept for its dimension")
+    if trial is not None and trial.seen:
+        notes.append("solved from the meme alone, without the knowledge")
+    return replace(item, notes=tuple(notes), needs=find_needs(item, trial, knowledge))
+
+
+def find_needs(
+    item: AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
+) -> tuple[Need, ...]:
+    """What a question needs, by the dimensions that it rests on and by how the critic did.
+
+    One that the meme did not answer and the knowledge did needs background.
+    """
+    cited = {knowledge.by_key[key].dimension for key in item.draft.cites if key in knowledge.by_key}
+    found = {_NEEDS[name] for name in (item.slot.dimension, *cited) if name in _NEEDS}
+    if trial is not None and trial.told and trial.seen is False:
+        found.add("background")
+    if not found & {"words", "picture"}:  # what is meant is told by both together
+        found |= {"words", "picture"}
+    return tuple(need for need in get_args(Need) if need in found)
 
 
 def _mend_pairs(questions: Sequence[DraftQuestion]) -> tuple[DraftQuestion, ...]:

@@ -104,13 +104,22 @@ class OptionPool:
         self._uses: Counter[str] = Counter()
 
     def lend(
-        self, item: AssembledQuestion, old: QuestionOption, fits: Callable[[str], bool]
+        self,
+        item: AssembledQuestion,
+        old: QuestionOption,
+        fits: Callable[[str], bool],
+        *,
+        spares: bool = True,
     ) -> QuestionOption | None:
         """Another wrong option in the place of one: the item's own spares before others' answers.
 
-        An own spare may share words with the key: its writer meant it to be wrong.
+        An own spare may share words with the key: its writer meant it to be wrong. Two implausible
+        options never stand side by side for it.
         """
-        for spare in item.spares:
+        far = any(one.role == "implausible" for one in item.wrong if one is not old)
+        for spare in item.spares if spares else ():
+            if far and spare.role == "implausible":
+                continue
             if spare.text != old.text and fits(spare.text) and self._is_new(item, old, spare.text):
                 return spare
         form = (item.slot.dimension, find_form(item.draft.correct))
@@ -186,10 +195,21 @@ def complete(
     return Completed(done, aside, lent)
 
 
+def borrow_others(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion | None:
+    """The same question with wrong options that are true of other memes; None: nobody lends."""
+    made = item
+    for old in item.wrong:
+        new = _lend_fitting(pool, made, old, spares=False)
+        made = made if new is None else made.swap(old, new)
+    return None if made is item else made
+
+
 def _lend_fitting(
-    pool: OptionPool, item: AssembledQuestion, empty: QuestionOption
+    pool: OptionPool, item: AssembledQuestion, old: QuestionOption, *, spares: bool = True
 ) -> QuestionOption | None:
     """One of about the length of the answer if there is one, else any."""
     size = len(item.draft.correct)
-    near = pool.lend(item, empty, lambda text: 0.5 * size <= len(text) <= 1.5 * size + 8)
-    return near or pool.lend(item, empty, lambda _: True)
+    near = pool.lend(
+        item, old, lambda text: 0.5 * size <= len(text) <= 1.5 * size + 8, spares=spares
+    )
+    return near or pool.lend(item, old, lambda _: True, spares=spares)

@@ -15,6 +15,7 @@ from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_
 from memantics.knowledge.records import Individual, Knowledge, Provenance
 
 Role = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
+Need = Literal["words", "picture", "background"]
 Longest = Literal["correct", "wrong"]
 FEWEST_WRONG = 2  # beside a right option; an item without one shows three
 Critic = Literal["statistics", "model", "both", "off"]
@@ -28,10 +29,11 @@ class QuestionSettings:
     """How questions are built.
 
     ``none_share`` is the share of items whose key is "None of the others". ``words`` bounds the
-    length of an option. ``tolerance`` is how far, at the end, the rates at which length or a
-    blind solver finds the key may lie from chance. ``rewrites`` bounds how often the critic
-    sends a finished item back. ``from_image`` has a toxicity question written from the image alone
-    where nothing is known of toxicity; it is marked. ``specs`` are dimensions that the user wrote.
+    length of an option. Blind questions of one call (``at_once``) are about different memes.
+    ``tolerance`` is how far, at the end, the rates at which length or a blind solver finds the key
+    may lie from chance. ``rewrites`` bounds how often the critic sends a finished item back.
+    ``from_image`` has a toxicity question written from the image alone where nothing is known of
+    toxicity; it is marked. ``specs`` are dimensions that the user wrote.
     """
 
     per_dimension: Annotated[
@@ -59,6 +61,12 @@ class QuestionSettings:
     critic: Annotated[
         Critic, Flag("Who tries to solve questions blindly: a solver, a model, both.")
     ] = "statistics"
+    at_once: Annotated[
+        int, Flag("Questions that the critic answers in one call.", min=1, max=20)
+    ] = 8
+    keep_per_dimension: Annotated[
+        int, Flag("Keep so many of each dimension, though a critic guesses them; marked.", min=0)
+    ] = 0
     tolerance: float = 0.05
     sampling: Sampling = field(default_factory=Sampling)
     from_image: Annotated[
@@ -129,7 +137,10 @@ class QuestionDraft:
 
 @dataclass(frozen=True, slots=True)
 class DraftQuestion:
-    """A finished question. ``answer`` is the place of the key; the order came from ``seed``."""
+    """A finished question. ``answer`` is the place of the key; the order came from ``seed``.
+
+    ``needs`` are what must be understood to answer it.
+    """
 
     id: str
     meme: str
@@ -145,6 +156,7 @@ class DraftQuestion:
     pair: str = ""
     provenance: Provenance | None = None
     notes: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
 
     @property
     def none_is_key(self) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memantics.build.questions.balance import FAIR_LENGTH, Lengths
+from memantics.build.questions.blind import BlindTrial
 from memantics.build.questions.chain import BuiltQuestions, rate_blind
 from memantics.build.questions.records import DraftQuestion, QuestionSettings
 from memantics.build.questions.solver import CHANCE, solve_blindly
@@ -47,7 +48,11 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class QuestionReport:
-    """``report-questions.json``."""
+    """``report-questions.json``.
+
+    ``fates`` are, by dimension, how many were planned, kept, and set aside for which reason;
+    ``mended`` how questions that a critic guessed were saved.
+    """
 
     kind: str
     model: str
@@ -62,6 +67,9 @@ class QuestionReport:
     statuses: dict[str, int]
     reasons: dict[str, int]
     dimensions: dict[str, int]
+    fates: dict[str, dict[str, int]]
+    needs: dict[str, int]
+    mended: dict[str, int]
     none_share: float
     places: list[int]
     roles: dict[str, int]
@@ -74,9 +82,13 @@ class QuestionReport:
 
 
 def report_questions(
-    built: BuiltQuestions, settings: QuestionSettings, model: str, critic_model: str = ""
+    built: BuiltQuestions,
+    settings: QuestionSettings,
+    model: str,
+    critic_model: str = "",
+    second: Mapping[str, BlindTrial] | None = None,
 ) -> QuestionReport:
-    """Add up a build."""
+    """Add up a build; ``second`` are the trials of another reader, who decides nothing."""
     questions = built.questions
     n = len(questions)
     statuses: Counter[str] = Counter(draft.status for draft in built.drafted)
@@ -102,6 +114,9 @@ def report_questions(
             Counter(_short(aside.stage, aside.reason) for aside in built.aside).most_common()
         ),
         dimensions=dict(sorted(Counter(question.dimension for question in questions).items())),
+        fates=_count_fates(built),
+        needs=dict(Counter(need for question in questions for need in question.needs)),
+        mended=dict(built.mended),
         none_share=sum(question.none_is_key for question in questions) / n if n else 0.0,
         places=[sum(question.answer == place for question in questions) for place in range(4)],
         roles=dict(
@@ -112,8 +127,22 @@ def report_questions(
         pairs=len(paired),
         unpaired=sum(question.id not in paired for question in toxic),
         tolerance=settings.tolerance,
-        leaks=list(measure_leaks(built, settings)),
+        leaks=[*measure_leaks(built, settings), *_measure_second(built, second or {})],
     )
+
+
+def _count_fates(built: BuiltQuestions) -> dict[str, dict[str, int]]:
+    kept = Counter(question.dimension for question in built.questions)
+    fates = {}
+    for dimension in sorted({*kept, *(aside.dimension for aside in built.aside)}):
+        why = Counter(
+            _short(aside.stage, aside.reason)
+            for aside in built.aside
+            if aside.dimension == dimension
+        )
+        total = {"planned": kept[dimension] + why.total(), "kept": kept[dimension]}
+        fates[dimension] = total | dict(why.most_common())
+    return fates
 
 
 def _short(stage: str, reason: str) -> str:
@@ -163,6 +192,20 @@ def _measure_trials(built: BuiltQuestions) -> Leak:
     known = silent * 2 <= len(found)
     note = f"no readable answer to {silent} of {len(found)}" if silent else ""
     return Leak("model without the meme", rate if known else None, CHANCE, len(found), note)
+
+
+def _measure_second(built: BuiltQuestions, second: Mapping[str, BlindTrial]) -> Iterator[Leak]:
+    """How often a reader who wrote nothing finds the key, and how far both critics agree."""
+    found = [one for trial in second.values() for one in trial.blind if one is not None]
+    if found:
+        both = [name for name in second if name in built.trials]
+        same = sum(
+            second[name].solved_blindly == built.trials[name].solved_blindly for name in both
+        )
+        note = f"agrees with the critic on {same} of {len(both)}" if both else ""
+        yield Leak(
+            "embedded reader without the meme", sum(found) / len(found), CHANCE, len(found), note
+        )
 
 
 def _pick_longest(questions: Sequence[DraftQuestion]) -> float | None:
