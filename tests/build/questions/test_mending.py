@@ -149,7 +149,9 @@ def test_replies_with_too_few_letters_are_asked_again_then_count_as_silent(tmp_p
 
 
 def make(near: tuple[str, ...], far: tuple[str, ...], meme: str = "m") -> QuestionDraft:
-    return QuestionDraft(f"Which animal stands in picture {meme}?", "a bee hive", near, far, "", ("Scene/x",))
+    return QuestionDraft(
+        f"Which animal stands in picture {meme}?", "a bee hive", near, far, "", ("Scene/x",)
+    )
 
 
 def item_of(draft: QuestionDraft, meme: str = "m"):  # type: ignore[no-untyped-def]
@@ -193,7 +195,9 @@ def test_an_item_without_spares_has_no_others_to_show() -> None:
 
 def test_lent_options_come_from_other_memes() -> None:
     here = item_of(make(("b" * 9, "e" * 13), ("c" * 11,)))
-    other = QuestionDraft("Which animal stands in picture n?", "a zebra crossing", ("x",), ("y",), "", ())
+    other = QuestionDraft(
+        "Which animal stands in picture n?", "a zebra crossing", ("x",), ("y",), "", ()
+    )
     pool = OptionPool([here, item_of(other, "n")], {}, 0)
     made = borrow_others(pool, here)
     assert made is not None
