@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memantics.actions.build_tables import note_questions, tabulate_questions
 from memantics.build.questions.asking import even_out
-from memantics.build.questions.assembly import deal_none, make_item, show_others, take_key
+from memantics.build.questions.assembly import (
+    AssembledQuestion,
+    deal_none,
+    make_item,
+    show_others,
+    take_key,
+)
 from memantics.build.questions.blind import BlindTrial
 from memantics.build.questions.chain import BuiltQuestions, find_needs
 from memantics.build.questions.lending import OptionPool, borrow_others
@@ -102,7 +109,7 @@ def test_then_another_question_and_at_last_it_goes(tmp_path: Path) -> None:
 
 
 def test_a_floor_keeps_guessed_questions_and_says_so(tmp_path: Path) -> None:
-    settings = QuestionSettings(**{**_fields(SETTINGS), "keep_per_dimension": 3})
+    settings = replace(SETTINGS, keep_per_dimension=3)
     built = run(tmp_path, Guesser(""), settings)
     assert Counter(question.dimension for question in built.questions) == {"Scene": 3, "Emotion": 3}
     assert all("without the meme; kept" in question.notes[0] for question in built.questions)
@@ -112,10 +119,6 @@ def test_a_floor_keeps_guessed_questions_and_says_so(tmp_path: Path) -> None:
         if leak.name == "model without the meme"
     ]
     assert leak.value == 1.0
-
-
-def _fields(settings: QuestionSettings) -> dict[str, object]:
-    return {name: getattr(settings, name) for name in settings.__slots__}
 
 
 def test_an_emptied_dimension_is_a_warning(tmp_path: Path) -> None:
@@ -154,7 +157,7 @@ def make(near: tuple[str, ...], far: tuple[str, ...], meme: str = "m") -> Questi
     )
 
 
-def item_of(draft: QuestionDraft, meme: str = "m"):  # type: ignore[no-untyped-def]
+def item_of(draft: QuestionDraft, meme: str = "m") -> AssembledQuestion:
     slot = Slot(f"{meme}/Scene/1", meme, "Scene", "Scene/x", "wrong")
     return make_item(SlotDraft(slot, "answered", draft), draft)
 
