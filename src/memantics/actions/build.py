@@ -5,7 +5,6 @@ Every verb asks a model, keeps its calls in the folder of the build, and asks no
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from memantics.actions.desk import (
 from memantics.actions.draw import Drawn, KnownBuild, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import read_once
-from memantics.build.captions.mine import Captioned, mine_captions, write_captions
+from memantics.build.captions.mine import Captioned, count_origins, mine_captions, write_captions
 from memantics.build.chats.build import ChatReport, build_chats
 from memantics.build.chats.generate import ChatSettings
 from memantics.build.chats.release import write_chat_lines, write_chat_queue, write_punmemecn
@@ -87,7 +86,6 @@ __all__ = [
 STARTER = "starter"
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
 DIMENSION_FILES = "dimensions"
-SECOND_READER = "embedded/reader"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
 _NEIGHBOURS = 20  # memes that may be wrong answers in the trial before chats are written
 Report = TypeVar("Report")
@@ -330,7 +328,7 @@ async def questions_async(
         writer = await stack.enter_async_context(open_desk(model, asking, place, watches[0]))
         critic = writer
         if critic_model is not None and critic_model != model:
-            # A journal has one owner: the critic's lies in a folder of its own.
+            # A journal has one owner.
             opened = open_desk(critic_model, asking, place / "critic", watches[1])
             critic = await stack.enter_async_context(opened)
         slots = len(list_slots(subjects, settings))
@@ -348,7 +346,7 @@ async def questions_async(
         second: dict[str, BlindTrial] = {}
         if built.trials:
             # Whoever wrote a question also guesses it: another reader says how far that goes.
-            opened = open_desk(SECOND_READER, asking, place / "second-reader")
+            opened = open_desk("embedded/reader", asking, place / "second-reader")
             reader = await stack.enter_async_context(opened)
             alone = replace(settings, at_once=1)
             second = await try_items(reader, built.items, subjects, alone, blind_only=True)
@@ -371,15 +369,6 @@ def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject
             hint="look at report.json: did the extraction fail?",
         )
     return subjects
-
-
-def count_origins(report: Drafted[Captioned]) -> dict[str, Counter[str]]:
-    """Where captions come from, by kind of caption."""
-    names = ("text_caption", "image_caption")
-    return {
-        name: Counter(captioned_meme.origins[name] for captioned_meme in report.drafts)
-        for name in names
-    }
 
 
 def summarise_captions(built: Built[Drafted[Captioned]]) -> dict[str, JsonValue]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
-from memantics.actions.build import Built, count_origins
-from memantics.build.captions.mine import Captioned, Origin
+from memantics.actions.build import Built
+from memantics.build.captions.mine import Captioned, Origin, count_origins
 from memantics.build.chats.build import ChatReport
 from memantics.build.drafts import Drafted, Miss
 from memantics.build.extract.chain import ExtractSettings

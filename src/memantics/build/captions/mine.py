@@ -7,6 +7,7 @@ each stays a view of its own part; a detector weighs them as separate blocks.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,3 +166,12 @@ def _relative(image: Path, folder: Path) -> str:
     place = image.resolve()
     root = folder.resolve()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else image.name
+
+
+def count_origins(report: Drafted[Captioned]) -> dict[str, Counter[str]]:
+    """Where captions come from, by kind of caption."""
+    names = ("text_caption", "image_caption")
+    return {
+        name: Counter(captioned_meme.origins[name] for captioned_meme in report.drafts)
+        for name in names
+    }
