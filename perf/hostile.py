@@ -38,10 +38,11 @@ CASES = {
     "test_stores.py": 12,
     "../serve/test_forms.py": 60,
     "test_orders.py": 1_000,
+    "test_injection.py": 78,
     "test_workers.py": 40,
 }
 # Of these files only some tests take fresh seeds, and the others take minutes.
-FRESH = {"test_sources.py": "not slow"}
+FRESH = {"test_sources.py": "not slow", "test_injection.py": "not slow"}
 GRACE = 60  # seconds
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from memantics.annotate import require_extra
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.home import home
-from memantics.core.journal import replace_file
+from memantics.core.journal import in_turn, replace_file
 from memantics.core.memes import read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import CARD, read_queue
@@ -160,10 +160,12 @@ def serve_annotations(
             actor, start = make_demo(service, folder)
         else:
             service = stack.enter_context(open_annotations(storage))
-            actor, start = find_admin(service), "/"
-            for queue in queues:
-                imported.append(_add(service, actor, queue, workflow))
-                start = f"/p/{imported[-1].project}"
+            start = "/"
+            with in_turn(storage.folder):
+                actor = find_admin(service)
+                for queue in queues:
+                    imported.append(_add(service, actor, queue, workflow))
+                    start = f"/p/{imported[-1].project}"
         link = f"{web.address}/enter/{service.accounts.login_link(actor)}?next={start}"
         started(AppStart(link, demo, tuple(imported)))
         serve(make_app(service, web), taken)
@@ -187,7 +189,7 @@ def import_annotations(
         raise InputError(
             "--project and --images go with a file from Label Studio", hint="leave them out"
         )
-    with open_annotations(storage) as service:
+    with open_annotations(storage) as service, in_turn(storage.folder):
         actor = find_admin(service)
         if project is None:
             return _add(service, actor, source, workflow)
@@ -299,7 +301,8 @@ def _add(
 ) -> ImportSummary:
     """A project from a queue, or from a folder of memes; its maker may do everything in it.
 
-    The same folder given again adds what is new to the project that it made before.
+    The same folder given again adds what is new to the project that it made before. Processes do
+    this in turn: two at once would make two projects.
     """
     from memantics.annotate.workflow import ROLES, read_workflow
 

@@ -8,6 +8,7 @@ only with the same text: siblings of one template differ in nothing else.
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from rapidfuzz import fuzz
 
 from memantics.core.errors import InputError, StoreError, first_fault
-from memantics.core.journal import lock_folder
+from memantics.core.journal import in_turn, replace_file
 from memantics.detector.features import clean
 from memantics.detector.unmasking import unmask
 from memantics.vision.hashes import Bits, count_bits
@@ -124,7 +125,7 @@ class Memory:
                 raise InputError("a precedent needs a text or an image", hint="give one")
             name = given.id or f"p{_digest(_name_thing(given))[:12]}"
             made.append(Precedent(**{**asdict(given), "id": name}))
-        with self._writing():
+        with in_turn(self.folder):
             self._follow()
             gone = [place for one in made for place in self._find_older(one)]
             self._write(made, gone)
@@ -132,7 +133,7 @@ class Memory:
 
     def forget(self, names: Sequence[str]) -> list[Precedent]:
         """Remove precedents by their ids."""
-        with self._writing():
+        with in_turn(self.folder):
             self._follow()
             places = sorted({int(p) for _, lines in self._arrays.values() for p in lines})
             known = {
@@ -159,13 +160,6 @@ class Memory:
         found = zip(places, self._read(places), strict=True)
         return [place for place, old in found if _name_thing(old) == _name_thing(made)]
 
-    def _writing(self) -> Any:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{self.folder} cannot be made: {error.strerror}") from error
-        return lock_folder(self.folder)
-
     def _write(self, made: Sequence[Precedent], gone: Sequence[int]) -> None:
         """Append lines, then put their keys into the arrays and take others out."""
         file = self.folder / _LINES
@@ -187,14 +181,14 @@ class Memory:
             values = np.concatenate([values[kept], more])
             lined = np.concatenate([old[kept], np.array([place for _, place in new], np.int64)])
             order = np.argsort(values, kind="stable")
-            _save(self.folder / f"{kind}.npy", values[order])
-            _save(self.folder / f"{kind}-lines.npy", lined[order])
+            # Keys and lines in one file: whoever reads meanwhile never sees those of two states.
+            _save(self.folder / f"{kind}.npy", np.stack([values[order], lined[order].view("u8")]))
         self._arrays = {}
 
     def _follow(self) -> None:
         """Map the arrays again where they were written since."""
         try:
-            found = (self.folder / f"{_TURNS[-1]}-lines.npy").stat()
+            found = (self.folder / f"{_TURNS[-1]}.npy").stat()
         except FileNotFoundError:
             self._arrays = {}
             return
@@ -202,12 +196,9 @@ class Memory:
         if stamp == self._stamp and self._arrays:
             return
         try:
+            read = {kind: np.load(self.folder / f"{kind}.npy", mmap_mode="r") for kind in _KINDS}
             self._arrays = {
-                kind: (
-                    np.load(self.folder / f"{kind}.npy", mmap_mode="r"),
-                    np.load(self.folder / f"{kind}-lines.npy", mmap_mode="r"),
-                )
-                for kind in _KINDS
+                kind: (keys, places.view("i8")) for kind, (keys, places) in read.items()
             }
         except (OSError, ValueError) as error:
             raise StoreError(
@@ -265,9 +256,9 @@ def _parse(line: bytes, where: str) -> Precedent:
 
 
 def _save(path: Path, values: NDArray[Any]) -> None:
-    part = path.with_name(f".{path.name}.partial.npy")
-    np.save(part, values)
-    part.replace(path)
+    file = io.BytesIO()
+    np.save(file, values)
+    replace_file(path, file.getvalue(), "precedents", "--detector")
 
 
 def _normalize(text: str) -> str:

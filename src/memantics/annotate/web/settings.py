@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from fastapi import Request
 
 from memantics.core.errors import InputError, StoreError
+from memantics.core.journal import in_turn
 from memantics.web.address import list_hosts, name_address
 from memantics.web.shell import Limits
 
@@ -88,21 +89,22 @@ is not set; export MEMANTICS_SECRET with 16 or more random characters
 
 def _keep_secret(path: Path) -> bytes:
     """Read or make the secret of this machine: forms that are open survive a restart."""
+    part = path.with_name(f"{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
+        with in_turn(path.parent):
+            if not path.exists():
+                try:
+                    part.touch(mode=0o600)
+                    part.write_bytes(secrets.token_urlsafe(32).encode())
+                    part.replace(path)
+                finally:
+                    part.unlink(missing_ok=True)
             kept = path.read_bytes().strip()
-            if len(kept) >= MIN_SECRET:
-                return kept
-            raise StoreError(f"{path} is damaged", hint="delete it; a new one is made") from None
-        with os.fdopen(handle, "wb") as file:
-            made = secrets.token_urlsafe(32).encode()
-            file.write(made)
-        return made
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+    if len(kept) < MIN_SECRET:
+        raise StoreError(f"{path} is damaged", hint="delete it; a new one is made")
+    return kept
 
 
 SAFE_SITES = frozenset({"same-origin", "none"})

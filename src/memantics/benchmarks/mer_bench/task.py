@@ -33,7 +33,7 @@ from memantics.benchmarks.mer_bench.views import (
 )
 from memantics.core.data import Source, open_once
 from memantics.core.errors import DataError
-from memantics.core.prompt import Prompt
+from memantics.core.prompt import Prompt, enclose
 from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
 from memantics.core.task import ItemWalk, Task
 from memantics.metrics.reappraisal import Combine, Formula
@@ -174,7 +174,10 @@ def _ask(
 ) -> Request:
     rationale = cast("Rationale", chosen["rationale"])
     context = item.form.context
-    given = [prompts[name].fill(text=context[name]) for name in REFERENCES["on"] if name in context]
+    told = {name: context[name] for name in REFERENCES["on"] if name in context}
+    if chosen.get("wording") != "official":  # the authors send captions as they are
+        told = {name: enclose(name.replace("_", " "), text) for name, text in told.items()}
+    given = [prompts[name].fill(text=text) for name, text in told.items()]
     text = prompts["judge"].fill(
         source_emotion=context["source_emotion"],
         target_emotion=context["target_emotion"],
