@@ -39,11 +39,13 @@ def entry(number: int) -> dict[str, Any]:
     }
 
 
-def write_release(root: Path, count: int, editors: Iterable[str] = ("one", "two")) -> Source:
-    """A release of small plain pictures."""
+def write_release(
+    root: Path, given: int | Iterable[dict[str, Any]], editors: Iterable[str] = ("one", "two")
+) -> Source:
+    """A release of small plain pictures: so many memes, or these rows."""
     data = root / "data"
     data.mkdir(parents=True)
-    rows = [entry(number) for number in range(count)]
+    rows = [entry(number) for number in range(given)] if isinstance(given, int) else list(given)
     (data / "index_final.json").write_text(json.dumps(rows), encoding="utf-8")
     for row in rows:
         draw(data / "Original" / row["id"])

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,7 +18,10 @@ from memantics.core.errors import DataError
 from memantics.registry import STARTER_IMAGES, find_benchmark
 from memantics.tasks.literals import parse_file
 from tests.commands import Shell
+from tests.mer_bench.samples import write_release
+from tests.places import SHARED_DATA, needs_shared_data
 from tests.servers.fakes import Scripted, serving
+from tests.setups import make_setup, make_task
 
 SCRIPT = """
 raise SystemExit("this file was run")
@@ -64,7 +72,8 @@ def test_texts_become_prompts_with_our_holes(tmp_path: Path) -> None:
         "Task: judge the EDITED meme.\n\nLabels: angry, sad, tense, bored, calm, happy, excited,"
         " relaxed + other\n\nSOURCE feels: sad\n\nTARGET feels: happy\n\nR\n\nRubric: costs $5.\n"
     )
-    assert found["source_caption"].text == "Optional references:\nSOURCE says:\n$text"
+    assert found["references"].text == "Optional references:\n$blocks"
+    assert found["source_caption"].text == "SOURCE says:\n$text"
     assert found["edit_instruction"].text == "Edit:\n$text"
     assert found["source_image"].text == "SOURCE image:"
 
@@ -83,6 +92,68 @@ def test_the_wording_is_sent_and_recorded(tmp_path: Path, shell: Shell) -> None:
     assert "Rubric: costs $5." in user["content"][-1]["text"]
     run = next((shell.folder / "runs").iterdir())
     assert "wording: official" in shell.done("report", run, "--format", "md")
+
+
+@needs_shared_data
+@pytest.mark.parametrize("references", ["on", "source", "off"])
+def test_what_is_asked_equals_what_the_authors_own_functions_make(
+    tmp_path: Path, references: str
+) -> None:
+    """Their functions are run on the index as it lies there, ours through the task."""
+    script = SHARED_DATA / "mer_bench" / "official" / "judge.py"
+    theirs = _run_functions(script)
+    index = json.loads((SHARED_DATA / "mer_bench" / "index_final.json").read_bytes())
+    empty = {**index[0], "id": "none.png", "gen_id": "none.png", "text": " "}
+    rows = {row["id"]: row for row in [empty, *index[:: 3 if references == "on" else 100]]}
+    source = write_release(tmp_path / "clone", rows.values(), ("one",))
+    shutil.copy(script, source.root)
+    options = {"wording": "official", "references": references, "layout": "off"}
+    setup = make_setup("mer_bench/judge", options, source)
+    task = make_task(replace(setup, find_official=official_prompts))
+    hidden = {"on": (), "source": ("pos_txt", "spec"), "off": ("text", "pos_txt", "spec")}
+    compared = 0
+    for item in task.items():
+        row = rows[item.group]
+        sample = SimpleNamespace(
+            src_emotion=row["det_emo"],
+            tgt_emotion=row["tgt_emo"],
+            **{
+                name: None if key in hidden[references] else row[key] for name, key in NAMES.items()
+            },
+        )
+        bundle = theirs["PromptBuilder"].build_prompts(sample)
+        asked = task.ask(item, None)
+        assert asked.messages[0].parts == (bundle.system_prompt,)
+        assert asked.messages[1].parts[-1] == bundle.user_text, item.id
+        assert json.dumps(asked.schema) == json.dumps(theirs["build_judge_schema"](True)[1])
+        compared += 1
+    assert compared == len(rows)
+
+
+NAMES = {
+    "src_caption_text": "text",
+    "tgt_caption_text": "pos_txt",
+    "edit_instruction": "spec",
+}
+
+
+def _run_functions(script: Path) -> dict[str, Any]:
+    """Prompt and schema of the authors' script; what calls a server is left out."""
+    wanted = {
+        *("PromptBundle", "PromptBuilder", "_obj", "_ordered_fields", "build_judge_schema"),
+        *("EMOTIONS_8", "EMOTIONS_9"),
+    }
+    kept = [
+        node
+        for node in parse_file(script).body
+        if getattr(node, "name", "") in wanted
+        or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in wanted)
+    ]
+    head = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+    names: dict[str, Any] = {"__name__": __name__}
+    text = head + "from typing import *\n" + "\n".join(ast.unparse(node) for node in kept)
+    exec(compile(text, str(script), "exec"), names)
+    return names
 
 
 def test_without_a_clone_it_is_refused(shell: Shell) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -182,6 +182,7 @@ def find_disagreements(
     """Items on which people who answered apart differ, with who said what."""
     for item in items:
         differing: dict[str, tuple[tuple[str, JsonValue], ...]] = {}
+        notes: list[tuple[str, str]] = []
         for place, stage in enumerate(workflow.stages):
             if stage.kind not in ("independent", "review"):
                 continue
@@ -193,10 +194,33 @@ def find_disagreements(
                 )
                 if field.scale_level != "none" and len({_label(vote) for _, vote in votes}) > 1:
                     differing[field.id] = votes
+                if field.kind in ("text", "longtext"):
+                    notes += [(who, text) for who, text in votes if isinstance(text, str) and text]
         if differing:
             row = item.row
             images = tuple(load_list(row.images))
-            yield Disagreement(row.id, row.item_key, row.group_key, images, differing, row.state)
+            yield Disagreement(
+                row.id,
+                row.number,
+                row.item_key,
+                row.group_key,
+                images,
+                differing,
+                row.state,
+                item.shown,
+                tuple(notes),
+                max(_split([vote for _, vote in votes]) for votes in differing.values()),
+            )
+
+
+def _split(votes: Sequence[JsonValue]) -> float:
+    """The share of votes that are not with the largest group.
+
+    >>> _split(["sad", "sad", "angry", None])
+    0.5
+    """
+    most = Counter(map(_label, votes)).most_common(1)[0][1]
+    return 1 - most / len(votes)
 
 
 def measure_drift(

@@ -9,6 +9,7 @@ AnnotateError
 ├── NoSuchForm     an export in a form that it does not come in
 ├── AnswerError    an answer that its form does not allow; names each field
 ├── Conflict       somebody was faster: carries both states
+├── GuidelineChanged  the form was opened under an older guideline
 ├── Locked         the answer can no longer change, because others built on it
 ├── ConsentMissing the content warning has not been read and accepted
 ├── TrainingFailed all training rounds are used up
@@ -105,6 +106,13 @@ class Conflict(AnnotateError):
         super().__init__(
             f"this was saved {who} in the meantime", hint="compare the two and save again"
         )
+
+
+class GuidelineChanged(AnnotateError):
+    """The guideline grew while a form was open: its reader has not seen what is new."""
+
+    def __init__(self) -> None:
+        super().__init__("the guideline has changed", hint="read what is new, then save again")
 
 
 class Locked(AnnotateError):

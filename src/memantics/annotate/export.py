@@ -159,7 +159,9 @@ def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
             data = b"".join(orjson.dumps(line) + b"\n" for line in _raw_lines(snapshot))
         case "raw":
             rows = _raw_rows(snapshot)
-            data = write_rows(rows, [*RAW, "training", "current", *snapshot.field_names], form)
+            data = write_rows(
+                rows, [*RAW, "guideline", "training", "current", *snapshot.field_names], form
+            )
         case "resolved":
             columns = ["item", "group", "kept", "reason", "complete", *snapshot.field_names]
             data = write_rows(_resolved_rows(snapshot), [*columns, "details", "hidden"], form)
@@ -248,6 +250,7 @@ def _vote(snapshot: Snapshot, item: SeatedItem, seat: Any) -> Vote:
         stage=snapshot.workflow.stages[seat.stage].id,
         values=seat.answer or {},
         at=iso(item.times.get(seat.id, 0.0)),
+        guideline=snapshot.rights.settings.guideline_at(item.times.get(seat.id, 0.0)),
     )
 
 
@@ -295,6 +298,7 @@ def _revision(snapshot: Snapshot, item: SeatedItem, row: Any) -> dict[str, JsonV
         "action": row.action,
         "at": iso(row.at),
         "seconds": row.seconds,
+        "guideline": snapshot.rights.settings.guideline_at(row.at),
         "training": training,
         "current": seat.done and seat.version == row.version,
     }
@@ -309,7 +313,9 @@ def _raw_lines(snapshot: Snapshot) -> list[Row]:
             "kind": "project",
             "title": rights.title,
             "workflow": rights.workflow.model_dump(mode="json", exclude=unused),
-            "settings": rights.settings.model_dump(),
+            "settings": rights.settings.model_dump(
+                mode="json", exclude=set() if rights.settings.clarifications else {"clarifications"}
+            ),
             "language": rights.language,
         }
     ]

@@ -70,18 +70,18 @@ class Lead:
 
     def agreement(self, actor: Actor, project: int) -> tuple[FieldAgreement, ...]:
         """Agreement as it is now, on each field and on all of them together."""
-        workflow, items, _ = self._gather(actor, project)
+        workflow, items, _ = self.gather(actor, project)
         return measure_agreement(workflow, items)
 
     def drift(self, actor: Actor, project: int) -> tuple[AccuracyDrift, ...]:
         """Each person against known answers."""
-        return measure_drift(*self._gather(actor, project))
+        return measure_drift(*self.gather(actor, project))
 
     def disagreements(
         self, actor: Actor, project: int, *, limit: int = 50, offset: int = 0
     ) -> tuple[Disagreement, ...]:
         """Items on which people differ."""
-        found = find_disagreements(*self._gather(actor, project))
+        found = find_disagreements(*self.gather(actor, project))
         return tuple(islice(found, offset, offset + limit))
 
     def preferences(self, actor: Actor, project: int) -> dict[str, dict[str, float]]:
@@ -89,7 +89,7 @@ class Lead:
 
         Makers are what the hidden values ``a`` and ``b`` of items say.
         """
-        workflow, items, _ = self._gather(actor, project)
+        workflow, items, _ = self.gather(actor, project)
         names = [field.id for field in workflow.fields if field.kind == "pairwise"]
         return {name: _win_rates(items, name) for name in names}
 
@@ -157,7 +157,7 @@ class Lead:
             rights = self._context.require(connection, actor, row.project_id, "lead")
             if row.state != "done" or row.training_round:
                 raise Locked("only real answers can be reopened")
-            self._reopen(connection, rights, row)
+            self.reopen_seat(connection, rights, row)
             self._context.log(
                 connection,
                 actor,
@@ -191,7 +191,8 @@ class Lead:
                 connection, actor, "member.training", subject, project=project, state=state
             )
 
-    def _reopen(self, connection: Connection, rights: Rights, row: Any) -> None:
+    def reopen_seat(self, connection: Connection, rights: Rights, row: Any) -> None:
+        """Give the answer of a seat back, inside a transaction that holds its item."""
         later = find_later(rights.workflow, read_seats(connection, row.item_id), read_seat(row))
         reset_seats(connection, [seat for seat in later if seat.state in ("done", "leased")])
         until = self._context.clock() + _REOPEN_DAYS * DAY
@@ -203,9 +204,10 @@ class Lead:
         labels = labels_of(read_shown(item.shown))
         settle(connection, rights.workflow, item, fresh, labels)
 
-    def _gather(
+    def gather(
         self, actor: Actor, project: int
     ) -> tuple[Workflow, list[SeatedItem], dict[int, Person]]:
+        """The rules of a project, its items with their answers, and its people."""
         with self._context.as_lead(actor, project) as (connection, rights):
             items = gather(connection, rights, answered=True)
             return rights.workflow, items, read_people(connection, rights)

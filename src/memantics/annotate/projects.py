@@ -88,11 +88,16 @@ class Projects:
             return self._context.rights(connection, actor, project)
 
     def set_settings(self, actor: Actor, project: int, settings: ProjectSettings) -> None:
-        """Change what the lead decides."""
-        with self._context.as_lead(actor, project, write=True) as (connection, _):
-            change = sa.update(_projects).where(_projects.c.id == project)
-            connection.execute(change.values(settings=settings.model_dump_json()))
-            self._log(connection, actor, "project.settings", project, settings.model_dump())
+        """Change what the lead decides; the guideline grows by :meth:`Lead.clarify` alone."""
+        with self._context.as_lead(actor, project, write=True) as (connection, rights):
+            settings = settings.model_copy(
+                update={"clarifications": rights.settings.clarifications}
+            )
+            queries.SET_SETTINGS.run(
+                connection, {"project": project, "settings": settings.model_dump_json()}
+            )
+            detail = settings.model_dump(exclude={"clarifications"})
+            self._log(connection, actor, "project.settings", project, detail)
 
     def archive(self, actor: Actor, project: int, *, archived: bool = True) -> None:
         """Close a project for work, or open it again; nothing is deleted."""

@@ -108,6 +108,9 @@ _no_answer = {"answer": None, "submitted_at": None, "seconds": None}
 RESET_SEAT = Query(_seat.values(state="waiting", user_id=None, lease_until=None, **_no_answer))
 CLOSE_SEAT = Query(_seat.values(state="closed", lease_until=None))
 REOPEN_SEAT = Query(_seat.values(state="leased", lease_until=p("until")))
+SET_SETTINGS = Query(
+    sa.update(projects).where(projects.c.id == p("project")).values(settings=p("settings"))
+)
 SET_ITEM_STATE = Query(sa.update(items).where(items.c.id == p("item")).values(state=p("new")))
 
 # Answers

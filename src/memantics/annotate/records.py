@@ -281,14 +281,22 @@ class AccuracyDrift:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """An item on which people differ, field by field."""
+    """An item on which people differ, field by field.
+
+    ``notes`` are the free texts of those who answered, ``split`` the largest share of people
+    outside the largest group, over fields: 2 against 1 is a third.
+    """
 
     item: int
+    number: int
     key: str
     group: str
     images: tuple[str, ...]
     fields: Mapping[str, tuple[tuple[str, JsonValue], ...]]
     state: str
+    shown: tuple[Shown, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    split: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

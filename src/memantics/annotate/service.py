@@ -12,6 +12,7 @@ from memantics.annotate.accounts import Accounts
 from memantics.annotate.context import Clock, ServiceContext
 from memantics.annotate.database import Database
 from memantics.annotate.exchange import Exchange
+from memantics.annotate.guideline import Guideline
 from memantics.annotate.lead import Lead
 from memantics.annotate.projects import Projects
 from memantics.annotate.records import DatabaseHealth
@@ -27,6 +28,7 @@ class AnnotationService:
         self.projects = Projects(context)
         self.work = AnnotationWork(context)
         self.lead = Lead(context)
+        self.guideline = Guideline(context, self.lead)
         self.exchange = Exchange(context, self.projects)
 
     def health(self) -> DatabaseHealth:

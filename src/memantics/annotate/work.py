@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from memantics.annotate import queries
 from memantics.annotate.answers import Answers
 from memantics.annotate.context import DAY, ServiceContext, read_rights
-from memantics.annotate.errors import ConsentMissing, Forbidden, Values
+from memantics.annotate.errors import ConsentMissing, Forbidden, GuidelineChanged, Values
 from memantics.annotate.leasing import (
     Leasing,
     count_open,
@@ -92,14 +92,18 @@ class AnnotationWork:
         values: Values,
         version: int,
         seconds: float | None = None,
+        guideline: int | None = None,
     ) -> Saved:
         """Save an answer. When this returns, it is on disk.
 
         ``version`` is the one the person saw: when another one stands, both are kept and
-        Conflict is raised. The same answer sent twice is saved once.
+        Conflict is raised. The same answer sent twice is saved once. ``guideline`` is the version
+        of the guideline that the person saw: with an older one, GuidelineChanged is raised.
         """
         with self._context.db.write() as connection:
             place = find_place(connection, actor, assignment, lock=True)
+            if guideline is not None and guideline < place.rights.settings.guideline:
+                raise GuidelineChanged
             outcome = self._answers.submit(connection, actor, place, values, version, seconds)
         if isinstance(outcome, Saved):
             return outcome

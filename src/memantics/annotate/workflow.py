@@ -173,6 +173,20 @@ class TrainingRounds(Closed):
     feedback: bool = True
 
 
+class Clarification(Closed):
+    """What was added to the guideline of a project, and when (seconds since 1970).
+
+    ``items`` are the numbers of the unclear items that it settles, ``drafted`` the model that
+    wrote its first draft (empty: a person did), ``person`` who decided on it.
+    """
+
+    text: Words
+    at: float
+    person: str = ""
+    drafted: str = ""
+    items: tuple[int, ...] = ()
+
+
 class ProjectSettings(Closed):
     """What a project may set for itself; a workflow gives the defaults. 0: no limit."""
 
@@ -184,6 +198,20 @@ class ProjectSettings(Closed):
     break_minutes: Annotated[int, Limit(ge=0, le=600)] = 40
     contact: Annotated[str, Limit(max_length=500)] = ""
     warning: Annotated[str, Limit(max_length=2000)] = ""
+    clarifications: tuple[Clarification, ...] = ()
+
+    def guideline_at(self, at: float) -> int:
+        """The version of the guideline at a time: 1 is the workflow's, each clarification adds 1.
+
+        >>> ProjectSettings().guideline_at(0)
+        1
+        """
+        return 1 + sum(added.at <= at for added in self.clarifications)
+
+    @property
+    def guideline(self) -> int:
+        """The version of the guideline that holds now."""
+        return 1 + len(self.clarifications)
 
 
 class Workflow(Closed):

@@ -69,7 +69,10 @@ class QueueItem(BaseModel):
 
 
 class Vote(BaseModel):
-    """What one person said at one stage; ``person`` is a pseudonym."""
+    """What one person said at one stage; ``person`` is a pseudonym.
+
+    ``guideline`` is the version of the guideline that they read: 1 is the workflow's own.
+    """
 
     model_config = _CLOSED
 
@@ -77,6 +80,7 @@ class Vote(BaseModel):
     stage: str
     values: dict[str, JsonValue]
     at: str = ""
+    guideline: int = 1
 
 
 class ItemVerdict(BaseModel):

@@ -11,8 +11,15 @@ from memantics.annotate.errors import AnswerError, Forbidden, NotFound
 from memantics.annotate.records import Disagreement, TrainingState
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.annotate.web.screens import draw_values, label_of, show_value
-from memantics.annotate.workflow import ROLES, ProjectSettings, Role, list_workflows, read_workflow
-from memantics.core.errors import InputError
+from memantics.annotate.workflow import (
+    ROLES,
+    ProjectSettings,
+    Role,
+    Words,
+    list_workflows,
+    read_workflow,
+)
+from memantics.core.errors import InputError, MemanticsError
 
 routes = Routes()
 PAGE = 25
@@ -42,20 +49,65 @@ def show_agreement(ask: Ask) -> Response:
 @routes.get("/p/{project:int}/disagreements")
 def show_disagreements(ask: Ask) -> Response:
     """Items on which people differ, field by field."""
-    flow, words = ask.project.workflow, ask.words
-
-    def draw(entry: Disagreement) -> tuple[Disagreement, list[object]]:
-        return entry, [
-            (
-                label_of(flow, name, words),
-                [(who, show_value(flow, name, value, words)) for who, value in said],
-            )
-            for name, said in entry.fields.items()
-        ]
-
     offset = ask.number("from", 0) or 0
     found = ask.service.lead.disagreements(ask.actor, ask.project.id, limit=PAGE + 1, offset=offset)
-    return _list_page(ask, "disagreements", [draw(entry) for entry in found], offset)
+    return _list_page(ask, "disagreements", [_draw_split(ask, entry) for entry in found], offset)
+
+
+def _draw_split(ask: Ask, entry: Disagreement) -> tuple[Disagreement, list[object]]:
+    """An item on which people differ, and who said what in words."""
+    flow, words = ask.project.workflow, ask.words
+    return entry, [
+        (
+            label_of(flow, name, words),
+            [(who, show_value(flow, name, value, words)) for who, value in said],
+        )
+        for name, said in entry.fields.items()
+    ]
+
+
+@routes.get("/p/{project:int}/guideline")
+def show_guideline(ask: Ask) -> Response:
+    """The guideline with its versions, and the items on which people are most divided."""
+    return _guideline_page(ask, 200)
+
+
+def _guideline_page(
+    ask: Ask, status: int, words: Words | None = None, drafted: str = "", error: str = ""
+) -> Response:
+    found = ask.service.guideline.unclear(ask.actor, ask.project.id, limit=PAGE)
+    return ask.project_page(
+        "guideline.html",
+        "guideline",
+        status,
+        items=[_draw_split(ask, entry) for entry in found],
+        chosen=ask.texts("number"),
+        words=words or Words(en=ask.text("en"), zh=ask.text("zh")),
+        drafted=drafted or ask.text("drafted", 200),
+        drafter=ask.desk.settings.drafter,
+        error=error,
+    )
+
+
+@routes.post("/p/{project:int}/guideline")
+def clarify(ask: Ask) -> Response:
+    """Have a clarification drafted, or add one to the guideline."""
+    project, draft = ask.project, ask.desk.settings.draft
+    numbers = [int(text) for text in ask.texts("number") if text.isdecimal() and len(text) < 9]
+    if ask.text("do") == "draft" and draft is not None:
+        try:
+            words = draft(ask.service.guideline.describe(ask.actor, project.id, numbers))
+        except MemanticsError as error:
+            return _guideline_page(ask, 502, error=str(error))
+        return _guideline_page(ask, 200, words, ask.desk.settings.drafter)
+    words = Words(en=ask.text("en"), zh=ask.text("zh"))
+    if not words.en:
+        return _guideline_page(ask, 422, error=ask.words("guideline.empty"))
+    again, drafted = ask.text("again") == "yes", ask.text("drafted", 200)
+    ask.service.guideline.clarify(
+        ask.actor, project.id, words, numbers, drafted=drafted, again=again
+    )
+    return ask.go(f"/p/{project.id}/guideline", "clarified")
 
 
 def _list_page(ask: Ask, name: str, found: Sequence[object], offset: int) -> Response:

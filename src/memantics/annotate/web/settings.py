@@ -6,13 +6,14 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from fastapi import Request
 
+from memantics.annotate.workflow import Words
 from memantics.core.errors import InputError, StoreError
 from memantics.core.journal import in_turn
 from memantics.web.address import list_hosts, name_address
@@ -29,7 +30,8 @@ class WebSettings:
 
     ``public_url`` is the address under which people reach it (behind a proxy, say); where it is
     https, cookies are sent over https only. ``contact`` is the well-being line on every page.
-    ``trusted_proxies`` are the addresses whose ``X-Forwarded-For`` is believed.
+    ``trusted_proxies`` are the addresses whose ``X-Forwarded-For`` is believed. ``draft`` has the
+    model called ``drafter`` draft a clarification of the guideline.
     """
 
     secret: bytes
@@ -39,6 +41,8 @@ class WebSettings:
     contact: str = ""
     demo: bool = False
     trusted_proxies: tuple[str, ...] = ()
+    draft: Callable[[str], Words] | None = None
+    drafter: str = ""
 
     @property
     def secure(self) -> bool:

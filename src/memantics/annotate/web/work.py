@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from memantics.annotate.errors import AnswerError, Conflict, Values
-from memantics.annotate.records import AnnotationTask, Saved
+from memantics.annotate.errors import AnswerError, Conflict, GuidelineChanged, Values
+from memantics.annotate.records import AnnotationTask, Project, Saved
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.annotate.web.fields import read_form
 from memantics.annotate.web.pages import say_problem
@@ -97,7 +97,7 @@ def _item_page(
     values: Values,
     errors: dict[str, str] | None = None,
     status: int = 200,
-    unseen: bool = False,
+    notice: str = "",
 ) -> Response:
     project = ask.service.projects.get(ask.actor, task.project)
     standing = ask.service.work.standing(ask.actor, project.id)
@@ -116,13 +116,34 @@ def _item_page(
         standing=standing,
         view=draw_item(project, task, values, problems, ask.words),
         errors=problems,
-        unseen=unseen,
+        notice=notice,
+        again=task.answer is not None and _is_touched(project, task),
         seen=bool(ask.texts("seen")),
         break_due=due,
         last=last,
         saved_before=ask.query("last") != "",
         opened=int(ask.began),
     )
+
+
+def _show_again(
+    ask: Ask,
+    assignment: int,
+    values: Values,
+    status: int = 422,
+    errors: dict[str, str] | None = None,
+    notice: str = "",
+) -> Response:
+    """The form again, with what was filled in kept as a draft."""
+    ask.service.work.save_draft(ask.actor, assignment, values)
+    task = ask.service.work.open(ask.actor, assignment)
+    return _item_page(ask, task, values, errors, status, notice)
+
+
+def _is_touched(project: Project, task: AnnotationTask) -> bool:
+    """Whether a clarification gave this item back to people who had judged it."""
+    added = project.settings.clarifications
+    return bool(task.lease_until) and any(task.number in one.items for one in added)
 
 
 @routes.post("/work/{assignment:int}")
@@ -132,31 +153,39 @@ def save(ask: Ask) -> Response:
     values = read_form(ask.form)
     if ask.text("more"):
         # Without the script, a button of the form asks for more rows.
-        ask.service.work.save_draft(ask.actor, assignment, values)
-        return _item_page(ask, ask.service.work.open(ask.actor, assignment), values)
+        return _show_again(ask, assignment, values, 200)
     if len(ask.texts("seen")) < (ask.number("veiled", 0) or 0):
         # The form says how many pictures it blurred; a vote on one that was never shown is none.
-        ask.service.work.save_draft(ask.actor, assignment, values)
-        task = ask.service.work.open(ask.actor, assignment)
-        return _item_page(ask, task, values, status=422, unseen=True)
+        return _show_again(ask, assignment, values, notice="look")
     opened = ask.number("opened")
     seconds = ask.began - opened if opened else None
     if seconds is not None and not 0 <= seconds <= LONGEST_LOOK:
         seconds = None
     try:
         saved = ask.service.work.submit(
-            ask.actor, assignment, values, ask.number("version", 0) or 0, seconds
+            ask.actor,
+            assignment,
+            values,
+            ask.number("version", 0) or 0,
+            seconds,
+            ask.number("guideline"),
         )
-    except AnswerError as error:
-        ask.service.work.save_draft(ask.actor, assignment, values)
-        task = ask.service.work.open(ask.actor, assignment)
-        return _item_page(ask, task, values, error.problems, 422)
-    except Conflict as conflict:
-        return _conflict_page(ask, assignment, conflict)
+    except (GuidelineChanged, AnswerError, Conflict) as error:
+        return _say_unsaved(ask, assignment, values, error)
     if saved.feedback is not None:
         return _feedback_page(ask, values, saved)
     project = ask.number("project", 0)
     return ask.go(f"/p/{project}/next?last={assignment}")
+
+
+def _say_unsaved(
+    ask: Ask, assignment: int, values: Values, error: GuidelineChanged | AnswerError | Conflict
+) -> Response:
+    if isinstance(error, Conflict):
+        return _conflict_page(ask, assignment, error)
+    if isinstance(error, AnswerError):
+        return _show_again(ask, assignment, values, errors=error.problems)
+    return _show_again(ask, assignment, values, 409, notice="changed")
 
 
 def _conflict_page(ask: Ask, assignment: int, conflict: Conflict) -> Response:

@@ -226,14 +226,19 @@ def _field(name: str, key: str, majority: str | None) -> Field:
     return Field(name, "integer", low=LOW, high=HIGH, positive=str(HIGH))
 
 
-def make_schema(rationale: Rationale) -> dict[str, JsonValue]:
+def make_schema(rationale: Rationale, *, nullable: bool = False) -> dict[str, JsonValue]:
     """The strict schema of a reply; ``rationale`` first (RF) or last (RL) in every part.
+
+    ``nullable`` writes a feeling that may be null as the authors do, in OpenAPI's words.
 
     >>> list(make_schema("RL")["properties"]["layout_consistency"]["properties"])
     ['consistent', 'rationale']
     """
+    schema = {part.name: _properties(part, rationale) for part in PARTS}
+    if nullable:
+        schema[EMOTION][OTHER] = {"type": "string", "nullable": True}
     return describe_object(
-        **{part.name: describe_object(**_properties(part, rationale)) for part in PARTS}
+        **{name: describe_object(**properties) for name, properties in schema.items()}
     )
 
 

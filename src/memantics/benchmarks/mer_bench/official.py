@@ -25,7 +25,6 @@ _BLOCKS = {
     "sample.tgt_caption_text": "target_caption",
     "sample.edit_instruction": "edit_instruction",
 }
-_LEAD = "Optional references:\n"
 
 
 def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, Prompt]:
@@ -53,8 +52,8 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
             holes[name] = text
     lines = [text for text in _appended(build, holes) if text is not None]
     rules, rubric = texts.get("system_prompt"), "\n\n".join(lines)
-    titles, images = _titles(build), _image_titles(blocks)
-    if rules is None or len(lines) < 5 or len(titles) != 3 or len(images) != 2:
+    titles, images, lead = _titles(build), _image_titles(blocks), _lead(build)
+    if rules is None or len(lines) < 5 or len(titles) != 3 or len(images) != 2 or lead is None:
         raise DataError(place, "does not hold the prompts in the form that we know")
     # The references stand between the two feelings and the rubric.
     head, _, tail = rubric.partition(lines[-1])
@@ -65,10 +64,8 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
         "source_image": Prompt("source_image", images[0]),
         "edited_image": Prompt("edited_image", images[1]),
     }
-    for number, (name, title) in enumerate(titles.items()):
-        lead = _LEAD if number == 0 else ""
-        found[name] = Prompt(name, f"{lead}{title}:\n$text")
-    return found
+    found["references"] = Prompt("references", f"{lead}$blocks")
+    return found | {name: Prompt(name, f"{title}:\n$text") for name, title in titles.items()}
 
 
 def _appended(build: ast.FunctionDef, holes: Mapping[str, str]) -> list[str | None]:
@@ -79,6 +76,14 @@ def _appended(build: ast.FunctionDef, holes: Mapping[str, str]) -> list[str | No
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "user_lines.append"
         if node.args and "opt_blocks" not in ast.unparse(node.args[0])
     ]
+
+
+def _lead(build: ast.FunctionDef) -> str | None:
+    """What stands before the references, whichever of them there are."""
+    for node in ast.walk(build):
+        if isinstance(node, ast.BinOp) and "opt_blocks" in ast.unparse(node.right):
+            return read_text(node.left, {})
+    return None
 
 
 def _titles(build: ast.FunctionDef) -> dict[str, str]:

@@ -121,30 +121,32 @@ def _items(setup: TaskSetup, seed: int) -> Iterator[Item]:
         "left out": "; ".join(f"{reason} {count}" for reason, count in kept.left_out.items()),
     }
     for pair in draw_pairs(kept, cast("View", chosen["view"]), seed):
-        yield _item(release, pair, fields, REFERENCES[chosen["references"]], facts)
+        yield _item(release, pair, fields, chosen, facts)
 
 
 def _item(
     release: ReappraisalRelease,
     pair: Pair,
     fields: tuple[Field, ...],
-    references: tuple[str, ...],
+    chosen: Mapping[str, str],
     facts: Mapping[str, str],
 ) -> Item:
     row = pair.row
     edited = release.find_edited(pair.editor, row)
     if row.image is None or edited is None:
         raise DataError(row.id, "its images were removed while running", hint="run again")
+    # The authors send caption and plan as they stand in the index, quotes and all.
+    raw = _is_official(chosen)
     texts = {
         "source_caption": row.caption,
-        "target_caption": row.rewritten,
-        "edit_instruction": row.plan,
+        "target_caption": row.written.strip() if raw else row.rewritten,
+        "edit_instruction": row.planned.strip() if raw else row.plan,
     }
     context: dict[str, str] = {
         "source_emotion": row.source_emotion,
         "target_emotion": row.target_emotion,
     }
-    context |= {name: texts[name] for name in references if texts[name]}
+    context |= {n: texts[n] for n in REFERENCES[chosen["references"]] if texts[n]}
     runs = {
         f"runs {table}".strip(): " ".join(map(str, numbers)) for table, numbers in pair.runs.items()
     }
@@ -175,9 +177,11 @@ def _ask(
     rationale = cast("Rationale", chosen["rationale"])
     context = item.form.context
     told = {name: context[name] for name in REFERENCES["on"] if name in context}
-    if chosen.get("wording") != "official":  # the authors send captions as they are
+    if not _is_official(chosen):  # the authors send captions as they are
         told = {name: enclose(name.replace("_", " "), text) for name, text in told.items()}
     given = [prompts[name].fill(text=text) for name, text in told.items()]
+    if given and "references" in prompts:  # the authors' alone have a heading
+        given = [prompts["references"].fill(blocks="\n\n".join(given))]
     text = prompts["judge"].fill(
         source_emotion=context["source_emotion"],
         target_emotion=context["target_emotion"],
@@ -198,5 +202,9 @@ def _ask(
         messages=(Message("system", (system,)), Message("user", parts)),
         form=item.form,
         sampling=sampling,
-        schema=make_schema(rationale),
+        schema=make_schema(rationale, nullable=_is_official(chosen)),
     )
+
+
+def _is_official(chosen: Mapping[str, str]) -> bool:
+    return chosen.get("wording") == "official"
