@@ -78,6 +78,10 @@ class ServeSettings:
     ] = ()
     contact: Annotated[str, Flag("Whom people can turn to when the work weighs on them.")] = ""
     demo: Annotated[bool, Flag("Try it on the starter pack; nothing is kept.")] = False
+    model: Annotated[
+        str, Flag("Model that drafts additions to guidelines for the lead.", "--model -m")
+    ] = ""
+    base_url: Annotated[str | None, Flag("Address of an OpenAI-compatible server.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,8 @@ def serve_annotations(
     ``started`` is called once, before the first request is answered.
     """
     require_extra()
+    from memantics.actions.desk import find_asking
+    from memantics.actions.guideline import make_drafter
     from memantics.annotate.web.app import make_app
     from memantics.annotate.web.settings import WebSettings, find_secret
     from memantics.web.address import check_public_url, is_local, listen, read_proxies
@@ -148,7 +154,11 @@ def serve_annotations(
     with ExitStack() as stack:
         taken = stack.enter_context(listen(host, settings.port))
         port = int(taken.getsockname()[1])
-        web = WebSettings(secret, host, port, public_url, settings.contact, demo, proxies)
+        model, asking = settings.model, find_asking(base_url=settings.base_url)
+        draft = make_drafter(model, asking) if model else None
+        web = WebSettings(
+            secret, host, port, public_url, settings.contact, demo, proxies, draft, model
+        )
         imported: list[ImportSummary] = []
         if demo:
             from memantics.actions.annotate_demo import make_demo
@@ -193,7 +203,7 @@ def import_annotations(
         actor = find_admin(service)
         if project is None:
             return _add(service, actor, source, workflow)
-        _require_project(service, actor, project)
+        require_project(service, actor, project)
         with source.open("rb") as file:
             done = service.exchange.import_tasks(actor, project, file, images)
         return ImportSummary(project, source, done.items, done.answers, done.skipped)
@@ -216,7 +226,7 @@ def export_annotations(
     require_extra()
     with open_annotations(storage) as service:
         actor = find_admin(service)
-        _require_project(service, actor, project)
+        require_project(service, actor, project)
         shape = form or ("json" if what == "labelstudio" else "jsonl")
         made = service.exchange.export(actor, project, what, shape)
     replace_file(out, made.data, "export")
@@ -285,7 +295,7 @@ def find_admin(service: AnnotationService) -> Actor:
     )
 
 
-def _require_project(service: AnnotationService, actor: Actor, number: int) -> None:
+def require_project(service: AnnotationService, actor: Actor, number: int) -> None:
     """Say which numbers there are: at the terminal, nobody need be kept in the dark."""
     known = [str(project.id) for project in service.projects.mine(actor)]
     if not known:

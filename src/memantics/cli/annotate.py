@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from memantics.actions import annotate as actions
+from memantics.actions import guideline
 from memantics.cli import queues
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, print_lines, say
@@ -70,6 +71,13 @@ def take_in(done: actions.ImportSummary) -> None:
 def hand_out(_: None, what: str, project: int, out: Path) -> None:
     """Write the verdicts or the data of a project to a file."""
     console().print(plain(f"{what} of project {project}: {out}"))
+
+
+@app.command("guideline")
+@expose(guideline.grow_guideline)
+def grow_guideline(state: guideline.GuidelineState) -> None:
+    """Find what people read in different ways, have a rule drafted, and add it to the guideline."""
+    print_lines(state.lines())
 
 
 @app.command("password")

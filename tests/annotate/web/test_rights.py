@@ -78,6 +78,8 @@ ROUTES: dict[tuple[str, str], tuple[frozenset[str], dict[str, object]]] = {
     ("GET", "/p/{project:int}/progress"): (LEAD, {}),
     ("GET", "/p/{project:int}/agreement"): (LEAD, {}),
     ("GET", "/p/{project:int}/disagreements"): (LEAD, {}),
+    ("GET", "/p/{project:int}/guideline"): (LEAD, {}),
+    ("POST", "/p/{project:int}/guideline"): (LEAD, {"do": "save", "en": "A rule."}),
     ("GET", "/p/{project:int}/items"): (LEAD, {}),
     ("GET", "/p/{project:int}/items/{item:int}"): (LEAD, {}),
     ("POST", "/p/{project:int}/reopen/{assignment:int}"): (LEAD, {"item": "1"}),
