@@ -139,7 +139,7 @@ def serve_annotations(
     """
     require_extra()
     from memantics.actions.desk import find_asking
-    from memantics.actions.guideline import make_drafter
+    from memantics.actions.drafting import make_drafter
     from memantics.annotate.web.app import make_app
     from memantics.annotate.web.settings import WebSettings, find_secret
     from memantics.web.address import check_public_url, is_local, listen, read_proxies

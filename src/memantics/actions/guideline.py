@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Unpack
 
 from memantics.actions.annotate import Storage, find_admin, open_annotations, require_project
-from memantics.actions.asking import Asking
-from memantics.actions.desk import AskingOptions, asking_of, open_desk
+from memantics.actions.desk import AskingOptions, asking_of
+from memantics.actions.drafting import make_drafter
 from memantics.annotate import require_extra
 from memantics.annotate.workflow import Words
-from memantics.build.drafts import make_request, record, text
-from memantics.core.errors import ModelError
 from memantics.core.parameters import Argument, Flag
-from memantics.core.reply import read_object
 from memantics.core.result import Result
-from memantics.core.step import Step
-from memantics.core.waiting import run_sync
-
-_SCHEMA = record(en=text(), zh=text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,23 +92,3 @@ def grow_guideline(
         )
         version = service.projects.get(actor, project).settings.guideline
         return GuidelineState(project, version, unclear, draft)
-
-
-def make_drafter(model: str, asking: Asking) -> Callable[[str], Words]:
-    """A function that has a model draft a clarification; a reply that is none raises."""
-
-    async def draft(prompt: str) -> Words:
-        with tempfile.TemporaryDirectory() as folder:
-            async with open_desk(model, asking, Path(folder)) as desk:
-                request = make_request(prompt, _SCHEMA)
-                taken = await desk.take(
-                    Step("guideline/clarify", request, lambda reply: read_object(reply, Words))
-                )
-        if taken.value is None:
-            raise ModelError(
-                f"{model} gave no draft ({taken.status}: {taken.reason})",
-                hint="write the rule yourself, or try another model",
-            )
-        return taken.value
-
-    return lambda prompt: run_sync(draft(prompt))
