@@ -81,7 +81,7 @@ async def build_chats(
     subjects, others, mined, feeling = await _describe(asker, memes, settings.language)
     # About a meme of which nothing is known, a chat could only be invented.
     known = [subject for subject in subjects if subject.about or subject.meme.text.strip()]
-    written = await write_chats(asker, known, settings, asker.expect)
+    written = await write_chats(asker, known, embedders.text, settings, asker.expect)
     chosen = select_chats(measure_drafts(written.drafts, gauges), settings.keep)
     pool = ChatPool([*known, *others], embedders)
     options, checked = await choose_distractors(asker, chosen, pool, settings, asker.expect)

@@ -22,6 +22,7 @@ from memantics.build.drafts import Tally, make_request, record, show_material
 from memantics.core.closed import Closed
 from memantics.core.errors import InputError
 from memantics.core.images import load
+from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
@@ -83,21 +84,32 @@ class ChatPool:
         """The longer lists from which one of each kind is drawn; the right meme is in none."""
         key = draft.subject.meme.id
         chat = self._text.encode([draft.said.text])[0]
-        others = [other for other in self.ids if other != key]
+        others = self.list_others(key)
         kind = self.subjects[key].type
         alike = [other for other in others if kind and self.subjects[other].type == kind]
         draw = random.Random(f"{settings.seed}/{name_chat(draft)}/sentiment")
         return {
-            "text_sim": self._nearest(self._described @ chat, key, settings.nearest),
+            "text_sim": self._nearest(self._described @ chat, others, settings.nearest),
             "image_sim": self._nearest(
-                self._seen @ self._seen[self._places[key]], key, settings.nearest
+                self._seen @ self._seen[self._places[key]], others, settings.nearest
             ),
             "sentiment_sim": tuple(draw.sample(alike, min(settings.nearest, len(alike)))),
         }
 
-    def _nearest(self, likeness: Vectors, meme: str, most: int) -> tuple[str, ...]:
+    def list_others(self, meme: str) -> list[str]:
+        """Memes that may be wrong answers beside one: of its language, unless these are too few.
+
+        An answer in another language than the chat's gives itself away.
+        """
+        others = [other for other in self.ids if other != meme]
+        language = language_of(self.subjects[meme].meme)
+        same = [one for one in others if language_of(self.subjects[one].meme) == language]
+        return same if len(same) >= len(KINDS) + EASY else others
+
+    def _nearest(self, likeness: Vectors, among: Sequence[str], most: int) -> tuple[str, ...]:
         order = np.argsort(-settle(likeness, VECTORS), kind="stable")
-        return tuple(self.ids[i] for i in order if self.ids[i] != meme)[:most]
+        allowed = set(among)
+        return tuple(self.ids[i] for i in order if self.ids[i] in allowed)[:most]
 
     def surely_same(self, one: str, other: str) -> bool:
         """Whether two memes say or mean word for word the same."""
@@ -183,7 +195,7 @@ async def _choose(
 ) -> Options:
     text = draft.subject.meme.id
     draw = random.Random(f"{settings.seed}/{name_chat(draft)}")
-    others = [other for other in pool.ids if other != text]
+    others = pool.list_others(text)
     plain = (o for o in draw.sample(others, len(others)) if not pool.surely_same(text, o))
     easy = tuple(islice(plain, EASY))
     lists = pool.list_candidates(draft, settings)

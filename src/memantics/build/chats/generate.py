@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, cast
 
-from memantics.build.chats.records import TARGETS, TYPES, ChatDraft, ChatSubject
+from memantics.build.chats.records import TARGETS, TYPES, ChatDraft, ChatSubject, TextEmbedder
 from memantics.build.chats.rules import LEAST, MOST, find_broken
 from memantics.build.drafts import (
     Drafted,
@@ -32,6 +33,7 @@ from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
+from memantics.metrics.rounding import VECTORS, settle
 from memantics.tasks.chats import TOPICS, Topic, Turn, WrittenChat
 
 _ABOUT = {
@@ -42,6 +44,17 @@ _ABOUT = {
     "work": "work or study",
     "daily": "everyday life: home, food, family, errands, the weather",
 }
+# What memes of a topic speak of, for the encoder.
+_WORDS = {
+    "sports": "football match, referee, team, gym, training; 体育 运动 足球 篮球 健身 跑步",
+    "entertainment": "film, series, music, concert, celebrity; 电影 电视剧 追剧 明星 演唱会 综艺",
+    "technology": "computer, phone, battery, internet, software; 电脑 手机 网络 软件 代码 程序",
+    "games": "video game, player, gaming, shooter, level, boss; 游戏 玩家 打游戏 手游 电竞 开黑",
+    "work": "office, boss, meeting, deadline, exam, homework; 上班 老板 开会 加班 考试 作业 学习",
+    "daily": "home, cooking, food, family, sleep, weather; 家里 做饭 吃 妈妈 睡觉 天气 买东西",
+}
+# How much nearer a topic must be to be taken again that has come twice as often as others.
+_CROWDED = 0.05
 _WHOM = {"self": "about the sender", "both": "about both of them", "other": "about the other"}
 
 
@@ -58,7 +71,7 @@ class ChatSettings:
     """How chats are written, which stay, and what their wrong answers are.
 
     ``candidates`` chats are written for each meme and topic; ``temperature`` keeps them apart.
-    ``topics`` of a meme are drawn by ``seed`` from all, ``per_meme`` of them.
+    ``topics`` of a meme are the ``per_meme`` that go best with it.
     """
 
     language: Annotated[str, Flag("Write in this language.")] = ""
@@ -170,14 +183,15 @@ def describe(subject: ChatSubject) -> dict[str, str]:
 async def write_chats(
     asker: Asker,
     subjects: Sequence[ChatSubject],
+    encoder: TextEmbedder,
     settings: ChatSettings,
     expect: Callable[[int], None] = lambda _: None,
 ) -> Drafted[ChatDraft]:
     """Write more chats than are needed; those that keep breaking rules are counted misses."""
     plans = [
         (subject, topic, number)
-        for place, subject in enumerate(subjects)
-        for topic in draw_topics(place, settings)
+        for subject, topics in zip(subjects, draw_topics(subjects, encoder, settings), strict=True)
+        for topic in topics
         for number in range(settings.candidates)
     ]
     expect(len(plans))
@@ -194,15 +208,34 @@ async def write_chats(
     return Drafted(tuple(draft for draft in found if draft is not None), tally)
 
 
-def draw_topics(place: int, settings: ChatSettings) -> tuple[Topic, ...]:
-    """The topics of the meme at a place: in turn, so that all come equally often.
+def draw_topics(
+    subjects: Sequence[ChatSubject], encoder: TextEmbedder, settings: ChatSettings
+) -> list[tuple[Topic, ...]]:
+    """The topics of each meme: those nearest to what it says, shows and means, the nearest first.
 
-    >>> draw_topics(1, ChatSettings(per_meme=2))
-    ('technology', 'games')
+    One that many memes of the set have is drawn less often: a set is about several things.
     """
-    count = len(settings.topics)
-    start = (place * settings.per_meme + settings.seed) % count
-    return tuple(settings.topics[(start + i) % count] for i in range(min(settings.per_meme, count)))
+    if not subjects:
+        return []
+    told = [" ".join([subject.meme.text, subject.meaning, subject.picture]) for subject in subjects]
+    topics = encoder.encode([_WORDS[topic] for topic in settings.topics])
+    near = settle(encoder.encode(told) @ topics.T, VECTORS)
+    # Every text is nearer to some topics than to others: what counts is how a meme differs.
+    near = settle(near - near.mean(axis=0), VECTORS)
+    used: Counter[str] = Counter()
+    drawn = []
+    for number, row in enumerate(near):
+        fair = 1 + number * settings.per_meme / len(settings.topics)
+        ranked = sorted(
+            range(len(settings.topics)),
+            key=lambda place: (
+                -row[place] + _CROWDED * max(0, used[settings.topics[place]] / fair - 1)
+            ),
+        )
+        best = tuple(settings.topics[place] for place in ranked[: settings.per_meme])
+        used.update(best)
+        drawn.append(best)
+    return drawn
 
 
 def make_chat_step(
