@@ -24,6 +24,9 @@ def describe(found: Analysis) -> Iterator[Line]:
     )
     for sound in found.sounds:
         yield "puns on", f"{sound.reading} ({sound.confidence:.0%} sure)", ""
+    if found.pun is not None and found.pun.is_pun:
+        yield "puns on", f"{found.pun.word}: {found.pun.other} (by {found.pun.by})", ""
+        yield "", found.pun.reason, "dim"
     yield from _list("intends", found.intents)
     yield from _list("one must know", found.background)
     yield from _judge(found)

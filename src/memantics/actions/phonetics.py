@@ -29,7 +29,7 @@ from memantics.phonetics.speech import read_many
 from memantics.phonetics.verdict import PunVerdict, judge_pun
 
 if TYPE_CHECKING:
-    from memantics.build.analysis.puns import PunSeen
+    from memantics.build.analysis.records import PunSeen
     from memantics.models.embedded.encoder import SentenceEncoder
 
 __all__ = [

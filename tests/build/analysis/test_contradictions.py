@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.analysis.contradictions import find_contradictions
 from memantics.build.analysis.gather import ask_all
-from memantics.build.analysis.records import Feeling, Findings, Harm, Sound
+from memantics.build.analysis.records import Feeling, Findings, Harm, PunSeen, Sound
 from memantics.build.extract.asking import Situation, ask_individuals
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.plan import DEFAULT
@@ -144,9 +147,33 @@ def test_verdicts_are_told_what_the_dimensions_say() -> None:
     assert "a slur" in text_of(ask_harm(MEME, "en", "m", known).request)
     assert "a slur" not in text_of(ask_feeling(MEME, "en", "m", known).request)
     assert "joy" in text_of(ask_feeling(MEME, "en", "m", known).request)
+    lore = Individual("BackgroundKnowledge", "b", "a proverb", "it mocks the old", ())
+    told = text_of(ask_harm(MEME, "en", "m", Knowledge("en-001", (lore,))).request)
+    assert "a proverb: it mocks the old" in told
 
 
-def test_thirteen_calls_and_background_is_asked_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ask", [ask_harm, ask_feeling])
+def test_a_first_reading_is_spoken_of_only_where_there_was_one(ask: Callable[..., Any]) -> None:
+    known = Knowledge("en-001", (HATE, felt("joy")))
+    assert "first reading" in text_of(ask(MEME, "en", "m", known).request)
+    assert "first reading" not in text_of(ask(MEME, "en", "m").request)
+    assert "first reading" not in text_of(ask(MEME, "en", "m", Knowledge("en-001", ())).request)
+
+
+def test_what_a_model_says_of_a_pun_is_shown() -> None:
+    pun = PunSeen(
+        True, "a lion in bed", "狮眠", "a lion sleeps", "失眠", "both", "it lies awake", "m/x"
+    )
+    found = replace(Findings(MEME), pun=pun)
+    page = render_page([found])
+    assert "失眠" in page
+    assert "it lies awake" in page
+    assert found.to_dict()["pun"]["other"] == "失眠"  # type: ignore[index,call-overload]
+    plain = replace(found, pun=replace(pun, is_pun=False))
+    assert "it lies awake" not in render_page([plain])
+
+
+def test_fourteen_calls_and_background_is_asked_once(tmp_path: Path) -> None:
     asked: list[Request] = []
 
     def script(request: Request) -> str:
@@ -162,7 +189,7 @@ def test_thirteen_calls_and_background_is_asked_once(tmp_path: Path) -> None:
             return await ask_all(desk, Findings(MEME, sounds=heard), ExtractSettings())
 
     found = asyncio.run(work())
-    assert len(asked) == 13
+    assert len(asked) == 14
     assert all("压力山大 (82% sure)" in text_of(request) for request in asked)
     assert found.knowledge is not None
     known = found.knowledge.of("BackgroundKnowledge")

@@ -52,10 +52,10 @@ find_prompts = prompts_beside(__file__)
 
 
 def ask_harm(meme: Meme, language: str, model: str, known: Knowledge | None = None) -> Step[Harm]:
-    """Is it harmful, and through what? It is told what a first reading listed as toxicity."""
+    """Is it harmful, and through what? It is told the toxicity and background read before."""
     names = (*HARM_TERMS, NONE)
     body = find_prompts()["harm"].fill(
-        material=_show(meme, known, "Toxicity"),
+        **_show(meme, known, "Toxicity", "BackgroundKnowledge"),
         types=list_types(),
         threshold=THRESHOLD,
         names=" or ".join(f'"{name}"' for name in names),
@@ -78,7 +78,7 @@ def ask_feeling(
     """Which emotion does it carry? It is told the emotions that a first reading listed."""
     emotions = get_args(Emotion)
     body = find_prompts()["feeling"].fill(
-        material=_show(meme, known, "Emotion"),
+        **_show(meme, known, "Emotion"),
         language=name_language(language),
         emotions=", ".join(emotions),
     )
@@ -108,10 +108,15 @@ def _read_feeling(model: str, reply: str) -> Feeling:
     return Feeling(said.emotion, model, clean_line(said.reason, 1000))
 
 
-def _show(meme: Meme, known: Knowledge | None, dimension: Dimension) -> str:
-    listed = known.of(dimension) if known else ()
-    told = "\n".join(
-        f"{individual.label}: {individual.description}".rstrip(": ") for individual in listed
-    )
-    first = {f"{DIMENSION_TERMS[dimension].label}, by a first reading": told}
-    return show_material({"printed text": meme.text, **meme.notes, **first})
+def _show(meme: Meme, known: Knowledge | None, *dimensions: Dimension) -> dict[str, str]:
+    """What is told of a meme, and a caution where some of it was read by a model before."""
+    first = {
+        f"{DIMENSION_TERMS[dimension].label}, by a first reading": "\n".join(
+            f"{individual.label}: {individual.description}".rstrip(": ")
+            for individual in (known.of(dimension) if known else ())
+        )
+        for dimension in dimensions
+    }
+    caution = find_prompts()["caution"].text.rstrip() if any(first.values()) else ""
+    told = show_material({"printed text": meme.text, **meme.notes, **first})
+    return {"material": told, "caution": caution}

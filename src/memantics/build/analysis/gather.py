@@ -12,6 +12,7 @@ from PIL.Image import Image
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.analysis.contradictions import find_contradictions
+from memantics.build.analysis.puns import ask_pun
 from memantics.build.analysis.records import (
     Feeling,
     Findings,
@@ -25,7 +26,7 @@ from memantics.build.intents.draft import IntentSettings, make_intent_step
 from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.lines import ImageReading, explain_unread
-from memantics.core.memes import Meme
+from memantics.core.memes import HEARD, Meme
 from memantics.core.opinion import Judges, Opinion
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
@@ -64,7 +65,7 @@ class Tools:
 EMOTION = "emotion"
 MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge", "emotion")
 BASELINE = "embedded/reader"
-VERDICTS = 3  # calls beside those of the dimensions: intents, harm, emotion
+VERDICTS = 4  # calls beside those of the dimensions: intents, harm, emotion, pun
 
 
 def look(meme: Meme, tools: Tools) -> Findings:
@@ -154,7 +155,7 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
     """The same with all that a model says about it; what it did not answer is in ``missing``.
 
     The dimensions are read first. Nothing is asked twice: background comes from them, and the
-    three verdicts (intents, harm, emotion) are told what they found. All are told what the text
+    four verdicts (intents, harm, emotion, pun) are told what they found. All are told what the text
     sounds like.
     """
     language, model = settings.language, asker.model
@@ -169,16 +170,24 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
     )
     notes = {**meme.notes, **({"intent, by a first reading": told} if told else {})}
     meant = replace(meme, notes=notes)
-    intents, harm, feeling = await asyncio.gather(
+    heard = meme.notes.get(HEARD, "")
+    intents, harm, feeling, pun = await asyncio.gather(
         asker.take(make_intent_step(meant, language, background, IntentSettings(language))),
         asker.take(ask_harm(meme, language, model, known)),
         asker.take(ask_feeling(meme, language, model, known)),
+        asker.take(ask_pun(meme, language, model, heard)),
     )
     if model == BASELINE:
         # It would choose an emotion by nearness of words, right no more often than by chance.
         why = "unknown: the embedded reader cannot tell it; an expert can"
         feeling = replace(feeling, status="refused", value=None, reason=why)
-    taken: dict[str, Taken[Any]] = {"intents": intents, "harm": harm, EMOTION: feeling}
+        pun = replace(pun, status="refused", value=None, reason="unknown: it sees no picture")
+    taken: dict[str, Taken[Any]] = {
+        "intents": intents,
+        "harm": harm,
+        EMOTION: feeling,
+        "pun, as it is seen": pun,
+    }
     found = replace(
         seen,
         model=model,
@@ -186,6 +195,7 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
         intents=intents.value or (),
         background=background,
         harms=(*((harm.value,) if harm.value else ()), *seen.harms),
+        pun=pun.value,
         feelings=(*((feeling.value,) if feeling.value else ()), *seen.feelings),
         missing=tuple(_list_missing(extraction, taken))
         + tuple(missing for missing in seen.missing if missing.part not in MODEL_PARTS),

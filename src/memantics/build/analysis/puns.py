@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import get_args
 
 from memantics.build.analysis.asking import find_prompts
+from memantics.build.analysis.records import PunSeen, Seen
 from memantics.build.drafts import choice, make_request, name_language, record, show_material, text
 from memantics.core.closed import Closed
 from memantics.core.memes import HEARD, Meme
@@ -14,25 +14,6 @@ from memantics.core.reply import read_object
 from memantics.core.step import Step
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
-
-Seen = Literal["written", "other", "both", "neither"]
-
-
-@dataclass(frozen=True, slots=True)
-class PunSeen:
-    """What a model that sees the picture says: what it shows, the word, its two readings.
-
-    ``picture`` describes what is seen without the text in it; ``seen`` says which reading shows.
-    """
-
-    is_pun: bool
-    picture: str
-    word: str
-    written: str
-    other: str
-    seen: Seen
-    reason: str
-    by: str
 
 
 class _Reply(Closed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -61,6 +61,26 @@ def tell_sounds(sounds: Iterable[Sound]) -> dict[str, str]:
     return {HEARD: heard} if heard else {}
 
 
+Seen = Literal["written", "other", "both", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class PunSeen:
+    """What a model that sees the picture says: what it shows, the word, its two readings.
+
+    ``picture`` describes what is seen without the text in it; ``seen`` says which reading shows.
+    """
+
+    is_pun: bool
+    picture: str
+    word: str
+    written: str
+    other: str
+    seen: Seen
+    reason: str
+    by: str
+
+
 @dataclass(frozen=True, slots=True)
 class Feeling:
     """The emotion that a meme carries, and who says so."""
@@ -109,6 +129,7 @@ class Findings(Result):
     background: tuple[str, ...] = ()
     harms: tuple[Harm, ...] = ()
     sounds: tuple[Sound, ...] = ()
+    pun: PunSeen | None = None
     feelings: tuple[Feeling, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     near: tuple[NearMeme, ...] = ()
@@ -176,6 +197,7 @@ class Findings(Result):
             "shows": to_plain(self.shows),
             "model": self.model,
             "sounds": to_plain(self.sounds),
+            "pun": to_plain(self.pun),
             "intents": list(self.intents),
             "background": list(self.background),
             "harm": to_plain(self.verdicts),
