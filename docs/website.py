@@ -49,6 +49,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "detect-harmful-memes",
         "train-an-expert",
         "train-neural-detectors",
+        "wrap-a-classifier",
         "read-puns-aloud",
     ),
     "One meme": ("analyze-a-meme", "make-a-meme-kinder", "compare-editors", "studio"),

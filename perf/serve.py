@@ -3,7 +3,8 @@
 Text: 32 clients moderate short texts, in turns with a bare FastAPI endpoint that decodes the same
 body and does nothing. Images: CPU of the service for images it has not seen, beside that of the
 OCR alone on the same ones. Full queue: more clients than there is room for get 429, and no request
-times out. Everything is on this machine.
+times out. Reload: 200 requests a second, each sent on time, while the detector's file is swapped
+every second; none is dropped. Everything is on this machine.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import asyncio
 import base64
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,6 +36,8 @@ IMAGES = 8
 RATE, TAIL, OVERHEAD = 0.5, 5.0, 1.1
 TEXTS = ("今天天气真好", "你们这些人真是没救了", "最近有点键忘", "打工人的一天又开始了")
 PATH = "/v1/moderations"
+RELOAD = "/v1/detectors/reload"
+PACE = 200  # requests a second under which detectors are swapped
 
 
 @dataclass(slots=True)
@@ -61,6 +65,16 @@ class Load:
         return self.cpu / max(1, len(self.spans)) * 1000
 
 
+@dataclass(slots=True)
+class Reloads:
+    """What became of requests and of the reloads under them."""
+
+    sent: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    reloads: Counter[str] = field(default_factory=Counter)
+    spans: list[float] = field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """All figures, and whether the promises are kept."""
@@ -76,6 +90,9 @@ class Figures:
     ocr_cpu_s: float
     overhead: float
     full: dict[str, int]
+    reload_sent: int
+    reload_statuses: dict[str, int]
+    reload_p99_ms: float
     kept: bool
 
 
@@ -206,6 +223,58 @@ def measure_full_queue(folder: Path) -> dict[str, int]:
     return dict(load.statuses)
 
 
+async def press_and_reload(
+    address: str, live: Path, swaps: Sequence[Path], seconds: float, texts: Sequence[str] = TEXTS
+) -> Reloads:
+    """Send PACE requests a second, and meanwhile put each file in place and have it opened."""
+    found = Reloads()
+    head = {"content-type": "application/json"}
+
+    async def ask(session: aiohttp.ClientSession, number: int) -> None:
+        began = time.monotonic()
+        found.sent += 1
+        try:
+            data = body(texts[number % len(texts)])
+            async with session.post(PATH, data=data, headers=head) as reply:
+                await reply.read()
+                found.statuses[str(reply.status)] += 1
+        except aiohttp.ClientError as error:
+            found.statuses[type(error).__name__] += 1
+        found.spans.append(time.monotonic() - began)
+
+    async def swap(session: aiohttp.ClientSession) -> None:
+        for file in swaps:
+            await asyncio.sleep(seconds / (len(swaps) + 1))
+            part = live.with_suffix(".part")
+            shutil.copy(file, part)
+            part.replace(live)
+            async with session.post(RELOAD) as reply:
+                await reply.read()
+                found.reloads[str(reply.status)] += 1
+
+    timeout = aiohttp.ClientTimeout(total=120)
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(address, connector=connector, timeout=timeout) as session:
+        swapping = asyncio.create_task(swap(session))
+        began, asked = time.monotonic(), []
+        for number in range(round(PACE * seconds)):
+            await asyncio.sleep(max(0.0, began + number / PACE - time.monotonic()))
+            asked.append(asyncio.create_task(ask(session, number)))
+        await asyncio.gather(swapping, *asked)
+    return found
+
+
+def measure_reload(folder: Path, seconds: float) -> Reloads:
+    """The service on a file of its own, which is swapped about once a second."""
+    from memantics.starter import DETECTOR_FILE
+
+    live = Path(shutil.copy(DETECTOR_FILE, folder / "live.zip"))
+    with serving("live", folder) as (_, address):
+        return asyncio.run(
+            press_and_reload(address, live, [DETECTOR_FILE] * round(seconds), seconds)
+        )
+
+
 def measure(seconds: float) -> Figures:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -213,8 +282,10 @@ def measure(seconds: float) -> Figures:
         ours, bare = measure_text(folder, seconds)
         image, ocr = measure_images(folder)
         full = measure_full_queue(folder)
+        swapped = measure_reload(folder, seconds)
     ratio, overhead = ours.rate / bare.rate, image / ocr
     fine = set(full) == {"200", "429"} and set(ours.statuses) == {"200"}
+    fine = fine and swapped.statuses == {"200": swapped.sent} and set(swapped.reloads) == {"200"}
     kept = ratio >= RATE and ours.p99 < TAIL * bare.p99 and overhead <= OVERHEAD and fine
     return Figures(
         ours.rate,
@@ -228,6 +299,9 @@ def measure(seconds: float) -> Figures:
         ocr,
         overhead,
         full,
+        swapped.sent,
+        dict(swapped.statuses),
+        quantiles(swapped.spans, n=100)[98] * 1000,
         kept,
     )
 
@@ -250,6 +324,11 @@ def main() -> None:
         print(
             f"image: {found.image_cpu_s:.2f} CPU s, OCR alone {found.ocr_cpu_s:.2f}"
             f" (ratio {found.overhead:.2f}, promised {OVERHEAD})"
+        )
+        print(
+            f"reload under {PACE}/s: {found.reload_sent:,} sent,"
+            f" {', '.join(f'{n} x {s}' for s, n in sorted(found.reload_statuses.items()))};"
+            f" p99 {found.reload_p99_ms:.0f} ms"
         )
         print(f"full queue: {', '.join(f'{n} x {s}' for s, n in sorted(found.full.items()))}")
     sys.exit(0 if found.kept else 1)

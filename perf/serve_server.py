@@ -1,8 +1,9 @@
 """``python -m perf.serve_server KIND FOLDER``: one of the servers that are compared.
 
 ``ours`` is the service with all the time in the world, ``usual`` the service as it is, ``narrow``
-has room for four waiting items, and ``bare`` is an endpoint of the same framework that decodes the
-same body and does nothing. Each prints its port and serves until it is told to stop.
+has room for four waiting items, ``live`` answers by ``live.zip`` of the folder, and ``bare`` is an
+endpoint of the same framework that decodes the same body and does nothing. Each prints its port and
+serves until it is told to stop.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fastapi import FastAPI
 
 from memantics.serve.app import build_app
 from memantics.serve.moderations import ModerationBody
-from memantics.serve.settings import Bounds, ServeSettings
+from memantics.serve.settings import Bounds, Models, ServeSettings
 from memantics.web.address import listen
 from memantics.web.server import serve
 
@@ -27,12 +28,15 @@ KINDS = {
     "ours": Bounds(deadline=PATIENT),
     "usual": Bounds(),
     "narrow": Bounds(waiting=4, deadline=PATIENT),
+    "live": Bounds(),
 }
 
 
-def serve_ours(folder: Path, taken: socket, bounds: Bounds) -> None:
+def serve_ours(kind: str, folder: Path, taken: socket) -> None:
     """The service."""
-    serve(build_app(ServeSettings(bounds=bounds, state=folder / "state")), taken)
+    models = Models(detector=folder / "live.zip" if kind == "live" else None)
+    settings = ServeSettings(models=models, bounds=KINDS[kind], state=folder / "state")
+    serve(build_app(settings), taken)
 
 
 def serve_bare(taken: socket) -> None:
@@ -54,7 +58,7 @@ def main() -> None:
         if kind == "bare":
             serve_bare(taken)
         else:
-            serve_ours(folder, taken, KINDS[kind])
+            serve_ours(kind, folder, taken)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from memantics.actions.detect import Detector
 from memantics.actions.detector_files import set_point
 from memantics.actions.learn import explain_refusal, learn
 from memantics.cli.main import make_app
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import InputError
 from memantics.core.queue import ItemVerdict, Vote, write_verdicts
 from memantics.detector.evaluation import DetectorComparison, compare
 from memantics.detector.examples import Example
@@ -87,12 +87,14 @@ def test_files_are_put_together_by_their_texts(tmp_path: Path) -> None:
     assert ([e.id for e in kept], changed) == (["3"], 1)
 
 
-def test_verdicts_without_a_text_or_a_file_are_refused(tmp_path: Path) -> None:
+def test_verdicts_without_a_text_are_counted_and_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no verdicts at"):
         read_decisions([tmp_path / "gone.jsonl"])
-    write_verdicts(tmp_path / "v.jsonl", [make_verdict("a", " ", ("label", "yes"))])
-    with pytest.raises(DataError, match="item a tells no text"):
-        read_decisions([tmp_path / "v.jsonl"])
+    made = [make_verdict(name, text, ("label", "yes")) for name, text in (("a", " "), ("b", "x"))]
+    write_verdicts(tmp_path / "v.jsonl", made)
+    found = read_decisions([tmp_path / "v.jsonl"])
+    assert [example.text for example in found.examples] == ["x"]
+    assert (found.textless, found.people) == (1, 1)
 
 
 def make_comparison(difference: float, low: float | None, high: float | None) -> DetectorComparison:
@@ -180,5 +182,12 @@ def test_what_cannot_be_learnt_from_says_so(desk: Path) -> None:
     with pytest.raises(InputError, match=r"memes\.jsonl\) is not at hand; add --data"):
         learn(desk / "old.zip", verdicts=[desk / "right.jsonl"])
     write_verdicts(desk / "ties.jsonl", [make_verdict("a", "x", ("label", "maybe"))])
-    with pytest.raises(InputError, match="people decided on no meme"):
+    with pytest.raises(InputError, match="people decided on no text; ask"):
         learn(desk / "old.zip", verdicts=[desk / "ties.jsonl"], data="moved.jsonl")
+    write_verdicts(desk / "bare.jsonl", [make_verdict("a", "", ("label", "yes"))])
+    with pytest.raises(InputError, match="1 verdicts are on pictures without a text"):
+        learn(desk / "old.zip", verdicts=[desk / "bare.jsonl"], data="moved.jsonl")
+    both = [desk / "right.jsonl", desk / "bare.jsonl"]
+    done = learn(desk / "old.zip", verdicts=both, data="moved.jsonl", out=desk / "new.zip")
+    assert done.reviewed == 24
+    assert "1 verdicts on pictures without a text were left out" in done.notes[1]

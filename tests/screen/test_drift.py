@@ -14,6 +14,7 @@ from statsmodels.stats.multitest import (  # type: ignore[import-untyped,unused-
 )
 
 import memantics as mm
+from memantics.actions.daily_sample import DailySample, SampleChoice, has_sample, read_sample
 from memantics.actions.drift import ASPECTS
 from memantics.core.errors import InputError
 from memantics.detector.verdict import Verdict, make_verdict_schema
@@ -117,3 +118,50 @@ def test_what_is_no_screening_is_refused(shell: Shell) -> None:
     assert "holds no verdicts" in shell.refused("drift", "now", "--against", "nowhere")
     with pytest.raises(InputError, match="holds no verdicts"):
         mm.drift(shell.folder, against=shell.folder / "now")
+
+
+def make_day(folder: Path, day: str, rows: list[dict[str, Any]], **choice: Any) -> Path:
+    """What the service keeps of such verdicts on one day."""
+    chance = random.Random(day)
+    sample = DailySample(SampleChoice(folder=folder, **choice), chance.random, lambda: day)
+    for row in rows:
+        sample.add(Verdict(id="secret", detector="d", **{"status": "judged", **row}))
+    return folder / day
+
+
+def test_the_days_of_a_service_are_compared_without_their_texts(shell: Shell) -> None:
+    folder = shell.folder / "days"
+    calm = make_day(folder, "2026-01-01", draw(1, 2000), share=0.5)
+    same = make_day(folder, "2026-01-02", draw(2, 2000), share=0.5)
+    other = make_day(folder, "2026-01-03", draw(3, 2000, 0.5), share=0.5)
+    assert mm.drift(same, against=calm).beyond == ()
+    found = mm.drift(other, against=calm)
+    assert found.beyond == ("scores", "verdicts")
+    assert 900 < found.memes[0] < 1100
+    assert shell.run("drift", other, "--against", calm).code == 1
+    (kept,) = other.iterdir()
+    assert "words" not in kept.read_text()
+    assert "secret" not in kept.read_text()
+    assert kept.stat().st_mode & 0o077 == 0
+    texts = make_day(folder, "2026-01-04", draw(3, 50), share=1, texts=True)
+    assert "good morning" in next(texts.iterdir()).read_text()
+    # A day of a service beside a screened folder.
+    screened = write(shell.folder / "screened", *draw(4, 1000))
+    assert mm.drift(same, against=screened).beyond == ()
+    with pytest.raises(InputError, match="holds no verdicts"):
+        mm.drift(folder, against=calm)
+    kept.write_text("{}\n")
+    assert "is no verdict" in shell.refused("drift", other, "--against", calm)
+
+
+def test_a_day_is_full_and_the_next_begins_anew(tmp_path: Path) -> None:
+    days = iter(["a", "a", "a", "b", "b"])
+    choice = SampleChoice(folder=tmp_path, share=1, most=2)
+    sample = DailySample(choice, lambda: 0.0, lambda: next(days))
+    for _ in range(5):
+        sample.add(Verdict(detector="d", status="unjudged"))
+    assert [has_sample(tmp_path / day) for day in "ab"] == [True, True]
+    assert [len(list(read_sample(tmp_path / day))) for day in "ab"] == [2, 2]
+    none = DailySample(SampleChoice(folder=tmp_path / "c", share=0.5), lambda: 0.5, lambda: "x")
+    none.add(Verdict(detector="d", status="unjudged"))
+    assert not (tmp_path / "c").exists()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import shutil
+import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -15,8 +17,11 @@ from typing import Any
 import httpx2
 import openai
 import pytest
+from perf.serve import press_and_reload
 
+from memantics.actions.daily_sample import SampleChoice, read_sample
 from memantics.actions.detect import Detector
+from memantics.actions.detector_files import set_point
 from memantics.actions.screen import ScreenSettings, read_rows, screen
 from memantics.detector.examples import Example
 from memantics.detector.storage import load_with_card, save
@@ -113,6 +118,22 @@ def test_figures_are_kept_by_detector_and_the_shadow_is_compared(site: tuple[Sit
     assert 'memantics_judged_total{detector="live.zip@' in shown
 
 
+def test_verdicts_of_a_day_are_kept_for_drift(english: Path, tmp_path: Path) -> None:
+    choice = SampleChoice(folder=tmp_path / "days", share=1)
+    settings = ServeSettings(models=Models(detector=english), state=tmp_path / "s", sample=choice)
+    with serving(settings, tmp_path / "home") as site:
+        flagged = [own["flagged"] for own in ask(site, *TEXTS["en"][0], *TEXTS["en"][1])]
+        (day,) = (tmp_path / "days").iterdir()
+        rows = list(read_sample(day))
+        assert [row["label"] == "harmful" for row in rows] == flagged
+        assert {row["text"] for row in rows} == {""}
+        assert {row["language"] for row in rows} == {"en"}
+        # What cannot be written ends no request.
+        shutil.rmtree(tmp_path / "days")
+        (tmp_path / "days").write_text("in the way")
+        assert ask(site, TEXTS["en"][1][0])[0]["flagged"] is True
+
+
 def test_a_detector_is_swapped_under_load_and_no_request_is_dropped(
     site: tuple[Site, Path], english: Path, strict: Path
 ) -> None:
@@ -149,22 +170,45 @@ def test_a_detector_is_swapped_under_load_and_no_request_is_dropped(
 
 
 @pytest.mark.slow
-def test_the_official_client_gets_the_verdicts_of_screen(
-    site: tuple[Site, Path], english: Path, tmp_path: Path
+def test_two_hundred_requests_a_second_lose_none_to_reloads(
+    english: Path, strict: Path, tmp_path: Path
 ) -> None:
+    """Requests start on time, whether or not earlier ones were answered."""
+    live = Path(shutil.copy(english, tmp_path / "live.zip"))
+    settings = ServeSettings(models=Models(detector=live), state=tmp_path / "state")
+    with serving(settings, tmp_path / "home") as site:
+        swaps = [strict, english] * 3
+        pressing = press_and_reload(site.address, live, swaps, 6.0, TEXTS["en"][1])
+        found = asyncio.run(pressing)
+    assert found.sent == 1200
+    assert found.statuses == {"200": 1200}
+    assert found.reloads == {"200": 6}
+
+
+@pytest.mark.slow
+def test_the_official_client_gets_the_verdicts_of_screen(english: Path, tmp_path: Path) -> None:
+    """A thousand texts by a stored operating point, whose three outcomes all occur."""
     draw = random.Random(5)
     words = " ".join(text for group in TEXTS["en"] for text in group).split()
     texts = [" ".join(draw.choices(words, k=draw.randrange(3, 9))) for _ in range(1000)]
     source = tmp_path / "texts.jsonl"
     rows = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)]
     source.write_text("\n".join(rows), encoding="utf-8")
-    settings = ScreenSettings(detector=english, readings="none")
+    live = Path(shutil.copy(english, tmp_path / "live.zip"))
+    chances = [said.probability for said in Detector.load(live).predict(texts)]
+    low, high = statistics.quantiles(chances, n=3)
+    set_point(live, threshold=high, review=(low, (low + high) / 2))
+    settings = ScreenSettings(detector=live, readings="none")
     screen(source, settings, out=tmp_path / "out", engine=InlineEngine())
     expected = [
         (row["status"], row["label"], row["probability"]) for row in read_rows(tmp_path / "out")
     ]
     found = []
-    with openai.OpenAI(base_url=f"{site[0].address}/v1", api_key="none", timeout=120) as client:
+    models = Models(detector=live, flag_unjudged=True)
+    with (
+        serving(ServeSettings(models=models, state=tmp_path / "s"), tmp_path / "home") as site,
+        openai.OpenAI(base_url=f"{site.address}/v1", api_key="none", timeout=120) as client,
+    ):
         for start in range(0, 1000, 50):
             for result in client.moderations.create(input=texts[start : start + 50]).results:
                 extra: dict[str, Any] = result.model_extra or {}
@@ -173,4 +217,5 @@ def test_the_official_client_gets_the_verdicts_of_screen(
                 found.append((extra["status"], label, verdict["probability"]))
                 assert result.flagged == (verdict["label"] == "harmful" or verdict["label"] is None)
     assert [row[:2] for row in found] == [row[:2] for row in expected]
+    assert {row[1] for row in found} >= {"harmless", "harmful", "review"}
     assert [row[2] for row in found] == pytest.approx([row[2] for row in expected])

@@ -319,7 +319,7 @@ def listen(text: str, language: str) -> list[Sound]:
 
 def _open_screen(detector: Detector) -> Callable[[Meme, int], Harm | str]:
     def screen(meme: Meme, unread: int = 0) -> Harm | str:
-        example = Example(meme.id, meme.text)
+        example = Example(meme.id, meme.text, image=meme.image)
         subject = Subject(example, meme.language or "", image=True, unread=unread)
         (verdict,) = judge(detector, [subject], explain=True)
         if verdict.status != "judged":

@@ -39,6 +39,7 @@ from memantics.detector.judges import (
     open_judge,
 )
 from memantics.detector.label_evaluation import LabelEvaluation
+from memantics.detector.lora.opening import LoraJudge
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.settings import PRESETS as NETWORKS
 from memantics.detector.robustness import Evasion, Robustness, measure_evasion, measure_leakage
@@ -216,7 +217,7 @@ class Detector(TrainedDetector[Evaluation]):
         training texts (``out_of_domain``). ``language`` is that of the texts, where it is known.
         """
         examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
-        said = self.machine.predict(examples)
+        said = self.ask(examples)
         return mark_predictions(self, examples, said, read_language(language))
 
     def verdicts(self, items: Item | Sequence[Item], language: str = "") -> list[Verdict]:
@@ -230,16 +231,18 @@ class Detector(TrainedDetector[Evaluation]):
         return judge(self, subjects)
 
     def explain(self, item: Item) -> Explanation:
-        """Say which characters, words and captions moved a decision (fast detectors only)."""
-        if self.fast is None:
-            raise InputError(
-                f"{self.name} is a network, and this works on fast detectors only",
-                hint="give a file that 'memantics detector train' wrote",
-            )
+        """Say which characters, words, captions or parts of the picture moved a decision.
+
+        A network is asked again with each hidden (not a tuned language model: too slow).
+        """
         (example,) = self.prepare(item)
-        found = None if example.empty and example.image is None else self.find_reasons(example)
-        if found is None:
-            raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")
+        if isinstance(self.machine, LoraJudge):
+            raise InputError(f"{self.name} is a language model", hint="read the reply it writes")
+        if not self.reads(example) or (example.empty and example.image is None):
+            what = "picture" if self.needs_image else "text"
+            raise InputError(f"meme {example.id} has no {what} to judge by", hint=f"give a {what}")
+        found = self.find_reasons(example)
+        assert found is not None
         (said,) = mark_predictions(self, [example], [found.prediction])
         return replace(found, prediction=said)
 
@@ -253,14 +256,6 @@ class Detector(TrainedDetector[Evaluation]):
         loaded = find_examples(data, split)
         need_labels(loaded.examples, loaded.name)
         return evaluate(loaded.examples, self.say(loaded.examples), self.point.threshold)
-
-    def say(self, examples: Sequence[Example]) -> list[Prediction]:
-        """What it says of examples in any language, at its operating point."""
-        said = self.machine.predict(examples)
-        point = self.stored_point
-        if point is None:
-            return said
-        return [replace(one, label=int(point.is_harmful(one.probability))) for one in said]
 
     def measure(self, data: Loaded, disguise: bool = False, seen: Loaded | None = None) -> Measured:
         """Figures with predictions and notes; ``disguise`` adds evasion and near-duplicates.

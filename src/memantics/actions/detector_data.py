@@ -24,7 +24,7 @@ from memantics.detector.lora.wording import TuningCase
 from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import describe_novelty
 from memantics.detector.sources import read_examples
-from memantics.detector.verdict import read_captions as read_printed
+from memantics.detector.unjudged import read_captions as read_printed
 from memantics.models.embedded.ocr import open_reader
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks, find_source
 from memantics.starter import MEMES_FILE, image_path, read_starter

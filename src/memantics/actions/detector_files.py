@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from memantics.detector.card import place_card
 from memantics.detector.examples import Example
 from memantics.detector.fast import LabelPrediction, Prediction
 from memantics.detector.in_use import DETECTOR, find_in_use, forget_in_use, set_in_use
-from memantics.detector.judges import OpenDetector, open_fast, open_judge
+from memantics.detector.judges import FastJudge, OpenDetector, open_fast, open_judge
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.saved import is_neural
 from memantics.detector.operating_points import (
@@ -28,6 +28,7 @@ from memantics.detector.operating_points import (
     ThresholdFlag,
 )
 from memantics.detector.storage import load, save
+from memantics.detector.wrapped import WrappedJudge, save_wrapped
 
 __all__ = [
     "ExportedDetector",
@@ -134,11 +135,20 @@ def set_point(
             "say how it decides, or --clear",
             hint="such as --decide precision=0.9 --review 0.3..0.7",
         )
-    judge = open_fast(model)
+    judge = open_judge(model)
+    if not isinstance(judge, WrappedJudge):
+        judge = open_fast(model)  # refuses networks
+    opened = OpenDetector(judge, model.name, model)
     card = {key: value for key, value in judge.card.items() if key != "point"}
-    opened = OpenDetector(judge if not clear else replace(judge, card=card), model.name, model)
-    point = opened.choose_point(threshold, decide, review)
+    point = (
+        OperatingPoint(opened.threshold)
+        if clear
+        else opened.choose_point(threshold, decide, review)
+    )
     if not clear:
         card["point"] = asdict(point)
-    save(judge.detector, model, card)
+    if isinstance(judge, FastJudge):
+        save(judge.detector, model, card)
+    else:
+        save_wrapped(model, judge.file.model_copy(update={"card": card}))
     return PointSet(str(model), point, tuple(opened.describe_point(point)))

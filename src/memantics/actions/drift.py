@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+from memantics.actions.daily_sample import COLUMNS, has_sample, read_sample
 from memantics.actions.screen_work import read_tables
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
@@ -18,25 +19,24 @@ from memantics.report.pages.drift import Drift, DriftedAspect, DriftLimits
 
 __all__ = ["Drift", "DriftLimits", "DriftedAspect", "drift"]
 
-_COLUMNS = (
-    "id", "status", "text", "language", "label", "probability", "type", "family", "novelty",
-)  # fmt: skip
 _BINS = 10
 _MOST_MEMES = 8  # shown of what drives a shift
 ASPECTS = ("scores", "verdicts", "types", "languages", "novelty", "templates")
 
 
 def drift(
-    now: Annotated[str | Path, Argument("A folder that 'screen' wrote.", metavar="NOW")],
+    now: Annotated[
+        str | Path,
+        Argument("A folder that 'screen' wrote, or a day of 'serve --sample'.", metavar="NOW"),
+    ],
     *,
     against: Annotated[str | Path, Flag("The folder it is compared with.", metavar="THEN")],
     limits: DriftLimits | None = None,
 ) -> Drift:
-    """Compare two screened folders: scores, verdicts, types, languages, novelty and templates.
+    """Compare two folders of verdicts: scores, labels, types, languages, novelty and templates.
 
     ``limits`` say from which size a change counts.
     """
-    need_parquet()
     limits = limits or DriftLimits()
     places = Path(now), Path(against)
     counted = [_count(place) for place in places]
@@ -57,8 +57,6 @@ def drift(
 
 def _count(folder: Path) -> dict[str, Counter[str]]:
     """Categories of all verdicts of a folder, in one pass."""
-    if not (folder / "parts").is_dir():
-        raise InputError(f"{folder} holds no verdicts", hint="give a folder that 'screen' wrote")
     counts: dict[str, Counter[str]] = {name: Counter() for name in ASPECTS}
     for row in _read(folder):
         for name, category in _classify(row).items():
@@ -66,8 +64,15 @@ def _count(folder: Path) -> dict[str, Counter[str]]:
     return counts
 
 
-def _read(folder: Path) -> Iterator[dict[str, Any]]:
-    for table in read_tables(folder, _COLUMNS):
+def _read(folder: Path) -> Iterator[Mapping[str, Any]]:
+    if has_sample(folder):
+        yield from read_sample(folder)
+        return
+    if not (folder / "parts").is_dir():
+        hint = "give a folder that 'screen' wrote, or a day of 'serve --sample'"
+        raise InputError(f"{folder} holds no verdicts", hint=hint)
+    need_parquet()
+    for table in read_tables(folder, COLUMNS):
         yield from table.to_pylist()
 
 

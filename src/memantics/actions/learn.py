@@ -96,7 +96,11 @@ def learn(
     need_labels(known.examples, known.name)
     decided = read_decisions(verdicts)
     if not decided.examples:
-        raise InputError("people decided on no meme", hint="ask more of them, or resolve ties")
+        alone = f"; {decided.textless:,} verdicts are on pictures without a text"
+        raise InputError(
+            f"people decided on no text{alone if decided.textless else ''}",
+            hint="ask more of them, or resolve ties; 'detector teach' remembers pictures",
+        )
     kept, changed = put_together(known.examples, decided)
     watch(f"{len(kept):,} memes of {known.name}, {len(decided.examples):,} that people decided")
     held = [example for example in kept if is_held_out(example)]
@@ -163,7 +167,11 @@ def _ask(judge: FastJudge, trained: Trained, held: Sequence[Example]) -> list[Pr
 
 def _describe_decided(decided: Decided) -> tuple[str, ...]:
     left = f"; {decided.undecided:,} stay undecided" if decided.undecided else ""
-    return (f"{len(decided.examples):,} memes decided by {decided.people:,} people{left}",)
+    notes = (f"{len(decided.examples):,} memes decided by {decided.people:,} people{left}",)
+    if not decided.textless:
+        return notes
+    alone = f"{decided.textless:,} verdicts on pictures without a text were left out"
+    return (*notes, f"{alone}: this detector learns from texts; 'detector teach' remembers them")
 
 
 def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from memantics.core.memes import SUFFIXES
 from memantics.core.parameters import Argument, Flag
 from memantics.detector.judges import open_judge
 from memantics.detector.precedents import Memory, Precedent
-from memantics.detector.verdict import read_captions
+from memantics.detector.unjudged import read_captions
 from memantics.models.embedded.ocr import open_reader
 from memantics.vision.hashes import hash_image
 

@@ -28,8 +28,8 @@ from memantics.detector.operating_points import (
     ThresholdFlag,
 )
 from memantics.detector.opinions import open_judges
+from memantics.detector.unjudged import MOST_TEXT, read_captions
 from memantics.detector.verdict import (
-    MOST_TEXT,
     Subject,
     TextSource,
     TopicLabel,
@@ -37,7 +37,6 @@ from memantics.detector.verdict import (
     fail,
     judge,
     make_verdict_schema,
-    read_captions,
 )
 from memantics.models.embedded.rapid import Profile
 from memantics.scale.fetching import Fetcher
@@ -219,6 +218,7 @@ class _Screener:
             sha256=hashlib.sha256(data).hexdigest(),
             phash=f"{look:016x}",
             family=self._work.find_family(look),
+            data=data if self._detector.machine.sees_images else None,
         )
         if given.example.text.strip():
             return known

@@ -10,15 +10,14 @@ from memantics.core.errors import MemanticsError
 from memantics.core.images import decode
 from memantics.detector.examples import Example
 from memantics.detector.novelty import OUTSIDE_NOTE
+from memantics.detector.unjudged import MOST_TEXT, read_captions
 from memantics.detector.verdict import (
     HARMFUL,
-    MOST_TEXT,
     Subject,
     TypeChance,
     Verdict,
     fail,
     judge_by_all,
-    read_captions,
 )
 from memantics.models.embedded.ocr import RememberingOcr
 from memantics.models.embedded.rapid import RapidReader
@@ -53,7 +52,7 @@ class Moderator:
         self.detectors = (detector, *others)
         self.ocr = ocr or RememberingOcr(RapidReader(), None)
         self.name = detector.version
-        for one in self.detectors:  # a detector of images alone is refused here
+        for one in self.detectors:  # what cannot judge is refused here
             one.predict([Example("start", "开始")])
 
     def read(self, images: Sequence[bytes]) -> list[Subject | MemanticsError]:
@@ -78,6 +77,7 @@ class Moderator:
             unread=unread,
             sha256=digest,
             phash=f"{look:016x}",
+            data=data,
         )
 
     def judge(self, items: Sequence[str | Subject]) -> list[Verdict]:

@@ -13,6 +13,7 @@ from memantics.actions import detector_files as files
 from memantics.actions import detector_verbs as verbs
 from memantics.actions.detect import SAMPLE_LIMIT, Detector, Evaluation, Explanation, Measured
 from memantics.actions.learn import Learnt, learn
+from memantics.actions.wrap import WrappedDetector, wrap_classifier
 from memantics.cli import detector_neural, detector_study, precedents
 from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
@@ -48,6 +49,19 @@ def train(done: verbs.TrainedFile) -> None:
     console().print(plain(f"{done.file} ({size:.1f} MB), card: {card}.md, {card}.json"))
     if done.detector.sample:
         console().print(plain(SAMPLE_LIMIT, "dim"))
+
+
+@app.command("wrap")
+@expose(wrap_classifier)
+def wrap(done: WrappedDetector) -> None:
+    """Make a detector of a classifier from elsewhere (texts, images, or both), and write it."""
+    if done.data is not None and done.figures is not None:
+        print_lines(done.data.describe())
+        show_evaluation(done.figures, "Held out of calibration")
+    else:
+        console().print(plain("not calibrated: add --data with labelled rows", "yellow"))
+    shown = f"{done.file}: {done.architecture}, judges by {done.kind.replace('-', ' and ')}"
+    console().print(plain(f"{shown}; card: {done.card.name}"))
 
 
 @app.command("info")
@@ -216,7 +230,7 @@ def _show_explanation(found: Explanation) -> None:
             line.append(letter, _colour(value / top))
         out.print(line)
     show_table(found.table())
-    out.print(plain("+ speaks for harm, - against; all pieces add up to the score", "dim"))
+    out.print(plain(f"+ speaks for harm, - against; {found.sense}", "dim"))
 
 
 def _colour(share: float) -> str:

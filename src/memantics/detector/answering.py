@@ -17,7 +17,8 @@ from memantics.core.errors import Rejected
 from memantics.core.records import Form, Image, Reply, Request
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
-from memantics.detector.judges import open_judge, read_images
+from memantics.detector.fast import Prediction
+from memantics.detector.judges import OpenDetector, open_judge, read_images
 from memantics.detector.lora.judging import ADAPTER
 from memantics.detector.lora.writing import find_writer
 from memantics.models.local import LocalModel, read_settings
@@ -51,10 +52,9 @@ class DetectorModel:
     def __init__(self, name: str) -> None:
         self.name = name
         path = Path(name.removeprefix("detector/")).expanduser()
-        self._judge = open_judge(path)
+        self._detector = OpenDetector(open_judge(path), path.name, path)
         self._digest = _digest(path)
-        sample = bool(self._judge.card.get("sample", False))
-        self.note = f"detector: {SAMPLE_NOTE}" if sample else "detector"
+        self.note = f"detector: {SAMPLE_NOTE}" if self._detector.sample else "detector"
         self._alone = threading.Lock()
 
     @property
@@ -72,14 +72,24 @@ class DetectorModel:
     def _answer(self, request: Request) -> Reply:
         options = _find_verdicts(request.form)  # before an image is read for nothing
         with self._alone:  # one set of weights and one OCR reader
-            said = self._judge.predict([_read(request)])[0]
-        verdict = said.name if len(options) == 2 else said.type
+            (said,) = self._detector.say([_read(request)])
+        verdict = said.name if len(options) == 2 else _name_type(said)
         if verdict not in options:
             raise Rejected(
                 "this detector tells no types apart", hint="give one that was trained on types"
             )
         text = answer_choice(request.form, options[verdict])
         return Reply(text, finish="stop", served_by=f"{said.probability:.4f}")
+
+
+def _name_type(said: Prediction) -> str | None:
+    """The type that goes with the label, which an operating point may have moved."""
+    harms = {kind: chance for kind, chance in said.types.items() if kind != "none"}
+    if not said.label and harms:
+        return "none"
+    if said.type != "none" or not harms:
+        return said.type
+    return max(harms, key=lambda kind: harms[kind])
 
 
 def open_writer(name: str, params: Mapping[str, str]) -> LocalModel | None:

@@ -36,6 +36,8 @@ from memantics.detector.heads import HeadModel, make_rows
 from memantics.detector.kernel import Singles, margin_places
 from memantics.detector.novelty import OUTSIDE_NOTE
 
+_ROUNDING = 0.01  # of sums in single precision
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -80,6 +82,13 @@ class Reasons(Result):
     def gap(self) -> float:
         """What the contributions do not account for."""
         return self.score - self.base - sum(part.contribution for part in self.parts)
+
+    @property
+    def sense(self) -> str:
+        """What the contributions are."""
+        if abs(self.gap) < _ROUNDING:
+            return "all pieces add up to the score"
+        return "each is what hiding it takes from the score, so they need not add up"
 
     def strongest(self, count: int = 10) -> tuple[Part, ...]:
         """The pieces that moved most, either way; pieces inside a stronger one stay out."""

@@ -7,12 +7,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import orjson
-from pydantic import TypeAdapter, ValidationError
-
-from memantics.core.errors import ImageError, InputError, StoreError, first_fault
+from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import HARM, Example, LabelSet, Loaded
@@ -20,9 +17,8 @@ from memantics.detector.explanation import Explanation, explain
 from memantics.detector.fast import FastDetector, FastSettings, LabelPrediction, Prediction
 from memantics.detector.features import Embedder
 from memantics.detector.heads import STATIC, embeds, sees
-from memantics.detector.lora.judging import ADAPTER, open_adapter
 from memantics.detector.lora.judging import FACTS as TUNED
-from memantics.detector.lora.wording import TuningCase, Wording
+from memantics.detector.lora.opening import LoraJudge, open_lora
 from memantics.detector.neural.saved import (
     NeuralDetector,
     is_neural,
@@ -30,6 +26,7 @@ from memantics.detector.neural.saved import (
     predict_neural,
 )
 from memantics.detector.novelty import find_novelty
+from memantics.detector.occlusion import explain_by_occlusion
 from memantics.detector.operating_points import (
     OperatingPoint,
     choose_operating_point,
@@ -39,6 +36,7 @@ from memantics.detector.operating_points import (
 from memantics.detector.pictures import SeeingEmbedder
 from memantics.detector.precedents import Memory
 from memantics.detector.storage import load_expert, load_with_card
+from memantics.detector.wrapped import WrappedJudge, is_wrapped, open_wrapped
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedded.static import StaticEncoder
 from memantics.models.embedders import LOCAL, LocalImageEncoder, open_text_encoder
@@ -51,6 +49,7 @@ class FastJudge:
     detector: FastDetector
     embedder: Embedder | None = None
     card: Mapping[str, Any] = field(default_factory=dict)
+    reads_texts: ClassVar[bool] = True
 
     @property
     def reads_images(self) -> bool:
@@ -84,6 +83,16 @@ class NeuralJudge:
     detector: NeuralDetector
 
     @property
+    def sees_images(self) -> bool:
+        """Whether it looks at pictures."""
+        return self.detector.reader.preparation is not None
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether the text of a meme tells it anything."""
+        return self.detector.reader.splitter is not None
+
+    @property
     def card(self) -> Mapping[str, Any]:
         """What is known of its data and training."""
         facts = asdict(self.detector.facts)
@@ -115,30 +124,7 @@ class NeuralJudge:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class LoraJudge:
-    """A vision-language model with the adapter that ``detector tune --question harm`` made."""
-
-    model: Any
-    card: Mapping[str, Any]
-
-    def predict(self, examples: Sequence[Example]) -> list[Prediction]:
-        """One prediction per example, in order; a reply without a verdict is an error here."""
-        cases = [TuningCase(e.id, e.id, False, e.text, "", e.image) for e in examples]
-        verdicts = self.model.judge(cases)
-        silent = [verdict.id for verdict in verdicts if verdict.said is None]
-        if silent:
-            raise InputError(
-                f"{len(silent)} replies hold no verdict, the first is on meme {silent[0]}",
-                hint="leave these memes out, or tune with --style caption",
-            )
-        return [
-            Prediction(v.id, int(v.said), float(v.said) if v.score is None else v.score, None, {})
-            for v in verdicts
-        ]
-
-
-Judge = FastJudge | NeuralJudge | LoraJudge
+Judge = FastJudge | NeuralJudge | LoraJudge | WrappedJudge
 
 
 class OpenDetector:
@@ -211,8 +197,8 @@ class OpenDetector:
     @property
     def threshold(self) -> float:
         """The probability from which it calls a meme harmful."""
-        known = None if self.fast is None else self.fast.decision.threshold
-        return 0.5 if known is None else known
+        known = self.card.get("threshold") if self.fast is None else self.fast.decision.threshold
+        return 0.5 if known is None else float(known)
 
     @property
     def point(self) -> OperatingPoint:
@@ -253,18 +239,41 @@ class OpenDetector:
         """
         return choose_operating_point(self.card.get("operating_points") or [], rule)
 
+    @property
+    def needs_image(self) -> bool:
+        """Whether it judges no meme without its picture."""
+        return self.fast is None and self.machine.sees_images
+
     def reads(self, example: Example) -> bool:
         """Whether an example holds anything that it looks at."""
-        fast = self.machine if isinstance(self.machine, FastJudge) else None
-        return not example.empty or fast is None or fast.sees_images
+        if self.needs_image:
+            return example.image is not None
+        return not example.empty or self.fast is None or self.machine.sees_images
+
+    def ask(self, examples: Sequence[Example]) -> list[Prediction]:
+        """Predictions; one without a chance for what it cannot look at."""
+        seen = [example for example in examples if not self.needs_image or example.image]
+        said = dict(zip(map(id, seen), self.machine.predict(seen), strict=True))
+        return [said.get(id(e)) or Prediction(e.id, 0, 0.0, None, {}) for e in examples]
+
+    def say(self, examples: Sequence[Example]) -> list[Prediction]:
+        """What it says of examples in any language, at its operating point."""
+        said = self.machine.predict(examples)
+        point = self.stored_point
+        if point is None:
+            return said
+        return [replace(one, label=int(point.is_harmful(one.probability))) for one in said]
 
     def find_reasons(self, example: Example) -> Explanation | None:
-        """What moved its decision; None from networks."""
-        if not isinstance(self.machine, FastJudge):
+        """What moved its decision; None from language models, which are too slow to ask again."""
+        machine, threshold = self.machine, self.point.threshold
+        if isinstance(machine, LoraJudge):
             return None
-        (seen,) = self.machine.look([example])
-        threshold = self.point.threshold
-        return explain(self.machine.detector, seen, self.machine.embedder, threshold)
+        if isinstance(machine, FastJudge):
+            (seen,) = machine.look([example])
+            return explain(machine.detector, seen, machine.embedder, threshold)
+        looks = {"texts": machine.reads_texts, "pictures": machine.sees_images}
+        return explain_by_occlusion(machine.predict, example, threshold, **looks)
 
 
 def open_judge(
@@ -279,16 +288,18 @@ def open_judge(
     one was trained with, ``base`` that of the model which a LoRA adapter was tuned on, where it
     has moved since.
     """
+    if is_wrapped(path):
+        return open_wrapped(path)
     if is_neural(path):
         return NeuralJudge(open_neural(path))
     if (path / TUNED).is_file():
-        return _open_lora(path, base)
+        return open_lora(path, base)
     return open_fast(path, encoder, pictures)
 
 
 def open_fast(path: Path, encoder: Path | None = None, pictures: Path | None = None) -> FastJudge:
     """Open a fast detector; a network is refused with what to do."""
-    if is_neural(path) or (path / TUNED).is_file():
+    if is_wrapped(path) or is_neural(path) or (path / TUNED).is_file():
         raise InputError(
             f"{path} is a network, and this works on fast detectors only",
             hint="give a file that 'memantics detector train' wrote",
@@ -304,33 +315,6 @@ def open_expert(path: Path, encoder: Path | None = None, pictures: Path | None =
     """Open a detector of labels other than harm."""
     detector, card = load_expert(path)
     return FastJudge(detector, open_embedders(detector.settings, encoder, pictures), card)
-
-
-def _open_lora(folder: Path, base: Path | None) -> LoraJudge:
-    try:
-        facts = orjson.loads((folder / TUNED).read_bytes())
-        if "task" in facts["wording"]:
-            raise InputError(
-                f"{folder} was tuned for {facts['wording']['task']}, not to tell harm",
-                hint=f"memantics run {facts['wording']['task']} --model detector/{folder}",
-            )
-        said = {name: facts["wording"][name] for name in ("question", "style", "language")}
-        said |= {n: facts["wording"][n] for n in ("text", "said") if n in facts["wording"]}
-        wording = TypeAdapter(Wording).validate_python(said)
-        settings = orjson.loads((folder / ADAPTER / "adapter_config.json").read_bytes())
-        model = base or Path(settings["base_model_name_or_path"])
-        pixels = int(facts["tuning"]["max_pixels"])
-    except ValidationError as error:
-        raise StoreError(f"{folder / TUNED} is damaged: {first_fault(error)}") from error
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(
-            f"{folder} is no whole tuned model: {error!r}"[:200], hint="tune it again"
-        ) from error
-    if wording.question != "harm":
-        raise InputError(
-            f"{folder} was tuned to tell puns, not harm", hint="tune with --question harm"
-        )
-    return LoraJudge(open_adapter(model, folder / ADAPTER, wording, pixels), facts)
 
 
 def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedder | None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import InputError
 from memantics.core.labelled import name_group
 from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
 from memantics.detector.examples import TYPES, Example, Type
@@ -28,12 +28,16 @@ _PARTS = 5  # one of which is held out
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Memes that people decided, how much each weighs, and how many they left undecided."""
+    """Memes that people decided, how much each weighs, and how many they left undecided.
+
+    ``textless`` verdicts are on pictures of which no text is told; none of them is learnt from.
+    """
 
     examples: tuple[Example, ...]
     weights: tuple[float, ...]
     undecided: int = 0
     people: int = 0
+    textless: int = 0
 
 
 def read_decisions(files: Iterable[Path]) -> Decided:
@@ -44,6 +48,7 @@ def read_decisions(files: Iterable[Path]) -> Decided:
     votes: dict[str, list[Mapping[str, object]]] = {}
     texts: dict[str, tuple[str, str]] = {}
     people: set[str] = set()
+    textless = 0
     for given in files:
         path = given / VERDICTS if given.is_dir() else given
         if not path.is_file():
@@ -51,11 +56,8 @@ def read_decisions(files: Iterable[Path]) -> Decided:
         for verdict in read_verdicts(path):
             text = str(verdict.hidden.get("text") or "")
             if not text.strip():
-                raise DataError(
-                    path,
-                    f"item {verdict.item} tells no text",
-                    hint="give verdicts on a queue that 'memantics screen --review' wrote",
-                )
+                textless += 1
+                continue
             key = name_group(text) or text.strip()
             texts.setdefault(key, (str(verdict.hidden.get("id") or verdict.group), text))
             votes.setdefault(key, []).extend(list_votes(verdict))
@@ -67,7 +69,7 @@ def read_decisions(files: Iterable[Path]) -> Decided:
         for (name, text), label, _, kind in kept
     )
     weights = tuple(weight for _, _, weight, _ in kept)
-    return Decided(examples, weights, len(made) - len(kept), len(people))
+    return Decided(examples, weights, len(made) - len(kept), len(people), textless)
 
 
 def list_votes(verdict: ItemVerdict) -> list[Mapping[str, object]]:

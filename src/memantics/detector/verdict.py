@@ -8,16 +8,16 @@ language or a bound of its own.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Collection, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memantics.core.images import decode, read_bytes
-from memantics.core.language import UNKNOWN, understand
-from memantics.core.lines import Ocr, explain_unread
-from memantics.core.memes import SUFFIXES
+from memantics.core.language import understand
 from memantics.core.result import Result
 from memantics.core.tables import make_schema
 from memantics.detector.examples import Example
@@ -25,8 +25,8 @@ from memantics.detector.fast import Prediction
 from memantics.detector.judges import OpenDetector
 from memantics.detector.novelty import OUTSIDE_NOTE, cut_sentences
 from memantics.detector.operating_points import OperatingPoint
+from memantics.detector.unjudged import MOST_TEXT, NO_PICTURE, explain_unjudged
 from memantics.detector.unmasking import Unmasked, unmask
-from memantics.vision.captions import choose_captions
 from memantics.vision.hashes import hash_image
 
 if TYPE_CHECKING:
@@ -37,12 +37,8 @@ TextSource = Literal["given", "ocr", "none"]
 HARMFUL: Final = "harmful"
 HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
-MOST_TEXT = 20_000
 _REASONS = 6  # pieces behind a verdict
 _SHOWN = 200  # characters of a text as it was read
-_ENDINGS = "|".join(map(re.escape, sorted(SUFFIXES)))
-# An address of an image may end in a query or a fragment.
-_IMAGE_NAME = re.compile(rf".*({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +144,7 @@ class Subject:
 
     ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text
     stands on one, ``given`` that it was told and not read there; ``unread`` is how many regions an
-    OCR left out.
+    OCR left out. ``data`` are the bytes of a picture that lies in no file, for detectors that look.
     """
 
     example: Example
@@ -159,6 +155,7 @@ class Subject:
     sha256: str | None = None
     phash: str | None = None
     family: str | None = None
+    data: bytes | None = None
 
 
 def judge(
@@ -176,8 +173,38 @@ def judge(
     predictions for all subjects as they are written, where they were asked for before, and
     ``beside`` languages that other detectors judge.
     """
-    point = point or detector.point
-    read = [unmask(subject.example.text[:MOST_TEXT], detector.words) for subject in subjects]
+    with _put_pictures(detector, subjects) as placed:
+        return _judge(detector, placed, point or detector.point, explain, said, beside)
+
+
+@contextmanager
+def _put_pictures(
+    detector: OpenDetector, subjects: Sequence[Subject]
+) -> Iterator[Sequence[Subject]]:
+    """Subjects whose pictures lie in files while a detector looks at them."""
+    if not detector.machine.sees_images or not any(subject.data for subject in subjects):
+        yield subjects
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        placed = list(subjects)
+        for place, subject in enumerate(subjects):
+            if subject.data is not None and subject.example.image is None:
+                file = Path(folder) / str(place)
+                file.write_bytes(subject.data)
+                placed[place] = replace(subject, example=replace(subject.example, image=file))
+        yield placed
+
+
+def _judge(
+    detector: OpenDetector,
+    subjects: Sequence[Subject],
+    point: OperatingPoint,
+    explain: bool,
+    said: Sequence[Prediction] | None,
+    beside: Collection[str],
+) -> list[Verdict]:
+    most = MOST_TEXT if detector.machine.reads_texts else 0
+    read = [unmask(subject.example.text[:most], detector.words) for subject in subjects]
     found = [_look(detector, *pair, beside) for pair in zip(subjects, read, strict=True)]
     ready = [place for place, known in enumerate(found) if known.status == "judged"]
     plain = [subjects[place].example for place in ready]
@@ -298,34 +325,6 @@ def fail(detector: str, reason: str, note: str = "", **known: Any) -> Verdict:
     return Verdict(status="failed", reason=reason, detector=detector, note=note, **known)
 
 
-def explain_unjudged(
-    text: str, foreign: str, languages: Sequence[str], *, image: bool, unread: int = 0
-) -> str:
-    """Why a detector of these languages does not judge a text; empty where it does.
-
-    ``foreign`` is another language, where one was recognised.
-
-    >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
-    'the text is in fr; the detector was trained on zh'
-    >>> explain_unjudged("", "", ("zh",), image=True)
-    'no text can be read in the image'
-    >>> explain_unjudged("memes/今晚.png", "", ("zh",), image=False)
-    'the text is the name of an image, which was not opened'
-    """
-    if not text:
-        return "no text can be read in the image" if image else "the text is empty"
-    if len(text) > MOST_TEXT:
-        return f"the text is longer than {MOST_TEXT:,} characters"
-    if not image and _IMAGE_NAME.fullmatch(text):
-        return "the text is the name of an image, which was not opened"
-    if unread:
-        return explain_unread(unread)
-    if not foreign:
-        return ""
-    shown = "letters of another language" if foreign == UNKNOWN else foreign
-    return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
-
-
 def _look(
     detector: OpenDetector, subject: Subject, unmasked: Unmasked, beside: Collection[str]
 ) -> Verdict:
@@ -336,12 +335,11 @@ def _look(
     disguise = ", ".join(unmasked.disguises)
     plain = f"written with {disguise}; judged as {unmasked.text[:_SHOWN]!r}" if disguise else ""
     # A picture without a text is judged by what it shows, or by what is said of it.
-    seen = not text and example.image is not None and detector.reads(example)
-    why = (
-        ""
-        if seen
-        else explain_unjudged(text, read.foreign, learnt, image=image, unread=subject.unread)
-    )
+    looks = not detector.machine.reads_texts
+    seen = looks or (not text and example.image is not None and detector.reads(example))
+    why = NO_PICTURE if detector.needs_image and example.image is None else ""
+    if not why and not seen:
+        why = explain_unjudged(text, read.foreign, learnt, image=image, unread=subject.unread)
     part = f"part of the text is in {read.also}; the detector was trained on {', '.join(learnt)}"
     source: TextSource = "given" if subject.given else "ocr"
     return Verdict(
@@ -357,7 +355,7 @@ def _look(
         detector=detector.version,
         disguise=disguise,
         note="; ".join(filter(None, (detector.note, plain))),
-        review=part if read.also and read.also not in beside and not why else "",
+        review=part if read.also and read.also not in beside and not why and not looks else "",
     )
 
 
@@ -388,12 +386,6 @@ def _decide(
 
 
 def _list_pieces(detector: OpenDetector, example: Example) -> tuple[Piece, ...]:
-    found = detector.find_reasons(example)  # networks give none
+    found = detector.find_reasons(example)  # language models give none
     parts = found.strongest(_REASONS) if found else ()
     return tuple(Piece(part.text, part.contribution) for part in parts)
-
-
-def read_captions(ocr: Ocr, data: bytes, name: str) -> tuple[str, int]:
-    """What an image says to its readers, and how many regions of text were left out."""
-    found = ocr.read(data, name)
-    return "\n".join(choose_captions(found.lines))[: MOST_TEXT + 1], found.unread

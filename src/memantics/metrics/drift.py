@@ -8,7 +8,7 @@ from math import fsum
 
 from memantics.metrics.comparison import chi_square_tail
 
-REST = "(rare)"
+REST = "others, each too few to compare"
 _FEWEST = 5.0  # memes that a category must lead one to expect in either sample
 
 
@@ -28,7 +28,7 @@ def pool_rare(now: Mapping[str, int], then: Mapping[str, int]) -> list[tuple[str
     """The counts of both samples by category; those too rare for the test are put together.
 
     >>> pool_rare({"en": 90, "zh": 8, "fr": 1}, {"en": 80, "zh": 20, "de": 2})
-    [('en', 90, 80), ('zh', 8, 20), ('(rare)', 1, 2)]
+    [('en', 90, 80), ('zh', 8, 20), ('others, each too few to compare', 1, 2)]
     """
     totals = sum(now.values()), sum(then.values())
     share = min(totals) / sum(totals) if sum(totals) else 0.0

@@ -37,8 +37,8 @@ class LocalTextEncoder:
 
     def __init__(self, folder: Path) -> None:
         transformers = _check(folder)
-        self._tokenizer = _open(folder, transformers.AutoTokenizer.from_pretrained)
-        self._model = _open(folder, transformers.AutoModel.from_pretrained).eval()
+        self._tokenizer = open_part(folder, transformers.AutoTokenizer.from_pretrained)
+        self._model = open_part(folder, transformers.AutoModel.from_pretrained).eval()
         self._first = _pools_first(folder)
         self.version = _name(folder) + ("-first" if self._first else "")
         places = int(getattr(self._model.config, "max_position_embeddings", 0) or _LONGEST)
@@ -92,8 +92,8 @@ class LocalImageEncoder:
     def __init__(self, folder: Path) -> None:
         transformers = _check(folder)
         self.version = _name(folder)
-        self._processor = _open(folder, transformers.AutoImageProcessor.from_pretrained)
-        self._model = _open(folder, transformers.AutoModel.from_pretrained).eval()
+        self._processor = open_part(folder, transformers.AutoImageProcessor.from_pretrained)
+        self._model = open_part(folder, transformers.AutoModel.from_pretrained).eval()
 
     @cached_property
     def width(self) -> int:
@@ -146,11 +146,12 @@ def _name(folder: Path) -> str:
     return f"{LOCAL}{folder.resolve().name}-{digest(folder)}"
 
 
-def _open(folder: Path, maker: Callable[..., Any]) -> Any:
+def open_part(folder: Path, maker: Callable[..., Any], **options: object) -> Any:
+    """A model, tokenizer or image processor of a folder, offline and without its code."""
     try:
         with quiet_transformers():
-            return maker(folder, **_LOCAL)
-    except (OSError, ValueError, KeyError, RuntimeError, AttributeError) as error:
+            return maker(folder, **_LOCAL, **options)
+    except (OSError, ValueError, KeyError, RuntimeError, AttributeError, ImportError) as error:
         reason = (str(error).splitlines() or ["no reason given"])[0]
         raise InputError(f"{folder} cannot be loaded: {reason}"[:300]) from error
 

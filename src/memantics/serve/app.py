@@ -15,6 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from memantics import __version__
+from memantics.actions.daily_sample import DailySample
 from memantics.actions.phonetics import read_aloud
 from memantics.actions.studio import Studio
 from memantics.core.errors import MemanticsError
@@ -108,7 +109,9 @@ def _open_service(settings: ServeSettings) -> Service:
     for batcher in engine.batchers:
         metrics.watch(batcher)
     jobs = JobStore(settings.state, keep=bounds.keep, most=bounds.jobs)
-    return Service(settings, Gate(settings), engine, ImageDoor.open(bounds), jobs, metrics)
+    gate, door = Gate(settings), ImageDoor.open(bounds)
+    sample = None if settings.sample is None else DailySample(settings.sample)
+    return Service(settings, gate, engine, door, jobs, metrics, sample)
 
 
 def _open_studio(app: FastAPI) -> None:

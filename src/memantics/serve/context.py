@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from memantics.actions.daily_sample import DailySample
 from memantics.actions.verdicts import Subject, Verdict
 from memantics.serve.engine import Engine
 from memantics.serve.gate import Gate
@@ -18,6 +19,7 @@ from memantics.serve.metrics import Metrics
 from memantics.serve.refusals import Refusal
 from memantics.serve.runner import Runner
 from memantics.serve.settings import ServeSettings
+from memantics.web.logs import note
 
 
 @dataclass(slots=True)
@@ -30,9 +32,19 @@ class Service:
     door: ImageDoor
     jobs: JobStore
     metrics: Metrics
+    sample: DailySample | None = None
     runner: Runner | None = None
     ready: bool = False
     _shadowed: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def count(self, verdict: Verdict) -> None:
+        """Count a verdict, and keep it by chance for the sample of its day."""
+        self.metrics.count_verdict(verdict)
+        if self.sample is not None:
+            try:
+                self.sample.add(verdict)
+            except OSError as error:  # a full disk ends no request
+                note("sample not written", kind=type(error).__name__)
 
     def shadow(self, item: str | Subject, said: Verdict) -> None:
         """Judge by the detector in the shadow after the answer, and count whether both agree."""

@@ -219,7 +219,7 @@ async def _judge(service: Service, parts: Sequence[str | ImagePart]) -> list[tup
     found: list[tuple[Kind, Verdict]] = []
     for part, item in zip(parts, items, strict=True):
         verdict = engine.moderator.refuse(item) if isinstance(item, MemanticsError) else next(said)
-        service.metrics.count_verdict(verdict)
+        service.count(verdict)
         if engine.shadow is not None and not isinstance(item, MemanticsError):
             service.shadow(item, verdict)
         found.append(("text" if isinstance(part, str) else "image", verdict))

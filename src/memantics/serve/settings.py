@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memantics.actions.asking import Asking
+from memantics.actions.daily_sample import SampleChoice
 from memantics.core.errors import InputError
 from memantics.core.home import home
 from memantics.serve.tokens import Token, read_tokens
@@ -89,7 +90,10 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """Everything about one service; ``state`` is the folder of its jobs."""
+    """Everything about one service.
+
+    ``state`` is the folder of its jobs; ``sample`` says which verdicts of each day are kept.
+    """
 
     reach: Reach = Reach()
     models: Models = field(default_factory=Models)
@@ -97,6 +101,7 @@ class ServeSettings:
     tokens: tuple[Token, ...] = ()
     state: Path = field(default_factory=lambda: home() / "serve")
     workers: int = 1
+    sample: SampleChoice | None = None
 
     def __post_init__(self) -> None:
         if self.reach.open_to_others and not self.tokens:

@@ -1,0 +1,51 @@
+"""Why a text is not judged, and what an image says to its readers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from memantics.core.language import UNKNOWN
+from memantics.core.lines import Ocr, explain_unread
+from memantics.core.memes import SUFFIXES
+from memantics.vision.captions import choose_captions
+
+MOST_TEXT = 20_000
+NO_PICTURE = "the detector looks at pictures, and there is none"
+_ENDINGS = "|".join(map(re.escape, sorted(SUFFIXES)))
+# An address of an image may end in a query or a fragment.
+_IMAGE_NAME = re.compile(rf".*({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
+
+
+def explain_unjudged(
+    text: str, foreign: str, languages: Sequence[str], *, image: bool, unread: int = 0
+) -> str:
+    """Why a detector of these languages does not judge a text; empty where it does.
+
+    ``foreign`` is another language, where one was recognised.
+
+    >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
+    'the text is in fr; the detector was trained on zh'
+    >>> explain_unjudged("", "", ("zh",), image=True)
+    'no text can be read in the image'
+    >>> explain_unjudged("memes/今晚.png", "", ("zh",), image=False)
+    'the text is the name of an image, which was not opened'
+    """
+    if not text:
+        return "no text can be read in the image" if image else "the text is empty"
+    if len(text) > MOST_TEXT:
+        return f"the text is longer than {MOST_TEXT:,} characters"
+    if not image and _IMAGE_NAME.fullmatch(text):
+        return "the text is the name of an image, which was not opened"
+    if unread:
+        return explain_unread(unread)
+    if not foreign:
+        return ""
+    shown = "letters of another language" if foreign == UNKNOWN else foreign
+    return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
+
+
+def read_captions(ocr: Ocr, data: bytes, name: str) -> tuple[str, int]:
+    """What an image says to its readers, and how many regions of text were left out."""
+    found = ocr.read(data, name)
+    return "\n".join(choose_captions(found.lines))[: MOST_TEXT + 1], found.unread

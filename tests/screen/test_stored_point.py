@@ -1,0 +1,78 @@
+"""A stored operating point holds wherever a detector judges: processes, Ray, and tasks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import memantics as mm
+from memantics.actions.answers import TaskChoiceSettings, pose_one
+from memantics.actions.detect import Detector
+from memantics.actions.detector_files import set_point
+from memantics.actions.screen import read_rows
+from memantics.core.rundir import last_answers
+from memantics.detector.examples import Example
+from tests.commands import Shell
+from tests.detector.samples import make_examples
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Detector.train(make_examples(120), "ridge").save(
+        tmp_path_factory.mktemp("detector") / "detector.zip"
+    )
+
+
+@pytest.mark.parametrize("engine", ["pool", "ray"])
+def test_workers_judge_by_the_stored_point(engine: str, detector: Path, tmp_path: Path) -> None:
+    if engine == "ray":
+        pytest.importorskip("ray", reason="the extra ray is not installed")
+    texts = [example.text for example in make_examples(30, seed=4)]
+    chances = sorted(one.probability for one in Detector.load(detector).predict(texts))
+    file = tmp_path / "set.zip"
+    file.write_bytes(detector.read_bytes())
+    # The 20th meme is the first harmful one; the 10th and the 11th are for people.
+    set_point(file, threshold=chances[20], review=(chances[10], chances[11]))
+    source = tmp_path / "texts.jsonl"
+    rows = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)]
+    source.write_text("\n".join(rows), encoding="utf-8")
+    words = ("--detector", file, "--out", "out", "--workers", "2", "--engine", engine)
+    Shell(tmp_path).apart.done("screen", source, *words, "--shard-size", "8")
+    found = list(read_rows(tmp_path / "out"))
+    assert len({row["id"] for row in found}) == 30
+    for row in found:
+        rank = min(range(30), key=lambda place: abs(chances[place] - row["probability"]))
+        if row["out_of_domain"]:
+            continue
+        expected = "harmful" if rank >= 20 else "review" if rank in (10, 11) else "harmless"
+        assert row["label"] == expected, (rank, row)
+    assert {row["label"] for row in found} == {"harmless", "review", "harmful"}
+
+
+@pytest.mark.parametrize("task", ["toxicn_mm/detection", "toxicn_mm/type"])
+def test_a_run_answers_by_the_stored_point(task: str, detector: Path, tmp_path: Path) -> None:
+    items = list(pose_one(task, TaskChoiceSettings(limit=8)).task.items())
+    memes = [Example(item.id, item.form.context["text"]) for item in items]
+    said = {one.id: one for one in Detector.load(detector).machine.predict(memes)}
+    middle = sorted(one.probability for one in said.values())[4]
+    for name, threshold in (("all", 0.0), ("half", middle), ("none", 1.0)):
+        file = tmp_path / f"{name}.zip"
+        file.write_bytes(detector.read_bytes())
+        set_point(file, threshold=threshold)
+        out = tmp_path / "runs" / name
+        run = mm.evaluate(task, model=f"detector/{file}", limit=8, out=out)
+        assert isinstance(run, mm.Run)
+        answers = {key: answer.value for key, answer in last_answers(run.folder).items()}
+        for key, value in answers.items():
+            harmful = said[key].probability >= threshold
+            kinds = {kind: chance for kind, chance in said[key].types.items() if kind != "none"}
+            named = said[key].type
+            best = max(kinds, key=lambda kind: kinds[kind]) if named == "none" else named
+            if task.endswith("type"):
+                assert value == (best if harmful else "none")
+            else:
+                assert value == ("harmful" if harmful else "harmless")
