@@ -15,6 +15,7 @@ from pathlib import Path
 from memantics.actions.detect import Detector
 from memantics.detector.examples import Example
 from memantics.detector.verdict import Verdict
+from research import disguises_chinese
 from research.language import divide
 
 TEXTS = 150
@@ -91,6 +92,8 @@ def slips(verdict: Verdict) -> bool:
 
 def main() -> int:
     """Print a line for each disguise, and one for texts as they are."""
+    if sys.argv[1:] == ["zh"]:
+        return disguises_chinese.main()
     out = sys.stdout.write
     looked, unseen = divide()
     known = Path(sys.argv[1]) if len(sys.argv) > 1 else None

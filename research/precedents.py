@@ -3,22 +3,29 @@
 Pictures of PunMemeCN's development part are taught with their captions. Copies are saved again,
 scaled and cropped; siblings are other memes of the release, asked with their own captions, and the
 taught pictures with another caption. Captions are those of the release, not read by OCR.
+
+``python -m research.precedents meaning``: texts of ToxiCN MM taught by what they mean, asked in
+other words and beside strangers. ``… cost``: look-ups among a million hashes.
 """
 
 from __future__ import annotations
 
 import io
 import random
+import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
-from memantics.detector.precedents import Memory, Precedent
+from memantics.detector.precedents import Memory, Precedent, count_apart
+from memantics.detector.wide_hashes import MOST_APART, WideIndex, hash_meaning
 from memantics.vision.hashes import hash_image
-from research.data import read_puns
+from research.data import read_harm, read_puns
 from research.protocol import DATA
 
 TAUGHT = 200
@@ -50,8 +57,70 @@ EDITS: dict[str, Callable[[Image.Image], Image.Image]] = {
 }
 
 
+WORDINGS: dict[str, Callable[[str, random.Random], str]] = {
+    "a particle more": lambda text, _: f"{text}啊",
+    "two interjections around": lambda text, _: f"哈哈，{text}，真的",
+    "one character left out": lambda text, draw: _leave_out(text, draw, 1),
+    "two characters left out": lambda text, draw: _leave_out(text, draw, 2),
+    "halves swapped": lambda text, _: text[len(text) // 2 :] + text[: len(text) // 2],
+}
+
+
+def _leave_out(text: str, draw: random.Random, count: int) -> str:
+    gone = set(draw.sample(range(len(text)), count))
+    return "".join(sign for place, sign in enumerate(text) if place not in gone)
+
+
+def measure_meaning() -> int:
+    """How many reworded texts lie within some numbers of bits, and how many strangers do."""
+    out = sys.stdout.write
+    texts = [row.content.text.strip() for row in read_harm()]
+    texts = list(dict.fromkeys(text for text in texts if 8 <= len(text) <= 60))
+    random.Random(2).shuffle(texts)
+    taught = {text: hash_meaning(text) for text in texts[:TAUGHT]}
+    limits = (16, 20, 24, 28, 31)
+    for name, reword in WORDINGS.items():
+        draw = random.Random(name)
+        apart = [count_apart(look, hash_meaning(reword(t, draw))) for t, look in taught.items()]
+        counts = ", ".join(f"{sum(bits <= most for bits in apart)}" for most in limits)
+        out(f"{name}: within {limits} bits {counts} of {len(taught)}\n")
+    strangers = [hash_meaning(text) for text in texts[TAUGHT : TAUGHT + 1000]]
+    near = [min(count_apart(look, other) for look in taught.values()) for other in strangers]
+    counts = ", ".join(f"{sum(bits <= most for bits in near)}" for most in limits)
+    out(f"strangers: {counts} of {len(strangers)}\n")
+    return 0
+
+
+def measure_cost(count: int = 1_000_000, asked: int = 300) -> int:
+    """Look-ups of hashes with 31 bits changed among a million random ones."""
+    out = sys.stdout.write
+    draw = np.random.default_rng(1)
+    bits = draw.integers(0, 2**64, (count, 4), dtype=np.uint64)
+    with tempfile.TemporaryDirectory() as place:
+        WideIndex.write(Path(place), "pdq", bits, np.arange(count))
+        size = sum(path.stat().st_size for path in Path(place).iterdir()) / 1e6
+        index, spans, hits = WideIndex(Path(place), "pdq"), [], 0
+        for number in draw.integers(0, count, asked).tolist():
+            look = int.from_bytes(bits[number].tobytes(), "big")
+            for bit in draw.choice(256, MOST_APART, replace=False).tolist():
+                look ^= 1 << bit
+            began = time.perf_counter()
+            found = index.find(f"{look:064x}", MOST_APART)
+            spans.append(1000 * (time.perf_counter() - began))
+            hits += number in found
+    tail = statistics.quantiles(spans, n=20)[-1]
+    out(
+        f"{hits} of {asked} found, median {statistics.median(spans):.2f} ms, 95 % within"
+        f" {tail:.2f} ms, {size:.0f} MB\n"
+    )
+    return 0
+
+
 def main() -> int:
     """Print the figures of docs/research/precedents.md."""
+    other = {"meaning": measure_meaning, "cost": measure_cost}
+    if sys.argv[1:]:
+        return other[sys.argv[1]]()
     out = sys.stdout.write
     folder = DATA / "punmemecn" / "images"
     files = {path.name: path for path in folder.rglob("*.png")}

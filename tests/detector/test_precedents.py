@@ -15,8 +15,11 @@ from memantics.actions.detect import Detector
 from memantics.actions.screen import ScreenSettings, read_rows, screen
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.examples import Example
-from memantics.detector.precedents import NEAR_BITS, Memory, Precedent
-from memantics.detector.verdict import Subject, judge
+from memantics.detector.precedents import NEAR_BITS, NEAR_SENSE, Memory, Precedent
+from memantics.detector.subjects import Subject
+from memantics.detector.verdict import judge
+from memantics.detector.wide_hashes import MOST_APART
+from memantics.vision.hashes import hash_pdq
 from tests.commands import Shell
 from tests.scale.inline import InlineEngine
 
@@ -60,6 +63,103 @@ def test_all_looks_within_the_bound_are_found_and_none_beyond(memory: Memory) ->
                 other ^= 1 << bit
             found = memory.find(text="same", sha256="0" * 64, phash=f"{other:016x}")
             assert (found is not None) == (bits <= NEAR_BITS)
+
+
+def flip(look: str, bits: list[int]) -> str:
+    return f"{int(look, 16) ^ sum(1 << bit for bit in bits):064x}"
+
+
+@pytest.mark.parametrize("kind", ["pdq", "sense"])
+def test_all_wide_hashes_within_the_bound_are_found_and_none_beyond(
+    kind: str, memory: Memory
+) -> None:
+    draw = random.Random(kind)
+    looks = [f"{draw.getrandbits(256):064x}" for _ in range(50)]
+    memory.teach(
+        Precedent(str(n), "harmful", text=f"text {n}" if kind == "sense" else "", **{kind: look})
+        for n, look in enumerate(looks)
+    )
+    most = MOST_APART if kind == "pdq" else NEAR_SENSE
+    for bits in (0, 1, most - 1, most, most + 1, most + 2):
+        for number in (0, 17, 49):
+            near = flip(looks[number], draw.sample(range(256), bits))
+            if kind == "pdq":
+                found = memory.find(text="", pdq=near)
+            else:
+                found = memory.find(
+                    text="said otherwise", mean={"said otherwise": near}.__getitem__
+                )
+            assert (found is not None) == (bits <= most), bits
+            if found is not None:
+                assert found.precedent.id == str(number)
+    memory.forget([str(n) for n in range(49)])
+    assert [one.id for one in memory.walk()] == ["49"]
+    assert memory.knows_lists == (kind == "pdq")
+
+
+def test_a_listed_picture_whose_text_is_not_known_is_for_people(memory: Memory) -> None:
+    look = "0f" * 32
+    memory.teach([make("listed", pdq=look), make("read", pdq="f0" * 32, text="so it goes")])
+    unsure = memory.find(text="a caption of its own", pdq=look)
+    assert unsure is not None
+    assert (unsure.sure, unsure.precedent.id) == (False, "listed")
+    bare = memory.find(text="", pdq=look)
+    assert bare is not None
+    assert bare.sure
+    assert memory.find(text="a caption of its own", pdq="f0" * 32) is None
+    same = memory.find(text="So it goes!", pdq="f0" * 32)
+    assert same is not None
+    assert same.how == "the same picture with the same text"
+
+
+PDQ = """import numpy as np
+def compute(image):
+    grey = np.asarray(image, float).mean(axis=2)
+    rows = np.array_split(np.arange(grey.shape[0]), 16)
+    columns = np.array_split(np.arange(grey.shape[1]), 16)
+    cells = np.array([[grey[np.ix_(r, c)].mean() for c in columns] for r in rows]).ravel()
+    return (cells > np.median(cells)).astype(np.uint8), 100
+"""
+
+
+def test_a_list_of_pdq_meets_pictures_where_the_package_is_there(
+    detector: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pdqhash has no wheels for Linux: a coarse hash of the same shape stands in for it."""
+    image = tmp_path / "meme.png"
+    draw_meme("orange").save(image)
+    assert hash_pdq(draw_meme("orange")) == ""
+    (tmp_path / "pdqhash.py").write_text(PDQ, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    opened = Detector.load(detector)
+    assert opened.memory is not None
+    opened.memory.teach([make("listed", pdq=hash_pdq(draw_meme("orange")))])
+    assert opened.wants_pictures
+    text = KIND[0] + KIND[1]
+    copy, other = opened.verdicts([Example("a", text, image=image), Example("b", text, image=None)])
+    assert copy.outcome == "review"
+    assert copy.label == "harmless"
+    assert "precedent listed (the same picture, whose text is not known)" in copy.review
+    assert other.precedent == ""
+    opened.memory.forget(["listed"])
+
+
+@pytest.mark.slow
+def test_a_text_that_means_the_same_follows_where_it_was_taught_so(
+    detector: Path, shell: Shell
+) -> None:
+    text, same, other = "今天的天气真的很好", "今天天气真的很好", "我们明天一起去吃饭吧"
+    words = ("detector", "teach", detector, text, "--label", "harmful")
+    (name,) = [line.split()[0] for line in shell.done(*words).splitlines()]
+    opened = Detector.load(detector)
+    assert opened.verdicts([same])[0].precedent == ""
+    shell.done(*words, "--meaning")
+    near, far = opened.verdicts([same, other])
+    assert near.precedent == f"precedent {name} (a text of the same meaning)"
+    assert near.label == "harmful"
+    assert far.precedent == ""
+    shell.done("detector", "forget", detector, name)
+    assert opened.verdicts([same])[0].precedent == ""
 
 
 def test_teaching_again_replaces_and_forgetting_undoes(memory: Memory) -> None:
@@ -178,6 +278,16 @@ def test_commands_teach_list_exchange_and_forget(
     listed.write_text("signal_type,indicator,label\npdq,ff,harmful\n", "utf-8")
     refused = shell.refused("detector", "precedents", detector, "--import", listed)
     assert "line 2: 'pdq' is no hash that can be read" in refused
+    # Lists of PDQ as others write them; twice the same is once, and a poor hash is none.
+    listed.write_text(f"hash,quality\n{'CD' * 32},50\n{'ef' * 32},49\n", "utf-8")
+    for _ in range(2):
+        assert "learnt: 1" in shell.done("detector", "precedents", detector, "--import", listed)
+    shell.done("detector", "precedents", detector, "--export", out)
+    assert out.read_text("utf-8").count(f"pdq,{'cd' * 32},harmful") == 1
+    assert "ef" * 32 not in out.read_text("utf-8")
+    listed.write_text(f"hash,quality\n{'cd' * 32},good\n", "utf-8")
+    refused = shell.refused("detector", "precedents", detector, "--import", listed)
+    assert "'good' is no quality" in refused
     known = [
         one["id"] for one in json.loads(shell.done("detector", "precedents", detector, "--json"))
     ]

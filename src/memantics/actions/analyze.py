@@ -35,7 +35,8 @@ from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
 from memantics.detector.opinions import open_judges
-from memantics.detector.verdict import HARMFUL, Subject, judge
+from memantics.detector.subjects import Subject
+from memantics.detector.verdict import HARMFUL, judge
 from memantics.knowledge.retrieval import Pool
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.registry.benchmarks import find_warning

@@ -44,7 +44,8 @@ from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.settings import PRESETS as NETWORKS
 from memantics.detector.robustness import Evasion, Robustness, measure_evasion, measure_leakage
 from memantics.detector.storage import save
-from memantics.detector.verdict import Subject, Verdict, judge, mark_predictions
+from memantics.detector.subjects import Subject
+from memantics.detector.verdict import Verdict, judge, mark_predictions
 from memantics.report.pages.detector import (
     draw_thresholds,
     write_evaluation,

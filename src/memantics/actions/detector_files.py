@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -126,10 +126,13 @@ def set_point(
     decide: DecideFlag = "",
     threshold: ThresholdFlag = None,
     review: ReviewFlag = None,
+    listen: Annotated[
+        bool, Flag("Judge Chinese texts as they sound, too (10 to 100 ms each).")
+    ] = False,
     clear: Annotated[bool, Flag("Go back to the threshold of the training.")] = False,
 ) -> PointSet:
     """Store in a detector how it decides wherever nobody says otherwise."""
-    given = bool(decide) or threshold is not None or review is not None
+    given = bool(decide) or threshold is not None or review is not None or listen
     if given == clear:
         raise InputError(
             "say how it decides, or --clear",
@@ -146,6 +149,7 @@ def set_point(
         else opened.choose_point(threshold, decide, review)
     )
     if not clear:
+        point = replace(point, listen=listen)
         card["point"] = asdict(point)
     if isinstance(judge, FastJudge):
         save(judge.detector, model, card)

@@ -7,6 +7,7 @@ import hashlib
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,8 +19,9 @@ from memantics.core.parameters import Argument, Flag
 from memantics.detector.judges import open_judge
 from memantics.detector.precedents import Memory, Precedent
 from memantics.detector.unjudged import read_captions
+from memantics.detector.wide_hashes import hash_meaning
 from memantics.models.embedded.ocr import open_reader
-from memantics.vision.hashes import hash_image
+from memantics.vision.hashes import PDQ_QUALITY, hash_image, hash_pdq
 
 __all__ = [
     "Precedent",
@@ -32,7 +34,8 @@ __all__ = [
 DetectorFile = Annotated[Path, Argument("A detector file or folder.")]
 Label = Literal["harmless", "harmful"]
 _COLUMNS = ("signal_type", "indicator", "label", "why", "text", "id")
-_FORMS = {"sha256": re.compile(r"[0-9a-f]{64}"), "phash": re.compile(r"[0-9a-f]{16}")}
+_LONG, _SHORT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{16}")
+_FORMS = {"sha256": _LONG, "phash": _SHORT, "pdq": _LONG}
 
 
 def teach_precedents(
@@ -43,10 +46,16 @@ def teach_precedents(
     *,
     label: Annotated[Label, Flag("What they are.")],
     why: Annotated[str, Flag("Why; verdicts that rest on it cite that.")] = "",
+    meaning: Annotated[
+        bool, Flag("Also know texts that mean the same (each look-up then costs 15 ms more).")
+    ] = False,
 ) -> list[Precedent]:
     """Remember memes with their label: copies of them are judged alike from now on."""
     memory = _open(detector)
-    return memory.teach([_look(item, label, why) for item in items])
+    made = [_look(item, label, why) for item in items]
+    if meaning:
+        made = [replace(one, sense=hash_meaning(one.text) if one.text else "") for one in made]
+    return memory.teach(made)
 
 
 def forget_precedents(
@@ -69,7 +78,7 @@ def export_precedents(detector: DetectorFile, out: Path) -> int:
     rows.writerow(_COLUMNS)
     count = 0
     for one in _open(detector).walk():
-        for kind, value in (("sha256", one.sha256), ("phash", one.phash)):
+        for kind, value in (("sha256", one.sha256), ("phash", one.phash), ("pdq", one.pdq)):
             if value:
                 rows.writerow((kind, value, one.label, *map(_tame, (one.why, one.text, one.id))))
                 count += 1
@@ -78,16 +87,23 @@ def export_precedents(detector: DetectorFile, out: Path) -> int:
 
 
 def import_precedents(detector: DetectorFile, file: Path) -> int:
-    """Learn hashes from CSV (``signal_type``, ``indicator``, ``label``); return how many."""
+    """Learn hashes from CSV (``signal_type``, ``indicator``, ``label``); return how many.
+
+    Lists of PDQ may have the columns ``hash`` and ``quality`` instead; below 50 of 100, rows are
+    left out, as the makers of that hash ask.
+    """
     known: dict[str, dict[str, str]] = {}
     with file.open(encoding="utf-8", newline="") as lines:
         for number, row in enumerate(csv.DictReader(lines), 2):
-            kind, value = (str(row.get(name) or "").strip().lower() for name in _COLUMNS[:2])
+            given = row if "hash" not in row else {"signal_type": "pdq", "indicator": row["hash"]}
+            kind, value = (str(given.get(name) or "").strip().lower() for name in _COLUMNS[:2])
+            if _read_quality(row.get("quality"), file, number) < PDQ_QUALITY:
+                continue
             label = str(row.get("label") or "harmful").strip().lower()
             if kind not in _FORMS or not _FORMS[kind].fullmatch(value):
                 raise InputError(
                     f"{file}, line {number}: {kind[:40]!r} is no hash that can be read",
-                    hint="signal_type is sha256 or phash (64 bits in hexadecimal)",
+                    hint="signal_type is sha256, phash (64 bits in hexadecimal) or pdq (256 bits)",
                 )
             if label not in ("harmless", "harmful"):
                 raise InputError(
@@ -95,10 +111,17 @@ def import_precedents(detector: DetectorFile, file: Path) -> int:
                 )
             name = str(row.get("id") or value[:12])
             found = known.setdefault(name, {"id": name, "label": label})
-            found["sha256" if kind == "sha256" else "phash"] = value
+            found[kind] = value
             found |= {key: str(row.get(key) or "") for key in ("why", "text")}
     memory = _open(detector)
     return len(memory.teach(Precedent(**found) for found in known.values()))  # type: ignore[arg-type]
+
+
+def _read_quality(given: str | None, file: Path, number: int) -> int:
+    said = (given or "100").strip()
+    if not said.isdecimal() or int(said) > 100:
+        raise InputError(f"{file}, line {number}: {said[:40]!r} is no quality", hint="0 to 100")
+    return int(said)
 
 
 def _tame(text: str) -> str:
@@ -118,6 +141,7 @@ def _look(item: str, label: Label, why: str) -> Precedent:
             raise InputError("a precedent needs a text or an image", hint="give one")
         return Precedent("", label, why, item)
     data = read_bytes(path)
-    look = hash_image(decode(data, path.name))
+    image = decode(data, path.name)
     text, _ = read_captions(open_reader("fast"), data, path.name)
-    return Precedent("", label, why, text, hashlib.sha256(data).hexdigest(), f"{look:016x}")
+    hashes = hashlib.sha256(data).hexdigest(), f"{hash_image(image):016x}", hash_pdq(image)
+    return Precedent("", label, why, text, *hashes)

@@ -28,9 +28,9 @@ from memantics.detector.operating_points import (
     ThresholdFlag,
 )
 from memantics.detector.opinions import open_judges
+from memantics.detector.subjects import Subject
 from memantics.detector.unjudged import MOST_TEXT, read_captions
 from memantics.detector.verdict import (
-    Subject,
     TextSource,
     TopicLabel,
     Verdict,
@@ -218,7 +218,7 @@ class _Screener:
             sha256=hashlib.sha256(data).hexdigest(),
             phash=f"{look:016x}",
             family=self._work.find_family(look),
-            data=data if self._detector.machine.sees_images else None,
+            data=data if self._detector.wants_pictures else None,
         )
         if given.example.text.strip():
             return known

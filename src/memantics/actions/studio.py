@@ -34,7 +34,8 @@ from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.detector.examples import Example
 from memantics.detector.explanation import Explanation
-from memantics.detector.verdict import HARMFUL, Subject
+from memantics.detector.subjects import Subject
+from memantics.detector.verdict import HARMFUL
 from memantics.detector.verdict import judge as judge_subjects
 from memantics.knowledge.cards import Legend, make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style

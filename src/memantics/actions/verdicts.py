@@ -10,10 +10,10 @@ from memantics.core.errors import MemanticsError
 from memantics.core.images import decode
 from memantics.detector.examples import Example
 from memantics.detector.novelty import OUTSIDE_NOTE
+from memantics.detector.subjects import Subject
 from memantics.detector.unjudged import MOST_TEXT, read_captions
 from memantics.detector.verdict import (
     HARMFUL,
-    Subject,
     TypeChance,
     Verdict,
     fail,

@@ -225,7 +225,7 @@ class OpenDetector:
         if threshold is None and not rule:
             return replace(self.point, review=review or self.point.review)
         chosen = self.find_threshold(rule) if threshold is None else threshold
-        return OperatingPoint(chosen, review, rule)
+        return OperatingPoint(chosen, review, rule, self.point.listen)
 
     def describe_point(self, point: OperatingPoint) -> list[str]:
         """What a point keeps on memes that were held out in training."""
@@ -243,6 +243,12 @@ class OpenDetector:
     def needs_image(self) -> bool:
         """Whether it judges no meme without its picture."""
         return self.fast is None and self.machine.sees_images
+
+    @property
+    def wants_pictures(self) -> bool:
+        """Whether a picture tells it, or its memory, more than hashes do."""
+        lists = self.memory is not None and self.memory.knows_lists
+        return self.machine.sees_images or lists
 
     def reads(self, example: Example) -> bool:
         """Whether an example holds anything that it looks at."""

@@ -1,18 +1,18 @@
 """A memory of decided memes: copies of them get the same label at once, without training.
 
 It lies in a folder beside the detector's file. ``precedents.jsonl`` has one line for each; sorted
-arrays of digests and perceptual hashes are mapped, not loaded. A picture that looks alike counts
-only with the same text: siblings of one template differ in nothing else.
+arrays of digests and hashes are mapped, not loaded. A picture that looks alike counts only with the
+same text, or one of the same meaning: siblings of one template differ in nothing else. Where the
+text of a precedent is not known (lists of hashes), people are to decide.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import orjson
@@ -21,25 +21,39 @@ from pydantic import TypeAdapter, ValidationError
 from rapidfuzz import fuzz
 
 from memantics.core.errors import InputError, StoreError, first_fault
-from memantics.core.journal import in_turn, replace_file
+from memantics.core.journal import in_turn
 from memantics.detector.features import clean
 from memantics.detector.unmasking import unmask
+from memantics.detector.wide_hashes import MOST_APART, WideIndex, read_wide, save_array
 from memantics.vision.hashes import Bits, count_bits
 
 ENDING = ".precedents"
 NEAR_BITS = 6  # recompressed and rescaled copies stay within (docs/research/precedents.md)
 SAME_TEXT = 90.0  # of 100: how alike the texts of two copies are
+NEAR_SENSE = 24  # bits of 256 in which texts of the same meaning differ at most
 _MOST_NEAR = 256  # pictures whose texts are compared
 _LINES = "precedents.jsonl"
 _TURNS = tuple(f"look-{turn}" for turn in range(4))
 _KINDS = ("sha", "text", *_TURNS)
-How = Literal["the same bytes", "the same text", "the same picture with the same text"]
+_WIDE = ("pdq", "sense")
+How = Literal[
+    "the same bytes",
+    "the same text",
+    "the same picture with the same text",
+    "the same picture with a text of the same meaning",
+    "a text of the same meaning",
+    "the same picture, whose text is not known",
+]
 Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Precedent:
-    """A decided meme: what it was called and why; empty fields are not known of it."""
+    """A decided meme: what it was called and why; empty fields are not known of it.
+
+    ``pdq`` is the hash of the industry's lists, ``sense`` a hash of what the text means, where it
+    was taught by meaning.
+    """
 
     id: str
     label: Literal["harmless", "harmful"]
@@ -47,6 +61,8 @@ class Precedent:
     text: str = ""
     sha256: str = ""
     phash: str = ""
+    pdq: str = ""
+    sense: str = ""
 
 
 _READ = TypeAdapter(Precedent)
@@ -58,6 +74,11 @@ class Copied:
 
     precedent: Precedent
     how: How
+
+    @property
+    def sure(self) -> bool:
+        """Whether it decides; else people are to look."""
+        return self.how != "the same picture, whose text is not known"
 
     def cite(self) -> str:
         """How a verdict names it."""
@@ -72,17 +93,27 @@ class Memory:
         self.folder = folder
         self._stamp: tuple[int, int] = (0, 0)
         self._arrays: dict[str, tuple[Bits, Places]] = {}
+        self._wide: dict[str, WideIndex] = {}
 
     @classmethod
     def beside(cls, detector: Path) -> Memory:
         """The memory of a detector's file or folder."""
         return cls(detector.with_name(detector.name + ENDING))
 
-    def find(self, *, text: str, sha256: str = "", phash: str = "") -> Copied | None:
-        """The precedent of a meme: by its bytes, then by picture and text, then by text alone.
+    def find(
+        self,
+        *,
+        text: str,
+        sha256: str = "",
+        phash: str = "",
+        pdq: str = "",
+        mean: Callable[[str], str] | None = None,
+    ) -> Copied | None:
+        """The precedent of a meme: by bytes, by picture and text, by text, then by meaning.
 
         A text alone decides only what has no picture: the same words on another one mean another
-        thing.
+        thing. ``mean`` hashes what a text means; it is asked only where a precedent was taught by
+        meaning.
         """
         self._follow()
         if not self._arrays:
@@ -90,29 +121,42 @@ class Memory:
         if sha256 and (known := self._find_equal("sha", _cut(sha256), "sha256", sha256)):
             return Copied(known, "the same bytes")
         said = _normalize(text)
-        if phash:
-            near = self._find_alike(int(phash, 16), said)
-            return Copied(near, "the same picture with the same text") if near else None
+        sense = mean(text) if said and mean is not None and "sense" in self._wide else ""
+        if phash or pdq:
+            return self._find_alike(phash, pdq, said, sense)
         if said:
             places = self._list_equal("text", _cut(_digest(said)))
             for known in self._read(places):
                 if not known.phash and _normalize(known.text) == said:
                     return Copied(known, "the same text")
+        if sense:
+            for known in self._read(self._wide["sense"].find(sense, NEAR_SENSE)):
+                if not known.phash:
+                    return Copied(known, "a text of the same meaning")
         return None
+
+    @property
+    def knows_lists(self) -> bool:
+        """Whether a precedent has a hash of the industry's lists."""
+        self._follow()
+        return "pdq" in self._wide
 
     @property
     def version(self) -> str:
         """Digest of what it holds; empty where that is nothing."""
         self._follow()
         # A precedent that changes gets a new line.
-        lines = [np.ascontiguousarray(places).tobytes() for _, places in self._arrays.values()]
+        lines = [np.ascontiguousarray(places).tobytes() for places in self._list_places()]
         return hashlib.sha256(b"".join(lines)).hexdigest()[:12] if any(lines) else ""
 
     def walk(self) -> Iterator[Precedent]:
         """All precedents, oldest first."""
         self._follow()
-        places = {int(place) for _, lines in self._arrays.values() for place in lines}
-        return self._read(sorted(places))
+        return self._read(sorted({int(p) for lines in self._list_places() for p in lines}))
+
+    def _list_places(self) -> list[Places]:
+        more = [index.lines for index in self._wide.values()]
+        return [*(places for _, places in self._arrays.values()), *more]
 
     def teach(self, precedents: Iterable[Precedent]) -> list[Precedent]:
         """Add precedents; an older one on the same image or text is replaced.
@@ -121,7 +165,7 @@ class Memory:
         """
         made = []
         for given in precedents:
-            if not (given.sha256 or given.phash or _normalize(given.text)):
+            if not (given.sha256 or given.phash or given.pdq or _normalize(given.text)):
                 raise InputError("a precedent needs a text or an image", hint="give one")
             name = given.id or f"p{_digest(_name_thing(given))[:12]}"
             made.append(Precedent(**{**asdict(given), "id": name}))
@@ -135,7 +179,7 @@ class Memory:
         """Remove precedents by their ids."""
         with in_turn(self.folder):
             self._follow()
-            places = sorted({int(p) for _, lines in self._arrays.values() for p in lines})
+            places = sorted({int(p) for lines in self._list_places() for p in lines})
             known = {
                 one.id: (place, one) for place, one in zip(places, self._read(places), strict=True)
             }
@@ -153,10 +197,14 @@ class Memory:
         """Places of precedents on the same thing."""
         if not self._arrays:
             return []
-        kind, key = (
-            ("sha", made.sha256) if made.sha256 else ("text", _digest(_normalize(made.text)))
-        )
-        places = self._list_equal(kind, _cut(key))
+        if made.sha256:
+            places = self._list_equal("sha", _cut(made.sha256))
+        elif said := _normalize(made.text):
+            places = self._list_equal("text", _cut(_digest(said)))
+        elif made.phash:
+            places = self._list_equal(_TURNS[0], int(made.phash, 16))
+        else:
+            places = self._wide["pdq"].find(made.pdq, 0) if "pdq" in self._wide else []
         found = zip(places, self._read(places), strict=True)
         return [place for place, old in found if _name_thing(old) == _name_thing(made)]
 
@@ -170,6 +218,8 @@ class Memory:
                 places.append(at)
                 at += lines.write(orjson.dumps(asdict(precedent)) + b"\n")
         keys = [_list_keys(precedent) for precedent in made]
+        for kind in _WIDE:
+            self._write_wide(kind, zip(made, places, strict=True), gone)
         nothing = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
         for kind in _KINDS:
             values, old = self._arrays.get(kind, nothing)
@@ -182,15 +232,30 @@ class Memory:
             lined = np.concatenate([old[kept], np.array([place for _, place in new], np.int64)])
             order = np.argsort(values, kind="stable")
             # Keys and lines in one file: whoever reads meanwhile never sees those of two states.
-            _save(self.folder / f"{kind}.npy", np.stack([values[order], lined[order].view("u8")]))
+            stacked = np.stack([values[order], lined[order].view("u8")])
+            save_array(self.folder / f"{kind}.npy", stacked)
         self._arrays = {}
+
+    def _write_wide(
+        self, kind: str, made: Iterable[tuple[Precedent, int]], gone: Sequence[int]
+    ) -> None:
+        known, new = self._wide.get(kind), [(p, at) for p, at in made if getattr(p, kind)]
+        if known is None and not new:
+            return
+        bits = read_wide([getattr(precedent, kind) for precedent, _ in new])
+        lines = np.array([at for _, at in new], np.int64)
+        if known is not None:
+            kept = ~np.isin(known.lines, np.array(gone, np.int64))
+            bits = np.concatenate([known.bits[kept], bits])
+            lines = np.concatenate([known.lines[kept], lines])
+        WideIndex.write(self.folder, kind, bits, lines)
 
     def _follow(self) -> None:
         """Map the arrays again where they were written since."""
         try:
             found = (self.folder / f"{_TURNS[-1]}.npy").stat()
         except FileNotFoundError:
-            self._arrays = {}
+            self._arrays, self._wide = {}, {}
             return
         stamp = (found.st_mtime_ns, found.st_ino)
         if stamp == self._stamp and self._arrays:
@@ -199,6 +264,11 @@ class Memory:
             read = {kind: np.load(self.folder / f"{kind}.npy", mmap_mode="r") for kind in _KINDS}
             self._arrays = {
                 kind: (keys, places.view("i8")) for kind, (keys, places) in read.items()
+            }
+            self._wide = {
+                kind: WideIndex(self.folder, kind)
+                for kind in _WIDE
+                if (self.folder / f"{kind}.npy").is_file()
             }
         except (OSError, ValueError) as error:
             raise StoreError(
@@ -217,7 +287,23 @@ class Memory:
         found = self._read(self._list_equal(kind, key))
         return next((known for known in found if getattr(known, field) == wanted), None)
 
-    def _find_alike(self, look: int, said: str) -> Precedent | None:
+    def _find_alike(self, phash: str, pdq: str, said: str, sense: str) -> Copied | None:
+        """The nearest precedent that looks alike and says the same, by letter or by meaning."""
+        places = self._list_alike(int(phash, 16)) if phash else []
+        if pdq and "pdq" in self._wide:
+            places = [*places, *self._wide["pdq"].find(pdq, MOST_APART)[:_MOST_NEAR]]
+        unsure = None
+        for known in self._read(list(dict.fromkeys(places))):
+            other = _normalize(known.text)
+            if fuzz.ratio(said, other) >= SAME_TEXT if said and other else said == other:
+                return Copied(known, "the same picture with the same text")
+            if sense and known.sense and count_apart(sense, known.sense) <= NEAR_SENSE:
+                return Copied(known, "the same picture with a text of the same meaning")
+            if not known.text and unsure is None:
+                unsure = Copied(known, "the same picture, whose text is not known")
+        return unsure
+
+    def _list_alike(self, look: int) -> list[int]:
         """Of six different bits at most one lies in some quarter: four orders find all, fast."""
         near: dict[int, int] = {}
         for turn, kind in enumerate(_TURNS):
@@ -232,12 +318,7 @@ class Memory:
                 apart = count_bits(np.asarray(values[first:last]) ^ turned)
                 for place in np.flatnonzero(apart <= NEAR_BITS).tolist():
                     near[int(places[first + place])] = int(apart[place])
-        nearest = sorted(near, key=lambda place: (near[place], place))[:_MOST_NEAR]
-        for known in self._read(nearest):
-            other = _normalize(known.text)
-            if fuzz.ratio(said, other) >= SAME_TEXT if said and other else said == other:
-                return known
-        return None
+        return sorted(near, key=lambda place: (near[place], place))[:_MOST_NEAR]
 
     def _read(self, places: Sequence[int]) -> Iterator[Precedent]:
         if not places:
@@ -255,10 +336,13 @@ def _parse(line: bytes, where: str) -> Precedent:
         raise StoreError(f"{where}: {first_fault(error)}", hint="teach it again") from error
 
 
-def _save(path: Path, values: NDArray[Any]) -> None:
-    file = io.BytesIO()
-    np.save(file, values)
-    replace_file(path, file.getvalue(), "precedents", "--detector")
+def count_apart(first: str, second: str) -> int:
+    """Different bits of two hexadecimal hashes.
+
+    >>> count_apart("0f", "00")
+    4
+    """
+    return (int(first, 16) ^ int(second, 16)).bit_count()
 
 
 def _normalize(text: str) -> str:
@@ -276,7 +360,8 @@ def _cut(digest: str) -> int:
 
 def _name_thing(precedent: Precedent) -> str:
     """What a precedent is about: the bytes of an image, its look, or a text."""
-    return precedent.sha256 or f"{precedent.phash}:{_normalize(precedent.text)}"
+    look = precedent.phash or precedent.pdq
+    return precedent.sha256 or f"{look}:{_normalize(precedent.text)}"
 
 
 def _list_keys(precedent: Precedent) -> dict[str, int]:

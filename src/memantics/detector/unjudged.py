@@ -1,4 +1,4 @@
-"""Why a text is not judged, and what an image says to its readers."""
+"""Why a text is not judged, what an image says to its readers, and what a text says aloud."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from memantics.core.memes import SUFFIXES
 from memantics.vision.captions import choose_captions
 
 MOST_TEXT = 20_000
+_SURE = 0.8  # how sure the ear must be that something else is meant
 NO_PICTURE = "the detector looks at pictures, and there is none"
 _ENDINGS = "|".join(map(re.escape, sorted(SUFFIXES)))
 # An address of an image may end in a query or a fragment.
@@ -43,6 +44,17 @@ def explain_unjudged(
         return ""
     shown = "letters of another language" if foreign == UNKNOWN else foreign
     return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
+
+
+def hear_meant(text: str) -> str:
+    """What a Chinese text means by its sound, where that is sure and something else is written."""
+    from memantics.phonetics.reading import MAX_CHARACTERS, Settings
+    from memantics.phonetics.speech import read_aloud
+
+    if not text.strip() or len(text) > MAX_CHARACTERS:
+        return ""
+    meant = read_aloud(text, settings=Settings(language="zh", threshold=_SURE)).meant
+    return meant.text if meant is not None else ""
 
 
 def read_captions(ocr: Ocr, data: bytes, name: str) -> tuple[str, int]:

@@ -7,16 +7,11 @@ language or a bound of its own.
 
 from __future__ import annotations
 
-import hashlib
-import tempfile
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from memantics.core.images import decode, read_bytes
 from memantics.core.language import understand
 from memantics.core.result import Result
 from memantics.core.tables import make_schema
@@ -25,9 +20,9 @@ from memantics.detector.fast import Prediction
 from memantics.detector.judges import OpenDetector
 from memantics.detector.novelty import OUTSIDE_NOTE, cut_sentences
 from memantics.detector.operating_points import OperatingPoint
-from memantics.detector.unjudged import MOST_TEXT, NO_PICTURE, explain_unjudged
+from memantics.detector.subjects import Subject, find_precedent, put_pictures
+from memantics.detector.unjudged import MOST_TEXT, NO_PICTURE, explain_unjudged, hear_meant
 from memantics.detector.unmasking import Unmasked, unmask
-from memantics.vision.hashes import hash_image
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,26 +133,6 @@ def make_verdict_schema() -> pa.Schema:
     return make_schema(Verdict, _list_columns())
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is judged: a text, or what was read in an image.
-
-    ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text
-    stands on one, ``given`` that it was told and not read there; ``unread`` is how many regions an
-    OCR left out. ``data`` are the bytes of a picture that lies in no file, for detectors that look.
-    """
-
-    example: Example
-    language: str = ""
-    image: bool = False
-    given: bool = True
-    unread: int = 0
-    sha256: str | None = None
-    phash: str | None = None
-    family: str | None = None
-    data: bytes | None = None
-
-
 def judge(
     detector: OpenDetector,
     subjects: Sequence[Subject],
@@ -173,26 +148,8 @@ def judge(
     predictions for all subjects as they are written, where they were asked for before, and
     ``beside`` languages that other detectors judge.
     """
-    with _put_pictures(detector, subjects) as placed:
+    with put_pictures(detector, subjects) as placed:
         return _judge(detector, placed, point or detector.point, explain, said, beside)
-
-
-@contextmanager
-def _put_pictures(
-    detector: OpenDetector, subjects: Sequence[Subject]
-) -> Iterator[Sequence[Subject]]:
-    """Subjects whose pictures lie in files while a detector looks at them."""
-    if not detector.machine.sees_images or not any(subject.data for subject in subjects):
-        yield subjects
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        placed = list(subjects)
-        for place, subject in enumerate(subjects):
-            if subject.data is not None and subject.example.image is None:
-                file = Path(folder) / str(place)
-                file.write_bytes(subject.data)
-                placed[place] = replace(subject, example=replace(subject.example, image=file))
-        yield placed
 
 
 def _judge(
@@ -214,6 +171,9 @@ def _judge(
     seen = dict(zip(masked, detector.machine.predict([*shown.values()]), strict=True))
     for place, prediction in zip(ready, first, strict=True):
         worst = max(prediction, seen.get(place, prediction), key=lambda one: one.probability)
+        if point.listen and not point.is_harmful(worst.probability):
+            example = replace(subjects[place].example, text=read[place].text)
+            worst, found[place] = _listen(detector, worst, found[place], example)
         verdict = _decide(detector, found[place], worst, point, read[place].text)
         if explain and verdict.flagged:
             example = shown.get(place, subjects[place].example)
@@ -224,19 +184,35 @@ def _judge(
     return [_follow_precedent(detector, subject, verdict) for subject, verdict in pairs]
 
 
+def _listen(
+    detector: OpenDetector, said: Prediction, known: Verdict, example: Example
+) -> tuple[Prediction, Verdict]:
+    """What the detector says of a Chinese text as it sounds, where that is worse; said so."""
+    heard = (
+        hear_meant(example.text) if known.language == "zh" and detector.machine.reads_texts else ""
+    )
+    if not heard:
+        return said, known
+    (other,) = detector.machine.predict([replace(example, text=heard)])
+    if other.probability <= said.probability:
+        return said, known
+    shown = f"heard as {heard[:_SHOWN]!r}"
+    return other, replace(
+        known,
+        disguise=", ".join(filter(None, (known.disguise, "homophones"))),
+        note="; ".join(filter(None, (known.note, shown))),
+    )
+
+
 def _follow_precedent(detector: OpenDetector, subject: Subject, verdict: Verdict) -> Verdict:
     """The label of a decided meme for its copies, whatever the detector says."""
     if detector.memory is None or not detector.memory.folder.is_dir():
         return verdict
-    sha256, look = subject.sha256 or "", subject.phash or ""
-    image = subject.example.image
-    if image is not None and not sha256:
-        data = read_bytes(image)
-        sha256 = hashlib.sha256(data).hexdigest()
-        look = f"{hash_image(decode(data, image.name)):016x}"
-    copied = detector.memory.find(text=subject.example.text, sha256=sha256, phash=look)
+    copied = find_precedent(detector.memory, subject)
     if copied is None:
         return verdict
+    if not copied.sure:
+        return replace(verdict, precedent=copied.cite(), review=verdict.review or copied.cite())
     harmful = copied.precedent.label == HARMFUL
     return replace(
         verdict,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ def share_changed(before: Image.Image, after: Image.Image, where: Mask) -> float
     return float(changed[where].mean()) if where.any() else 0.0
 
 
+PDQ_QUALITY = 50  # of 100; below, the hash tells pictures hardly apart
 _SIDE = 32
 _KEPT = 8
 _BLOCK = 2_000_000  # pairs compared at once: some 16 MB for each step of counting
@@ -50,6 +53,18 @@ def hash_image(image: Pillow.Image) -> int:
     low = _transform(image.convert("L"))[:_KEPT, :_KEPT].ravel()
     bits = low > np.median(low[1:])  # the first is the mean brightness, far from all others
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
+
+
+def hash_pdq(image: Pillow.Image) -> str:
+    """PDQ in hexadecimal, where the package pdqhash is installed and the picture has structure.
+
+    It has no wheels for Linux, so it is no dependency: ``pip install pdqhash`` needs a compiler.
+    """
+    if find_spec("pdqhash") is None:
+        return ""
+    compute = importlib.import_module("pdqhash").compute
+    bits, quality = compute(np.asarray(image.convert("RGB")))
+    return "" if quality < PDQ_QUALITY else np.packbits(np.asarray(bits, bool)).tobytes().hex()
 
 
 def describe_image(image: Pillow.Image) -> Vector:

@@ -1,0 +1,96 @@
+"""``python -m research.disguises zh``: how many disguised Chinese texts slip past a detector.
+
+The preset ``fast`` learns from 2,400 texts of ToxiCN MM's training part, captions left out. Of
+2,000 other texts, harmful ones that it flags as they stand are disguised; harmless ones tell what
+undoing disguises, and listening, cost in false alarms. Homophones, pinyin and emoji strike the two
+words without which the detector is least alarmed: an attacker who has it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from memantics.actions.detect import Detector
+from memantics.detector.disguises import add_emoji, space_out, spell_out
+from memantics.detector.examples import Example
+from memantics.detector.subjects import Subject
+from memantics.detector.verdict import Verdict, judge
+from memantics.phonetics.harm import disguise as swap_homophones
+from research.data import read_harm
+
+LEARNT, TRIED, TEXTS, CALM = 2400, 2000, 150, 300
+_LONGEST = 40
+Disguise = Callable[[str, list[str]], str]
+KIND = ("今天天气真好。", "祝大家生日快乐。", "谢谢你们的爱。", "我家的小狗最可爱。")
+DISGUISES: dict[str, Disguise] = {
+    "homophones of two words": swap_homophones,
+    "pinyin for two words": lambda text, words: spell_out(text, words, 0),
+    "emoji inside two words": lambda text, words: add_emoji(text, words, 0),
+    "spaces around and inside two words": lambda text, words: space_out(text, words, 0),
+    "spaces between all characters": lambda text, _: " ".join(text),
+    "dots between all characters": lambda text, _: ".".join(text),
+    "zero-width spaces between all": lambda text, _: "\u200b".join(text),
+    "percent-encoded": lambda text, _: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "two kind sentences": lambda text, _: f"{KIND[0]}{text}。{KIND[1]}",
+    "four kind sentences": lambda text, _: f"{KIND[0]}{KIND[1]}{text}。{KIND[2]}{KIND[3]}",
+}
+
+
+def find_telling(detector: Detector, text: str) -> list[str]:
+    """The two words without which the detector is least alarmed."""
+    import jieba
+
+    jieba.setLogLevel("ERROR")
+    words = [word for word in dict.fromkeys(jieba.cut(text)) if word.strip()]
+    said = detector.machine.predict([Example("", text.replace(word, "")) for word in words])
+    chances = {word: one.probability for word, one in zip(words, said, strict=True)}
+    return sorted(words, key=lambda word: chances[word])[:2]
+
+
+def _count(verdicts: list[Verdict], outcome: str) -> int:
+    return sum(verdict.outcome == outcome for verdict in verdicts)
+
+
+def main() -> int:
+    """Print a line for each disguise, and what is flagged of harmless texts."""
+    out = sys.stdout.write
+    rows = [row.content for row in read_harm() if 4 <= len(row.content.text.strip()) <= _LONGEST]
+    random.Random(1).shuffle(rows)
+    bare = [Example(e.id, e.text.strip(), label=e.label, type=e.type) for e in rows]
+    detector = Detector.train(bare[:LEARNT], "fast")
+    tried = bare[LEARNT : LEARNT + TRIED]
+    point = detector.point
+    listening = replace(point, listen=True)
+
+    def ask(texts: list[str], listen: bool) -> list[Verdict]:
+        subjects = [Subject(Example(str(n), text), "zh") for n, text in enumerate(texts)]
+        return judge(detector, subjects, listening if listen else point)
+
+    said = detector.machine.predict(tried)
+    flat = [point.is_harmful(one.probability) for one in said]
+    calm = [e.text for e in tried if not e.label][:CALM]
+    plain = sum(hit for e, hit in zip(tried, flat, strict=True) if not e.label)
+    out(f"harmless: {plain} of {sum(not e.label for e in tried)} flagged as written\n")
+    quick, began = ask(calm, listen=False), time.process_time()
+    slow = ask(calm, listen=True)
+    spent = (time.process_time() - began) / len(calm)
+    out(
+        f"harmless, {len(calm)}: {_count(quick, 'harmful')} flagged, {_count(quick, 'review')} for"
+        f" people; listening {_count(slow, 'harmful')} and {_count(slow, 'review')};"
+        f" {sum('homophones' in v.disguise for v in slow)} heard otherwise;"
+        f" {1000 * spent:.0f} ms CPU a text\n"
+    )
+    sure = [e.text for e, hit in zip(tried, flat, strict=True) if e.label and hit]
+    sure = random.Random(1).sample(sure, min(TEXTS, len(sure)))
+    telling = {text: find_telling(detector, text) for text in sure}
+    for name, disguise in DISGUISES.items():
+        hidden = [disguise(text, telling[text]) for text in sure]
+        asked = detector.machine.predict([Example("", text) for text in hidden])
+        before = sum(not point.is_harmful(one.probability) for one in asked)
+        now, heard = (_count(ask(hidden, listen), "harmless") for listen in (False, True))
+        out(f"{name}: {before} of {len(sure)} slip, now {now}, listening {heard}\n")
+    return 0

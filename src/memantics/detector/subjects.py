@@ -1,0 +1,69 @@
+"""What is judged, its picture while a detector looks at it, and the decided meme it copies."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memantics.core.images import decode, read_bytes
+from memantics.detector.examples import Example
+from memantics.detector.judges import OpenDetector
+from memantics.detector.precedents import Copied, Memory
+from memantics.detector.wide_hashes import hash_meaning
+from memantics.vision.hashes import hash_image, hash_pdq
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is judged: a text, or what was read in an image.
+
+    ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text
+    stands on one, ``given`` that it was told and not read there; ``unread`` is how many regions an
+    OCR left out. ``data`` are the bytes of a picture that lies in no file, for detectors that look.
+    """
+
+    example: Example
+    language: str = ""
+    image: bool = False
+    given: bool = True
+    unread: int = 0
+    sha256: str | None = None
+    phash: str | None = None
+    family: str | None = None
+    data: bytes | None = None
+
+
+@contextmanager
+def put_pictures(
+    detector: OpenDetector, subjects: Sequence[Subject]
+) -> Iterator[Sequence[Subject]]:
+    """Subjects whose pictures lie in files while a detector looks at them."""
+    if not detector.machine.sees_images or not any(subject.data for subject in subjects):
+        yield subjects
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        placed = list(subjects)
+        for place, subject in enumerate(subjects):
+            if subject.data is not None and subject.example.image is None:
+                file = Path(folder) / str(place)
+                file.write_bytes(subject.data)
+                placed[place] = replace(subject, example=replace(subject.example, image=file))
+        yield placed
+
+
+def find_precedent(memory: Memory, subject: Subject) -> Copied | None:
+    """The precedent of a meme; hashes that are not known yet are made of its picture."""
+    sha256, look, pdq = subject.sha256 or "", subject.phash or "", ""
+    image, data, lists = subject.example.image, subject.data, memory.knows_lists
+    if image is not None and data is None and (lists or not sha256):
+        data = read_bytes(image)
+    if data is not None and (lists or not sha256):
+        picture = decode(data, subject.example.id)
+        sha256, look = hashlib.sha256(data).hexdigest(), f"{hash_image(picture):016x}"
+        pdq = hash_pdq(picture) if lists else ""
+    text = subject.example.text
+    return memory.find(text=text, sha256=sha256, phash=look, pdq=pdq, mean=hash_meaning)
