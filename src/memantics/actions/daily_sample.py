@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 from pydantic import Field
@@ -19,9 +19,10 @@ from pydantic import Field
 from memantics.core.closed import Closed
 from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError
+from memantics.core.parameters import Flag
 from memantics.detector.verdict import Verdict
 
-__all__ = ["COLUMNS", "DailySample", "SampleChoice", "has_sample", "read_sample"]
+__all__ = ["COLUMNS", "DailySample", "SampleChoice", "choose_sample", "has_sample", "read_sample"]
 COLUMNS = (
     "id", "status", "text", "language", "label", "probability", "type", "family", "novelty",
 )  # fmt: skip
@@ -35,6 +36,19 @@ class SampleChoice(Closed):
     share: float = Field(default=0.05, gt=0, le=1)
     texts: bool = False
     most: int = 20_000
+
+
+def choose_sample(
+    sample: Annotated[
+        Path | None, Flag("Folder for a sample of each day's verdicts, which drift reads.")
+    ] = None,
+    sample_share: Annotated[float, Flag("Share of verdicts in it.", min=0.0001, max=1)] = 0.05,
+    sample_texts: Annotated[bool, Flag("Keep the texts of that sample, too.")] = False,
+) -> SampleChoice | None:
+    """What the flags of a service say; None where no sample is kept."""
+    if sample is None:
+        return None
+    return SampleChoice(folder=sample, share=sample_share, texts=sample_texts)
 
 
 def _name_today() -> str:

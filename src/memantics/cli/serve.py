@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from memantics.actions.asking import Asking, make_asking
-from memantics.actions.daily_sample import SampleChoice
+from memantics.actions.daily_sample import SampleChoice, choose_sample
 from memantics.cli.expose import spread, spread_with
 from memantics.cli.terminal import say
 from memantics.core.language import read_language
@@ -38,16 +38,12 @@ ImageHosts = Annotated[list[str] | None, Flag("Host from which images may be fet
 @spread_with(hide=("prices",))
 def serve(
     asking: Annotated[Asking, MadeBy(make_asking)],
+    sample: Annotated[SampleChoice | None, MadeBy(choose_sample)],
     model: ModelNames = None,
     detector: DetectorFiles = None,
     shadow: ShadowFile = None,
     flag_unjudged: Annotated[bool, Flag("Flag what cannot be judged.")] = False,
     language: Annotated[str, Flag("Language of all texts. Default: each is told.")] = "",
-    sample: Annotated[
-        Path | None, Flag("Folder for a sample of each day's verdicts, which drift reads.")
-    ] = None,
-    sample_share: Annotated[float, Flag("Share of verdicts in it.", min=0.0001, max=1)] = 0.05,
-    sample_texts: Annotated[bool, Flag("Keep the texts of that sample, too.")] = False,
     store: StoreFolder = None,
     runs: Annotated[Path | None, Flag("Folder of runs to browse.")] = None,
     images: Annotated[Path | None, Flag("Folder of the store's memes.")] = None,
@@ -96,9 +92,7 @@ def serve(
         Bounds(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
         find_tokens(tokens),
         workers=workers,
-        sample=SampleChoice(folder=sample, share=sample_share, texts=sample_texts)
-        if sample
-        else None,
+        sample=sample,
         **({"state": state} if state else {}),
     )
     run(settings, _show_start)
