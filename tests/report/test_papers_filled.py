@@ -39,7 +39,10 @@ SYSTEMS = {
     for name, system in PUNMEMECN.systems.items()
     if system.model
 }
-EXPLORED = ("Qwen2.5-VL-7B", "InternVL-2.5-78B", "Claude-3.5-Sonnet", "GPT-4o")
+EXPLORED = (
+    *("InternVL-2.5-8B", "InternVL-2.5-26B", "InternVL-2.5-38B"),
+    *("GPT-4o-mini", "GPT-4o"),
+)
 
 __all__ = ["encoder", "plain_arithmetic"]
 

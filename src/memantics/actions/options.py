@@ -16,6 +16,10 @@ FewMemes = Annotated[int | None, Flag("Take only the first N memes.", "--limit",
 TaskOptions = Annotated[
     Mapping[str, str], Flag("Choose an option of a task.", "--set", metavar="OPTION=VALUE")
 ]
+ScoringOptions = Annotated[
+    Mapping[str, str],
+    Flag("An option that only changes how answers are counted.", "--set", metavar="OPTION=VALUE"),
+]
 Models = Annotated[
     str | Sequence[str],
     Flag("KIND/NAME, may be repeated. See 'memantics models list'.", "--model -m", kind=list[str]),

@@ -44,17 +44,7 @@ def find_look_alikes(review: Review, embedders: Embedders) -> list[LookAlikes]:
         )
     images = embedders.image.encode([_meme(reviewed, review.folder) for reviewed in (*puns, *pool)])
     texts = embedders.text.encode([_say(reviewed) for reviewed in (*puns, *pool)])
-    count = len(puns)
-    found: dict[str, dict[int, tuple[int, float]]] = {"image": {}, "text": {}}
-    near = {
-        "image": images[:count] @ images[count:].T,
-        "text": texts[:count] @ texts[count:].T,
-    }
-    used: set[int] = set()
-    for kind, pun, other in _rank(near):
-        if pun not in found[kind] and other not in used:
-            found[kind][pun] = (other, float(near[kind][pun, other]))
-            used.add(other)
+    found = pair_up(images, texts, len(puns))
     return [
         LookAlikes(
             reviewed.item.id,
@@ -66,6 +56,23 @@ def find_look_alikes(review: Review, embedders: Embedders) -> list[LookAlikes]:
         for pun, reviewed in enumerate(puns)
         if pun in found["image"] and pun in found["text"]
     ]
+
+
+def pair_up(
+    images: np.ndarray, texts: np.ndarray, count: int
+) -> dict[str, dict[int, tuple[int, float]]]:
+    """For picture and words, the non-pun of each pun with their cosine; the first rows are puns."""
+    found: dict[str, dict[int, tuple[int, float]]] = {"image": {}, "text": {}}
+    near = {
+        "image": images[:count] @ images[count:].T,
+        "text": texts[:count] @ texts[count:].T,
+    }
+    used: set[int] = set()
+    for kind, pun, other in _rank(near):
+        if pun not in found[kind] and other not in used:
+            found[kind][pun] = (other, float(near[kind][pun, other]))
+            used.add(other)
+    return found
 
 
 def _rank(near: dict[str, np.ndarray]) -> Iterator[tuple[str, int, int]]:

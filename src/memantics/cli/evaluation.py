@@ -21,7 +21,7 @@ from memantics.actions.evaluate import (
     plan_evaluation,
     tabulate_estimates,
 )
-from memantics.actions.options import Folders
+from memantics.actions.options import Folders, ScoringOptions
 from memantics.actions.score import score as score_run
 from memantics.cli.expose import AsJson, spread, spread_with
 from memantics.cli.progress import Prices, SuiteView, wait_for
@@ -63,9 +63,14 @@ def run(
 
 
 @spread
-def score(folders: Folders, invalid: Invalid = None, as_json: AsJson = False) -> None:
+def score(
+    folders: Folders,
+    invalid: Invalid = None,
+    options: ScoringOptions | None = None,
+    as_json: AsJson = False,
+) -> None:
     """Score finished answers again; no model is asked."""
-    runs = [score_run(folder, invalid=invalid) for folder in folders]
+    runs = [score_run(folder, invalid=invalid, options=options) for folder in folders]
     if as_json:
         print_json([{"folder": run.folder, "scores": run.figures} for run in runs])
     else:

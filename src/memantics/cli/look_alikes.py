@@ -11,3 +11,10 @@ from memantics.cli.terminal import console, plain
 def group_memes(done: action.Grouped) -> None:
     """Give each pun two look-alikes: the non-puns nearest in picture and in words."""
     console().print(plain(f"{len(done.groups)} groups of three: {done.file}"), soft_wrap=True)
+
+
+@expose(action.check_look_alikes)
+def check_groups(done: action.LookAlikeCheck) -> None:
+    """Find PunMemeCN's groups of three again: how many are right by picture and by words."""
+    told = f"{done.image} by picture, {done.text} by words of {done.groups} groups are right"
+    console().print(plain(told), soft_wrap=True)

@@ -25,7 +25,7 @@ class OptionCard(_Closed):
     """One choice a user has, with the paper's behaviour named where it differs from ours.
 
     One that came ``later`` is not among a run's options while it has its default: runs of before
-    must go on.
+    must go on. One of ``scoring`` changes figures alone: ``score --set`` may change it afterwards.
     """
 
     name: Name
@@ -34,6 +34,7 @@ class OptionCard(_Closed):
     choices: tuple[str, ...] = ()
     paper: str = ""
     later: bool = False
+    scoring: bool = False
 
 
 class TaskCard(_Closed):

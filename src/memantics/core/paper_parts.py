@@ -28,7 +28,8 @@ class Cell:
     family), ``arithmetic`` True where it follows from other figures that the paper prints. Where
     there is no value, ``fill`` is the command that would give one, ``reason`` why none can.
     ``origin`` says whose answers the value comes from where no model was asked here: such a value
-    is never compared.
+    is never compared. ``printed`` says where ``paper`` stands: in the paper, or in results that its
+    authors released.
     """
 
     paper: JsonValue = None
@@ -44,6 +45,7 @@ class Cell:
     reason: str = ""
     note: str = ""
     origin: str = ""
+    printed: Literal["paper", "released"] = "paper"
 
     @property
     def status(self) -> CellStatus:

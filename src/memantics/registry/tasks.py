@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from memantics.core.card import TaskCard
+from memantics.core.card import TaskCard, resolve_options
 from memantics.core.errors import DataError, InputError, StoreError, UnknownName
 from memantics.core.model import Model
 from memantics.core.rundir import RunFacts
@@ -87,8 +87,19 @@ def open_baselines(card: TaskCard) -> tuple[Model, ...]:
     return tuple(open_model(name, ModelSettings()) for name in (*names, *draws))
 
 
-def open_task_of_run(facts: RunFacts, invalid: str | None) -> tuple[TaskRef, Task]:
-    """The task of a finished run, without its data: it can parse and score."""
+def open_task_of_run(
+    facts: RunFacts, invalid: str | None, scoring: Mapping[str, str] | None = None
+) -> tuple[TaskRef, Task]:
+    """The task of a finished run, without its data: it can parse and score.
+
+    ``scoring`` are options in the place of the run's that change how answers are counted.
+    """
     ref = find_tasks([facts.task])[0]
-    task = ref.make(facts.options, facts.split, None, invalid or facts.invalid)
+    options = facts.options
+    if scoring:
+        known = [option.name for option in ref.card.option if option.scoring]
+        if unknown := sorted(scoring.keys() - set(known)):
+            raise UnknownName(f"option that {facts.task} is scored by:", unknown[0], known)
+        options = resolve_options(ref.card, {**options, **scoring})
+    task = ref.make(options, facts.split, None, invalid or facts.invalid)
     return ref, probe_task(task, facts.probe, None) if facts.probe else task

@@ -47,7 +47,7 @@ def describe_cell(cell: Cell) -> str:
     parts = (spread, cell.span, f"n = {cell.n:,}" if cell.n else "")
     inside = ", ".join(part for part in parts if part)
     text = cell.show(cell.value) + (f" ({inside})" if inside else "")
-    printed = [f"paper {cell.show(cell.paper)}"] if cell.paper is not None else []
+    printed = [f"{cell.printed} {cell.show(cell.paper)}"] if cell.paper is not None else []
     state = [] if cell.status == "computed" and not printed else [str(cell.status)]
     if cell.origin:
         state.append("imported answers")

@@ -38,6 +38,7 @@ from memantics.tasks.factories import mean_score
 
 Material = PaperMaterial[IntentRelease]
 _SETTING = ("role", "shots", "background")
+_LEAST = 4
 _SCALES = ("completeness", "relevance", "correctness")
 
 
@@ -60,7 +61,11 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
     """Data sets about memes, by size; the last is this one."""
     name = "MemeIntent" if material.compared else material.name
     rows = show_declared(material, part).rows
-    return part.show([*rows, PaperRow(name, (material.figure("memes"),))])
+    told = [Cell(text, reason=part.reason) for text in ("Intent Description Generation", "Mixed")]
+    if not material.compared:
+        told = [Cell(), Cell()]
+    cells = (*told, material.figure("memes"))
+    return part.show([*rows, PaperRow(name, cells, section="Interpretation")])
 
 
 def section_3(material: Material, part: DeclaredPart) -> PaperPart:
@@ -82,24 +87,25 @@ def _read_ratings(material: Material, name: str) -> Iterator[float]:
             continue
         for reviewed in review.judged:
             votes = [] if reviewed.verdict is None else reviewed.verdict.votes
-            means = {key: _mean_columns(votes, key) for key in {"correctness", name}}
-            right = means["correctness"]
-            # Reviewers drop an intent below 4, but never the best of a meme.
-            best = max((value for value in right if value is not None), default=0.0)
-            for value, kept in zip(means[name], right, strict=False):
-                if value is not None and kept is not None and kept >= min(4.0, best):
-                    yield value
+            right = _list_columns(votes, "correctness")
+            # One reviewer below 4 drops an intent; where none is left, the best of a meme stay.
+            kept = [bool(marks) and min(marks) >= _LEAST for marks in right]
+            best = max((fmean(marks) for marks in right if marks), default=0.0)
+            if not any(kept):
+                kept = [bool(marks) and fmean(marks) == best for marks in right]
+            for marks, stays in zip(_list_columns(votes, name), kept, strict=False):
+                if marks and stays:
+                    yield fmean(marks)
 
 
-def _mean_columns(votes: Sequence[Vote], name: str) -> list[float | None]:
-    """What reviewers gave to each intent of a meme on average."""
+def _list_columns(votes: Sequence[Vote], name: str) -> list[list[float]]:
+    """What reviewers gave to each intent of a meme."""
     given = [v.values[name] for v in votes if v.stage == "review" and name in v.values]
     rows = [value for value in given if isinstance(value, list)]
-    columns = [
+    return [
         [float(mark) for mark in column if isinstance(mark, int | float)]
         for column in zip(*rows, strict=False)
     ]
-    return [fmean(marks) if marks else None for marks in columns]
 
 
 def prompts(_: Material, part: DeclaredPart) -> PaperPart:

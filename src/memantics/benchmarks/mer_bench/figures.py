@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,9 +99,41 @@ def score(outcomes: Sequence[Outcome], rules: Rules) -> tuple[Score, ...]:
         *_perceived(judged),
         *_discipline(judged),
         *_layout(judged),
+        *_failures(judged),
         *_filter(judged),
         *_invalid(found, rules.formula),
+        *_formula(rules.formula, len(judged)),
     )
+
+
+def _formula(formula: Formula, n: int) -> Iterator[Score]:
+    """The numbers that SSS and RFS were computed with, where they are not the authors'."""
+    if formula.alpha != PAPER.alpha:
+        yield Score("alpha", formula.alpha, n, by="formula", label="SSS")
+    if formula.floor != PAPER.floor:
+        yield Score("floor", formula.floor, n, by="formula", label="RFS")
+
+
+def _failures(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
+    """How often edits fail in the ways that the paper's section on cases describes."""
+    known = [(p, p.judgement) for p in judged if p.judgement is not None]
+    for editor in ("", *sorted({p.tag("editor") for p, _ in known})):
+        pairs = [(p, j) for p, j in known if editor in ("", p.tag("editor"))]
+        by = f"failure, {editor}" if editor else "failure"
+        for label, (counted, fails) in FAILURES.items():
+            among = [(p, j) for p, j in pairs if counted in ("", p.tag("layout"))]
+            if among:
+                hits = [fails(j.lc, j.label == p.target) for p, j in among]
+                yield share("share", hits, [p.meme for p, _ in among], by, label)
+
+
+# By name: the layout of the memes that are counted ("" is any), and whether an edit fails, given
+# that its layout was kept and its target met.
+FAILURES: Mapping[str, tuple[str, Callable[[bool, bool], bool]]] = {
+    "layout kept, target missed": ("", lambda kept, met: kept and not met),
+    "target met, layout lost": ("", lambda kept, met: met and not kept),
+    "several panels, layout lost": ("MultiPanel", lambda kept, _met: not kept),
+}
 
 
 def mark(outcomes: Sequence[Outcome], rules: Rules) -> Mapping[str, Sequence[float | None]]:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
+
 from memantics.benchmarks.mer_bench.humans import (
     DIMENSIONS,
     LIKERT,
@@ -38,6 +40,7 @@ from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
 from memantics.core.paper_parts import RowKind
 from memantics.core.records import Score
 from memantics.core.rundir import read_bare_items
+from memantics.metrics.reappraisal import METRICS, components
 
 Material = PaperMaterial[ReappraisalRelease]
 _SPREAD = re.compile(r"± ([\d.]+)")
@@ -295,6 +298,49 @@ def figure_5_overall(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows or [bare])
 
 
+def repeated(material: Material, part: DeclaredPart) -> PaperPart:
+    """Judgements of one output averaged before components are taken: its hit is a fraction then."""
+    rows = list[PaperRow]()
+    runs = [r for r in material.of_task("judge") if len(material.repeats_of(r)) > 1]
+    firsts = [run for run in runs if material.repeats_of(run)[0] is run]
+    for run, judge in zip(firsts, _name(firsts), strict=True):
+        folders = {str(n): r.folder for n, r in enumerate(material.repeats_of(run))}
+        judged = list(make_study(folders, {}).judges.values())
+        shared = sorted(set(judged[0]).intersection(*judged))
+        ratings = np.array([[[j[pair][m] for m in METRICS] for j in judged] for pair in shared])
+        if not shared:
+            continue
+        means = ratings.mean(axis=1)
+        hits = means[:, METRICS.index("ppe")]
+        split = float(((hits > 0) & (hits < 1)).mean())
+        section = f"{judge}, {len(judged)} times"
+        whole = (("averaged first", means), ("each alone", ratings.reshape(-1, len(METRICS))))
+        for label, units in whole:
+            shares = (split if label == "averaged first" else 0.0, float(hits.mean()))
+            values = (*shares, *components(units).mean(axis=0))
+            cells = (Cell(value=100 * float(v), n=len(units), digits=part.digits) for v in values)
+            rows.append(PaperRow(label, tuple(cells), "own", section))
+    return part.show(rows or part.empty("a judge"))
+
+
+def figure_6(material: Material, part: DeclaredPart) -> PaperPart:
+    """How often each editor fails in each of the ways that the paper describes."""
+    rows = []
+    runs = [r for r in material.of_task("judge") if material.repeats_of(r)[0] is r]
+    for run, judge in zip(runs, _name(runs), strict=True):
+        bys = (s.by for s in run.figures.scores if s.by.split(", ")[0] == "failure")
+        for by in dict.fromkeys(bys):
+            editor = by.partition(", ")[2]
+            cells = []
+            for name in part.columns:
+                score = find_score(run.figures.scores, f"share[{by}={name}]")
+                missing = "" if score else part.lacking
+                cells.append(replace(score_cell(score, 1), reason=missing, origin=run.facts.origin))
+            label = material.name_system(editor) or editor or "all editors"
+            rows.append(PaperRow(label, tuple(cells), "own", f"judged by {judge}"))
+    return part.show(rows or part.empty("an editor"))
+
+
 def invalid(material: Material, part: DeclaredPart) -> PaperPart:
     """What counting or dropping replies does that no attempt made valid."""
     runs = material.of_task("judge")
@@ -327,6 +373,8 @@ PAPER = read_paper(
         "Table III": table_3,
         "Figure 5 (a) to (n)": figure_5,
         "Figure 5 (o)": figure_5_overall,
+        "Repeated judgements": repeated,
         "Invalid replies": invalid,
+        "Figure 6": figure_6,
     },
 )

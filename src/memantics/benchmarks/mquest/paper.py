@@ -55,7 +55,12 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
     first, second, whole = part.printed.values()
     plain = (None,) * len(first)
     if not material.compared:
-        review = part.command()
+        review, added = part.command(), _own_dimensions(material, part)
+        first, second, whole = (
+            (*row[:-2], *(None,) * len(added), *row[-2:]) for row in (first, second, whole)
+        )
+        columns = (*part.columns[:-2], *added, *part.columns[-2:])
+        part = part.model_copy(update={"names": part.names | added, "columns": columns})
         rows = [
             _review_row(part, "ToxM-Quest", toxic, first, "" if toxic else review),
             _review_row(part, "Extension", extended, second, "" if extended else review),
@@ -82,6 +87,13 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
+def _own_dimensions(material: Material, part: DeclaredPart) -> dict[str, str]:
+    """Dimensions of a set of one's own that are none of the paper's."""
+    start = "questions.dimension."
+    found = (key.removeprefix(start) for key in material.values if key.startswith(start))
+    return {} if material.compared else {name: name for name in found if name not in part.names}
+
+
 def _sum_up(*rows: Sequence[JsonValue]) -> tuple[Cell, ...]:
     """The last row from those above it."""
     first, second, whole = ([v if isinstance(v, int | float) else 0 for v in row] for row in rows)
@@ -99,7 +111,6 @@ def _count_row(
     """The questions of the ten dimensions that the data hold."""
     values = material.values
     counts = [values.get(f"questions.dimension.{name}") for name in part.names]
-    # Dimensions of one's own have no column, but their questions are questions of the meme.
     asked = counts if material.compared else [values.get("questions.total")]
     total = sum(groups for groups in asked if isinstance(groups, int))
     memes = values.get("memes")
@@ -187,7 +198,7 @@ def _mean(runs: Sequence[ScoredRun], figure: str) -> Cell:
 
 def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
     """Accuracy by dimension; the paper draws it and prints no figure."""
-    runs = material.of_task("qa")
+    runs, names = material.of_task("qa"), part.names | _own_dimensions(material, part)
     if not runs:
         asked = tuple(
             Cell(fill=part.command(model=system.model, extra=system.extra))
@@ -195,10 +206,10 @@ def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
         )
         lacking = (Cell(reason=part.reason),) * len(asked)
         start = "toxmquest350.dimension." if material.compared else ""
-        held = material.expected if material.compared else part.names
+        held = material.expected if material.compared else names
         rows = [
             PaperRow(title, asked if f"{start}{name}" in held else lacking)
-            for name, title in part.names.items()
+            for name, title in names.items()
         ]
         return part.show(rows, columns=material.systems, drawn=False)
     rows = [
@@ -207,7 +218,7 @@ def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
             tuple(run_cell(run, f"accuracy[dimension={name}]", part.digits) for run in runs),
             "own",
         )
-        for name, title in part.names.items()
+        for name, title in names.items()
     ]
     return part.show(rows, columns=_name(material, runs))
 
@@ -260,6 +271,11 @@ def figure_5(material: Material, part: DeclaredPart) -> PaperPart:
         rows.append(PaperRow(row.label, (cell,)))
     printed = [row.printed[0] for row in dimensions if row.key != "Toxicity"]
     counted = len(rates) == len(printed)
+    for name in _own_dimensions(material, part):
+        questions = [one for one in judged if one.dimension == name]
+        found = share("", [one.accepted for one in questions], [one.meme for one in questions])
+        cell = score_cell(found if questions else None, part.digits)
+        rows.append(PaperRow(name, (replace(cell, fill=part.command()),), "own"))
     value = fmean(rates if counted else [v for v in printed if isinstance(v, float)])
     last = Cell(mean.printed[0], round(value, 2), digits=2, compared=False, arithmetic=not counted)
     return part.show([*rows, PaperRow(mean.label, (last,))])

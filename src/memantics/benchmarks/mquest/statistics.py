@@ -239,7 +239,8 @@ def _question_figures(release: MquestRelease) -> Figures:
             count for (_, position), count in tally.positions.items() if position == place
         )
         figures |= {f"key.position.{name}.{place}": n for name, n in by_dimension.items()}
-    figures |= {f"questions.dimension.{name}": tally.dimensions[name] for name in names}
+    asked = dict.fromkeys((*names, *sorted(tally.dimensions)))  # a set of one's own may ask more
+    figures |= {f"questions.dimension.{name}": tally.dimensions[name] for name in asked}
     figures |= _selected_figures(tally)
     return figures if release.files else dict.fromkeys(figures)
 

@@ -54,8 +54,8 @@ def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Pr
 
 def find_script(source: Source) -> Path:
     """The authors' script in a registered clone; refused where there is none."""
-    roots = [source.root, *source.root.resolve().parents[:_DEPTH]]
-    place = next((root / SCRIPT for root in roots if (root / SCRIPT).is_file()), None)
+    places = (root / SCRIPT for root in list_roots(source.root))
+    place = next((path for path in places if path.is_file()), None)
     if source.kind != "release" or place is None:
         raise DataError(
             source.root,
@@ -63,6 +63,11 @@ def find_script(source: Source) -> Path:
             hint="memantics data add punmemecn DIR, with a clone of the official repository",
         )
     return place
+
+
+def list_roots(folder: Path) -> tuple[Path, ...]:
+    """Where the clone may be that a folder of data lies in."""
+    return (folder, *folder.resolve().parents[:_DEPTH])
 
 
 def write_official(prompt: Prompt, values: Mapping[str, str]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from memantics.benchmarks.punmemecn.load import PunRelease
+from memantics.benchmarks.punmemecn.released import read_released
 from memantics.benchmarks.punmemecn.wording import STYLES
 from memantics.core.paper import (
     Cell,
@@ -19,11 +20,13 @@ from memantics.core.paper import (
     find_score,
     name_runs,
     run_cell,
+    same_system,
     score_cell,
 )
 from memantics.core.paper_file import DeclaredPart, Metric, read_paper, show_declared
 from memantics.core.paper_parts import RowKind
 from memantics.core.paper_systems import fill_systems, show_scores
+from memantics.core.published import PublishedRow
 
 Material = PaperMaterial[PunRelease]
 
@@ -68,6 +71,17 @@ def _agree_on_punchlines(material: Material) -> tuple[float, int] | None:
     return (100 * sum(len(pairs) == 1 for pairs in said) / len(said), len(said)) if said else None
 
 
+def look_alikes(material: Material, part: DeclaredPart) -> PaperPart:
+    """How many of the release's groups ``build look-alikes`` finds again."""
+    groups = material.values.get("look_alikes.groups")
+    n = groups if isinstance(groups, int) else 0
+    cells = (
+        Cell(value=material.values.get(key), n=n, compared=False, fill=part.command())
+        for key in part.rows[0].keys
+    )
+    return part.show([PaperRow(part.rows[0].label, tuple(cells), "own")])
+
+
 def table_1(material: Material, part: DeclaredPart) -> PaperPart:
     """Chats beside two other data sets, and any that the user measured."""
     *others, ours = part.rows
@@ -107,10 +121,13 @@ def _ask_model(
     """The figure of a model, or of a system of the paper's, where the paper prints none."""
     wanted = {**options, **metric.options}
     named = [r for r in material.of_task(metric.task) if _fits(r, wanted)]
-    runs = [r for r in named if r.model == model or material.name_system(r.model) == model]
+    runs = [
+        r for r in named if same_system(r.model, model) or material.name_system(r.model) == model
+    ]
     cell = run_cell(runs[0], metric.figure, part.digits, part.scale) if runs else Cell()
     chosen = " ".join(f"--set {name}={value}" for name, value in wanted.items())
     asked = material.systems[model].model if model in material.systems else model
+    asked = asked if "/" in asked else f"openai/{asked}"
     fill = "" if runs else part.command(task=metric.task, options=chosen, model=asked)
     reason = part.lacking if runs else ""
     return replace(cell, fill=fill, reason=reason)
@@ -124,7 +141,8 @@ def _others(
         run.model
         for metric in part.metrics
         for run in material.of_task(metric.task)
-        if _fits(run, {**options, **metric.options}) and not material.name_system(run.model)
+        if _fits(run, {**options, **metric.options})
+        and material.name_system(run.model) not in {row.system for row in part.rows}
     )
     for model in models:
         cells = (_ask_model(material, part, metric, model, options) for metric in part.metrics)
@@ -159,28 +177,74 @@ def _people_rows(material: Material, part: DeclaredPart, section: str) -> list[P
 
 def figure_4(material: Material, part: DeclaredPart) -> PaperPart:
     """The seven prompts, task by task: of models that were asked more than prompts 1 and 2."""
-    hard = {"level": "hard"}
-    wanted = (
-        Metric(task="detection", figure="f1"),
-        Metric(task="sentiment", figure="accuracy"),
-        Metric(task="chat", figure="accuracy", options=hard),
-    )
-    explored = [row.system for row in part.rows]
+    return _show_prompts(material, part, "zh", [row.system for row in part.rows])
+
+
+def figure_4_english(material: Material, part: DeclaredPart) -> PaperPart:
+    """The same with English prompts, of systems whose results were released."""
+    released = {
+        material.name_system(row.system)
+        for row in read_released(material.release)
+        if row.options["language"] == "en" and "prompt" in row.options
+    }
+    explored = [row.system for row in part.rows if row.system in released]
+    return _show_prompts(material, part, "en", explored)
+
+
+_PROMPTED = (
+    Metric(task="detection", figure="f1"),
+    Metric(task="sentiment", figure="accuracy"),
+    Metric(task="chat", figure="accuracy", options={"level": "hard"}),
+)
+
+
+def _show_prompts(
+    material: Material, part: DeclaredPart, language: str, explored: Sequence[str]
+) -> PaperPart:
+    """Models by prompt in a language; what the authors released stands where the paper's would."""
+    released = read_released(material.release)
     others = dict.fromkeys(
         run.model
-        for metric in wanted
+        for metric in _PROMPTED
         for run in material.of_task(metric.task)
-        if run.facts.options["prompt"] not in ("1", "2")
+        if run.facts.options["language"] == language
+        and (language == "en" or run.facts.options["prompt"] not in ("1", "2"))
         and material.name_system(run.model) not in explored
     )
     rows = []
-    for metric in wanted:
+    for metric in _PROMPTED:
         section = f"{metric.task}, {metric.figure}"
         for name in (*explored, *others):
-            cells = (_ask_model(material, part, metric, name, {"prompt": n}) for n in STYLES)
+            cells = []
+            for number in STYLES:
+                options = {"prompt": number, "language": language}
+                cell = _ask_model(material, part, metric, name, options)
+                told = _find_released(material, released, name, metric, options)
+                cells.append(_put_beside(cell, told, part))
             kind: RowKind = "paper" if name in explored else "own"
             rows.append(PaperRow(name, tuple(cells), kind, section))
-    return part.show(rows)
+    bare = Cell(fill=part.command("english"))
+    return part.show(rows or [PaperRow("a model", (bare,) * len(part.columns))])
+
+
+def _find_released(
+    material: Material,
+    released: Sequence[PublishedRow],
+    system: str,
+    metric: Metric,
+    options: Mapping[str, str],
+) -> float | None:
+    wanted = {**options, **metric.options}
+    for row in released:
+        named = row.task == metric.task and material.is_system(row.system, system)
+        if named and wanted.items() <= row.options.items():
+            return row.figures.get(metric.figure)
+    return None
+
+
+def _put_beside(cell: Cell, told: float | None, part: DeclaredPart) -> Cell:
+    """Our figure beside a released one, with which it is not compared."""
+    return replace(cell, paper=told, compared=False, digits=part.digits, printed="released")
 
 
 def table_4(material: Material, part: DeclaredPart) -> PaperPart:
@@ -259,6 +323,36 @@ def table_7(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show([*rows, *_others(material, part, {})])
 
 
+def table_7_ways(material: Material, part: DeclaredPart) -> PaperPart:
+    """Reading with an example, and in English: what the authors released, and our runs."""
+    released = read_released(material.release)
+    systems = dict.fromkeys(
+        material.name_system(row.system) or row.system
+        for row in released
+        if row.task in ("ocr", "pinyin")
+    )
+    own = dict.fromkeys(
+        run.model
+        for task in ("ocr", "pinyin")
+        for run in material.of_task(task)
+        if run.facts.options["language"] == "en" and not material.name_system(run.model)
+    )
+    rows = []
+    for name in (*systems, *own):
+        cells = []
+        for metric in part.metrics:
+            asked = {k: v for k, v in metric.options.items() if k == "language"}
+            plain = Metric(task=metric.task, figure=metric.figure, options=asked)
+            cell = _ask_model(material, part, plain, name, {})
+            if metric.options["example"] == "one":
+                cell = Cell(reason=part.reason)
+            told = _find_released(material, released, name, metric, {})
+            cells.append(_put_beside(cell, told, part))
+        rows.append(PaperRow(name, tuple(cells), "paper" if name in systems else "own"))
+    bare = Cell(fill=part.command("english"))
+    return part.show(rows or [PaperRow("a model", (bare,) * len(part.columns))])
+
+
 def table_8(material: Material, part: DeclaredPart) -> PaperPart:
     """Wrong homophones: how many, of what sort, and which."""
     runs = material.of_task("punchline")
@@ -278,12 +372,15 @@ PAPER = read_paper(
     {
         "Figure 1": figure_1,
         "Section 3.1": annotation,
+        "Look-alikes": look_alikes,
         "Table 1": table_1,
         "Table 2": table_2,
         "Figure 4": figure_4,
+        "Figure 4, English prompts": figure_4_english,
         "Table 4": table_4,
         "Table 5": table_5,
         "Table 7": table_7,
+        "Table 7, other ways to ask": table_7_ways,
         "Table 8": table_8,
     },
 )

@@ -1,0 +1,33 @@
+"""Groups of three that are taken apart are found again, and the page says how many."""
+
+from __future__ import annotations
+
+import pytest
+
+from memantics.actions.look_alikes import check_look_alikes
+from memantics.actions.paper import paper
+from memantics.core.errors import DataError
+from tests.commands import Shell
+from tests.punmemecn.test_released import make_clone
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_page_says_how_many_groups_are_found_again(shell: Shell) -> None:
+    out = shell.folder / "figures.json"
+    told = shell.done("build", "check-look-alikes", "--data", "starter", "--out", out)
+    assert "10 by picture, 10 by words of 10 groups are right" in told
+    sheet = paper("punmemecn", data="starter", figures=[out])
+    (part,) = (part for part in sheet.parts if part.label == "Look-alikes")
+    assert [(cell.value, cell.n, cell.status) for cell in part.cells] == [(10, 10, "computed")] * 2
+    (empty,) = (p for p in paper("punmemecn", data="starter").parts if p.label == "Look-alikes")
+    assert all("build check-look-alikes --out" in cell.fill for cell in empty.cells)
+
+
+def test_without_images_there_is_nothing_to_check(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
+    shell.done("data", "add", "punmemecn", make_clone(shell.folder / "clone"))
+    with pytest.raises(DataError, match="no group has its three images"):
+        check_look_alikes(data="release")
