@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+import memantics as mm
 from memantics.actions.queues import (
     apply_texts,
     make_error_queue,
@@ -118,6 +119,38 @@ def test_a_questionnaire_is_opened_without_images(
     (found,) = (own for own in map(json.loads, made.splitlines()) if own["votes"])
     assert found["kept"] is True, found
     assert found["votes"][0]["values"]["gender"] == "female"
+
+
+RIGHT = {"heard": "sad", "letters": "best", "social": "shame", "lying": "rest", "broken": "moved"}
+
+
+def test_who_knows_too_little_of_chinese_memes_is_not_kept(
+    service: AnnotationService, tmp_path: Path
+) -> None:
+    """Four of five right are enough, three are not; nobody sees which answers are right."""
+    lead = service.accounts.create_first("lead", PASSWORD)
+    forms = make_questionnaire(tmp_path / "q", 2, "zh").folder
+    project = service.exchange.open_queue(lead, forms).id
+    for name, wrong in (("ann", 1), ("bob", 2)):
+        person = service.accounts.create(lead, name, PASSWORD)
+        service.projects.add_member(lead, project, name, ("annotator",))
+        service.projects.consent(person, project)
+        task = service.work.next(person, project)
+        assert task is not None
+        assert "at_least" not in repr(task)
+        said: dict[str, JsonValue] = {**RIGHT, **dict.fromkeys(list(RIGHT)[:wrong], "unsure")}
+        values = {"consent": "yes", "gender": "female", **said}
+        service.work.submit(person, task.assignment, values, task.version, 5.0)
+    path = forms / "verdicts.jsonl"
+    path.write_bytes(service.exchange.export(lead, project, "verdicts").data)
+    found = {
+        (own["kept"], own["reason"]) for own in map(json.loads, path.read_bytes().splitlines())
+    }
+    assert found == {(True, ""), (False, "not proficient")}
+    sheet = mm.paper("toxicn_mm", data="starter", verdicts=[forms], parts=["Table 2"])
+    cells = {(row.section, row.label): row.cells[0].value for row in sheet.parts[0].rows}
+    assert cells["proficiency", "passed"] == cells["proficiency", "not passed"] == 1
+    assert cells["gender", "female"] == 1, "who failed is not counted"
 
 
 def test_what_people_are_and_what_they_vote_share_no_database(

@@ -29,6 +29,7 @@ OURS = (
     "label-by-vote",
     "pun-form",
     "questionnaire",
+    "questionnaire-zh",
     "rate-edits",
     "rate-outputs",
     "review-harm",

@@ -8,7 +8,7 @@ from rdflib.namespace import OWL, RDF, RDFS, SKOS
 
 from memantics.knowledge.naming import TERM
 from memantics.knowledge.ontology import DIMENSIONS, RELATIONS, TOXICITY_KINDS, find_dimension
-from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, KIND_TERMS
+from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, KIND_TERMS, SPATIAL
 from memantics.knowledge.store import read_ontology
 from tests.knowledge.samples import GENERAL, TAXONOMY
 from tests.places import ROOT
@@ -47,6 +47,23 @@ def test_relations_have_the_ends_of_the_vocabulary() -> None:
         assert classes(ONTOLOGY, ONTOLOGY.value(MM[name], RDFS.domain)) == set(term.domain)
         assert classes(ONTOLOGY, ONTOLOGY.value(MM[name], RDFS.range)) == set(term.range)
         assert str(ONTOLOGY.value(MM[name], RDFS.label)) == term.label
+
+
+def test_opposites_in_space_are_inverse_and_exclude_each_other() -> None:
+    pairs = {("isLeftOf", "isRightOf"), ("isAbove", "isBelow"), ("isInFrontOf", "isBehind")}
+    inverse = {
+        (str(one).removeprefix(TERM), str(other).removeprefix(TERM))
+        for one, other in ONTOLOGY.subject_objects(OWL.inverseOf)
+    }
+    assert inverse == pairs | {(two, one) for one, two in pairs}
+    excluded = {
+        (str(SHAPES.value(place, SH.path)), str(other))
+        for place, other in SHAPES.subject_objects(SH.disjoint)
+    }
+    assert excluded == {(str(MM[one]), str(MM[other])) for one, other in pairs}
+    words = [word for term in SPATIAL.values() for word in term.spellings]
+    assert len(set(words)) == len(words)
+    assert {name for pair in pairs for name in pair} | {"isInside", "isNextTo"} == set(SPATIAL)
 
 
 def test_kinds_of_toxicity_are_the_six() -> None:

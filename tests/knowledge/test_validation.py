@@ -127,6 +127,22 @@ BREACHES = {
         "only toxicity",
         1,
     ),
+    "left and right of the same": (
+        changed(
+            [
+                add(KNIGHT, f"{TERM}isLeftOf", CAPTION),
+                add(KNIGHT, f"{TERM}isRightOf", CAPTION),
+                add(CAPTION, f"{TERM}isRightOf", KNIGHT),
+            ]
+        ),
+        "contradict each other",
+        1,
+    ),
+    "a scene above a thing": (
+        changed([add(DUEL_SCENE, f"{TERM}isAbove", KNIGHT)]),
+        "isAbove starts from another dimension",
+        1,
+    ),
     "relation to nothing": (
         changed(
             [add(DUEL_SCENE, f"{TERM}hasParticipant", NamedNode("urn:memantics:meme:7#thing/x"))]

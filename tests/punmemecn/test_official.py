@@ -28,7 +28,7 @@ def clone(tmp_path: Path) -> Source:
 
 def make(task: str, source: Source, **options: str) -> Task:
     ref = find_tasks([f"punmemecn/{task}"])[0]
-    return ref.make({"wording": "official", **options}, "all", source, None)
+    return ref.make({"wording": "official"} | options, "all", source, None)
 
 
 def ask(task: Task, item: Item | None = None) -> tuple[list[str], str]:
@@ -193,3 +193,25 @@ def test_the_wording_is_sent_recorded_and_scored_again(clone: Source, shell: She
     assert "wording: official" in report
     assert "wording=ours" in report
     shell.apart.done("score", *runs)
+
+
+def test_the_pinyin_task_sends_simplified_characters_as_the_authors_do(clone: Source) -> None:
+    pytest.importorskip("opencc")
+    meta = clone.root / "data" / "pun_meme" / "cn" / "_Meta.json"
+    text = meta.read_text(encoding="utf-8")
+    assert "有茶就型30" in text
+    meta.write_text(text.replace("有茶就型30", "蝦餃30"), encoding="utf-8")
+    made = make("pinyin", clone, set="all")
+    item = next(item for item in made.items() if item.id == "CN00030")
+    assert ask(made, item)[1] == "转成拼音。\n文本：虾饺 -> 拼音："
+    ours = find_tasks(["punmemecn/pinyin"])[0].make({"set": "all"}, "all", clone, None)
+    item = next(item for item in ours.items() if item.id == "CN00030")
+    assert "蝦餃" in ask(ours, item)[1]
+    assert item.gold == "xiā jiǎo"
+
+
+def test_punchline_says_that_it_has_no_official_wording(clone: Source) -> None:
+    with pytest.raises(InputError, match="punchline has no official wording") as caught:
+        make("punchline", clone)
+    assert "punmemecn/punchline:wording=ours" in caught.value.hint
+    assert "wording" not in make("punchline", clone, wording="ours").options

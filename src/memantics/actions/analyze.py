@@ -289,7 +289,8 @@ async def _ask_all(
 
         async def ask(found: Findings, asker: Desk | Trial = desk) -> Findings:
             known = found.language if found.language != UNKNOWN else "en"
-            settings = ExtractSettings(language=options.get("language") or known)
+            language = options.get("language") or known
+            settings = ExtractSettings(language=language, toxicity="reviewer")
             asker.expect(settings.steps + VERDICTS)
             return await ask_all(asker, found, settings)
 

@@ -27,8 +27,14 @@ from memantics.actions.desk import (
 )
 from memantics.actions.draw import Drawn, KnownBuild, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
-from memantics.actions.reading import read_once
-from memantics.build.captions.mine import Captioned, count_origins, mine_captions, write_captions
+from memantics.actions.reading import find_memes, read_once
+from memantics.build.captions.mine import (
+    Captioned,
+    CaptionWording,
+    count_origins,
+    mine_captions,
+    write_captions,
+)
 from memantics.build.chats.build import ChatReport, build_chats
 from memantics.build.chats.generate import ChatSettings
 from memantics.build.chats.release import write_chat_lines, write_chat_queue, write_punmemecn
@@ -63,7 +69,6 @@ from memantics.core.waiting import make_sync
 from memantics.knowledge.ontology.specs import read_specs
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
 from memantics.run.desk import Desk
-from memantics.starter import image_path, read_starter
 
 __all__ = [
     "INTENTS",
@@ -83,7 +88,6 @@ __all__ = [
     "knowledge",
     "questions",
 ]
-STARTER = "starter"
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
 DIMENSION_FILES = "dimensions"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
@@ -112,29 +116,6 @@ def _count_tokens(*desks: Desk) -> tuple[int, int]:
     seen = [desk.progress for desk in desks]
     return sum(progress.tokens_in for progress in seen), sum(
         progress.tokens_out for progress in seen
-    )
-
-
-def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
-    """The memes of a folder; ``starter`` is the pack that ships, unless a folder is so named."""
-    if str(folder) != STARTER or folder.exists():
-        return read_memes(folder)
-    return tuple(
-        Meme(
-            meme.id,
-            image_path(meme.id),
-            meme.text,
-            meme.language,
-            {
-                "meaning": meme.meaning,
-                "description": meme.description,
-                "sentiment": f"{meme.sentiment.target}-{meme.sentiment.type}",
-                "reading": meme.pun.reading or "" if meme.pun else "",
-            }
-            if notes
-            else {},
-        )
-        for meme in read_starter()
     )
 
 
@@ -216,6 +197,10 @@ async def captions_async(
     model: shared.BuildModel,
     language: Annotated[str, Flag("Write in this language.")] = "",
     again: Annotated[bool, Flag("Ask also for captions that the memes carry already.")] = False,
+    wording: Annotated[
+        CaptionWording,
+        Flag("Our words, or the templates of ToxiCN MM's paper, which name language and culture."),
+    ] = "plain",
     out: shared.BuildFolder = None,
     limit: shared.FewMemes = None,
     progress: Watch | None = None,
@@ -231,8 +216,12 @@ async def captions_async(
         adopted = adopt_memes(memes, place)
         kept = adopted.memes[:limit]
         few = kept[:SAMPLE]
-        await foresee(desk, len(kept), lambda trial: mine_captions(trial, few, language))
-        report = await mine_captions(desk, kept, language, desk.expect)
+        await foresee(
+            desk,
+            len(kept),
+            lambda trial: mine_captions(trial, few, language, wording=wording),
+        )
+        report = await mine_captions(desk, kept, language, desk.expect, wording)
         tokens = _count_tokens(desk)
     write_captions(place, report)
     return Built(

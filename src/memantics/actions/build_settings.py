@@ -13,6 +13,7 @@ from memantics.build.chats.tools import ChatTools
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.folder import read_background
 from memantics.build.extract.plan import Refine, adapt_plan, find_plan
+from memantics.build.harm import ToxicityRule
 from memantics.build.intents.draft import IntentSettings
 from memantics.build.intents.form import MOST_INTENTS
 from memantics.build.questions.records import Critic, QuestionSettings
@@ -91,7 +92,12 @@ def read_extract_settings(
     retrieved: Annotated[int, Flag("How many statements to retrieve.", min=1, max=50)] = 5,
     language: Annotated[str, Flag("Language of labels, descriptions and questions.")] = "en",
     attempts: Attempts = 3,
+    toxicity: Annotated[
+        ToxicityRule,
+        Flag("What counts as toxic: the paper's six kinds, or what a reviewer calls harmful."),
+    ] = "paper",
 ) -> ExtractSettings:
     """How knowledge is extracted, from all that a user can say."""
     settings = make_extract_settings(order, refine, language, background, attempts)
+    settings = replace(settings, toxicity=toxicity)
     return with_dimensions(with_retrieval(settings, retrieve, retrieved), dimensions)

@@ -34,7 +34,11 @@ QueueVerdicts = Annotated[
 ]
 MemeFolder = Annotated[
     Path | str | None,
-    Argument("A folder of memes, or 'starter' for the starter pack.", kind=Path, default=None),
+    Argument(
+        "A folder of memes, a registered release, or 'starter' for the starter pack.",
+        kind=Path,
+        default=None,
+    ),
 ]
 BuildModel = Annotated[
     str | None, Flag("KIND/NAME of the model that is asked.", "--model -m", default=None)

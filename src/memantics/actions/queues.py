@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import orjson
 from pydantic import JsonValue
@@ -54,11 +54,15 @@ CollectedMemes = Annotated[Path | str, Argument("A folder that 'memantics collec
 def make_questionnaire(
     out: QueueFolder = "questionnaire",
     people: Annotated[int, Flag("How many annotators there are.", min=1)] = 10,
+    test: Annotated[
+        Literal["none", "zh"], Flag("Also test whether they know the memes of a language.")
+    ] = "none",
 ) -> MadeQueue:
     """A questionnaire for as many annotators; it needs a database of its own."""
     if people < 1:
         raise InputError("a questionnaire needs at least one person", hint="give --people 10")
-    card = QueueCard(title="About the annotators", workflow="questionnaire", origin="questionnaire")
+    flow = "questionnaire" if test == "none" else f"questionnaire-{test}"
+    card = QueueCard(title="About the annotators", workflow=flow, origin="questionnaire")
     items = (QueueItem(id=f"form-{n:03}", group="forms") for n in range(1, people + 1))
     return MadeQueue(Path(out), write_queue(Path(out), card, items))
 

@@ -1,4 +1,4 @@
-"""One reading of a meme for every step that asks about it: text, language, sound, template."""
+"""Which memes a user means, and one reading of each: text, language, sound, template."""
 
 from __future__ import annotations
 
@@ -6,18 +6,74 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from memantics.actions.analyze import listen
 from memantics.build.analysis.records import tell_sounds
-from memantics.core.errors import ImageError
+from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import language_of
-from memantics.core.memes import HEARD, TEMPLATE, Meme
+from memantics.core.memes import HEARD, TEMPLATE, Meme, read_memes
+from memantics.core.registry import read_registry
 from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.registry import find_benchmark, find_source
+from memantics.starter import image_path, read_starter
 from memantics.vision.captions import choose_captions
 
+STARTER = "starter"
 _SIBLINGS, _LONGEST = 3, 80
+
+
+def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
+    """The memes of a folder, of a registered release by its name, or of the ``starter`` pack.
+
+    A folder goes before a name.
+    """
+    if str(folder) in read_registry() and not folder.exists():
+        return read_release_memes(str(folder))
+    if str(folder) != STARTER or folder.exists():
+        return read_memes(folder)
+    return tuple(
+        Meme(
+            meme.id,
+            image_path(meme.id),
+            meme.text,
+            meme.language,
+            {
+                "meaning": meme.meaning,
+                "description": meme.description,
+                "sentiment": f"{meme.sentiment.target}-{meme.sentiment.type}",
+                "reading": meme.pun.reading or "" if meme.pun else "",
+            }
+            if notes
+            else {},
+        )
+        for meme in read_starter()
+    )
+
+
+def read_release_memes(name: str) -> tuple[Meme, ...]:
+    """The memes of a registered release that have their image, with captions that it carries."""
+    benchmark = find_benchmark(name)
+    labelled = next(iter(benchmark.plugin.labels.values()), None)
+    rows = labelled.read(benchmark.open(find_source(benchmark, "release"))) if labelled else ()
+    memes = {
+        row.id: Meme(
+            row.id,
+            row.image,
+            row.text,
+            notes={"meaning": row.text_caption, "description": row.image_caption},
+        )
+        for row in rows
+        if row.image is not None
+    }
+    if not memes:
+        raise InputError(
+            f"no meme of {name} has its image in this copy",
+            hint=f"memantics data add {name} DIR --images DIR",
+        )
+    return tuple(memes.values())
 
 
 async def read_once(memes: Sequence[Meme], limit: int | None = None) -> tuple[Meme, ...]:

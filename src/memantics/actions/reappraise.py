@@ -12,9 +12,9 @@ from statistics import mean
 from typing import Annotated, TypeAlias, Unpack, overload
 
 from memantics.actions.analyze import ImagePath, ImagePaths
-from memantics.actions.build import find_memes as find_folder
 from memantics.actions.desk import asking_of, open_desk
 from memantics.actions.options import BuildFolder, FewMemes, MemeFolder
+from memantics.actions.reading import find_memes as find_folder
 from memantics.actions.reading import read_once
 from memantics.actions.reappraise_options import EditingOptions, ReappraiseOptions
 from memantics.build.captions.mine import sees_nothing

@@ -267,7 +267,7 @@ async def ask_meaning(
     with _laid_out(picture) as (meme, folder):
         known = replace(meme, text=read.text, language=read.language)
         seen = Findings(known, tuple(line.text for line in read.lines), read.language, read.panels)
-        settings = ExtractSettings(language=language)
+        settings = ExtractSettings(language=language, toxicity="reviewer")
         asking = replace(studio.asking, use_cache=False)
         async with open_desk(name, asking, folder / "journal", watch) as desk:
             desk.expect(settings.steps + VERDICTS)

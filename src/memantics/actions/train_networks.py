@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,18 +18,23 @@ from memantics.actions.detector_data import (
     load_harm_cases,
     load_pun_cases,
 )
+from memantics.benchmarks.memeintent.load import find_memecap
 from memantics.benchmarks.punmemecn import detection
+from memantics.benchmarks.punmemecn.examples import DETECTION
 from memantics.benchmarks.punmemecn.official import official_prompts, strip_lines
-from memantics.core.data import Skip
+from memantics.benchmarks.punmemecn.wording import one_line
+from memantics.core.card import resolve_options
+from memantics.core.data import Skip, Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.language import guess_language
 from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result, Table, to_plain
+from memantics.core.task import Task
 from memantics.detector.examples import Loaded, keep_typed, list_languages
 from memantics.detector.lora.card import DataOrigin
 from memantics.detector.lora.card import write_card as write_tuned_card
 from memantics.detector.lora.tuning import Tuned, Tuning, TuningTools, tune
-from memantics.detector.lora.wording import Language, Question, Style, Wording
+from memantics.detector.lora.wording import Language, Question, Style, TuningCase, Wording
 from memantics.detector.lora.writing import TunedWriter, tune_writer
 from memantics.detector.neural.card import CARD, write_card
 from memantics.detector.neural.seeds import (
@@ -50,7 +56,8 @@ from memantics.detector.neural.settings import (
     check_backbones,
     choose_shape,
 )
-from memantics.registry import find_benchmark, find_source
+from memantics.registry import find_benchmark, find_source, find_tasks
+from memantics.run.evaluate import PosedTask
 
 __all__ = [
     "Backbones",
@@ -78,7 +85,11 @@ INTENT = "intent"
 def plan_network(
     preset: Annotated[
         Preset,
-        Flag("mke and clip-mke read captions, too; the others are their baselines.", default="mke"),
+        Flag(
+            "mke and clip-mke read captions, too; rgcl is HateCLIPper with retrieval-guided"
+            " contrast; the others are baselines.",
+            default="mke",
+        ),
     ],
     backbones: Backbones,
     training: Training,
@@ -90,6 +101,11 @@ def plan_network(
 ) -> SeedPlan:
     """What is trained; an encoder that the preset needs and nobody named is refused."""
     check_backbones(preset, backbones)
+    if preset == "rgcl" and training.save_every:
+        raise InputError(
+            "the preset rgcl looks neighbours up once an epoch, and goes on behind whole ones",
+            hint="leave --save-every out",
+        )
     return SeedPlan(backbones, choose_shape(preset, integration, target, length), training)
 
 
@@ -159,7 +175,7 @@ class TuneOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """What a local model learns to write intents from: ``data`` by name and its part.
+    """What a local model learns to write intents from: ``data`` by name, or MemeCap's folder.
 
     ``options`` are those of the task (``background=human``, ``role=text``): memes are put to the
     model as ``memantics run`` puts them.
@@ -189,7 +205,9 @@ def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
     origin = replace(origin, languages=tuple(list_languages(captions)))
     language = options.language or find_language(captions)
     wording = Wording(options.question, options.style, language)
-    wording = read_official(wording) if options.official else wording
+    wording = read_official(wording, cases) if options.official else wording
+    examples = {case.group for case in cases if case.image in wording.shown}
+    cases = tuple(case for case in cases if case.group not in examples)
     usable = tuple(case for case in cases if case.image is not None)
     if not usable:
         raise InputError("no meme of the data has an image", hint="add the images to the data")
@@ -212,23 +230,7 @@ def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
 
 def tune_intents(options: WriterOptions, say: Say = print) -> TunedModel:
     """Tune a local model by LoRA to write intents, score it on held-out memes, write its card."""
-    name = "memeintent" if options.data in (None, STARTER, "release") else str(options.data)
-    kind: Literal["starter", "release"] | None = None
-    if options.data in (STARTER, "release"):
-        kind = "starter" if options.data == STARTER else "release"
-    # The test part of the release stays unseen, for the runs to come.
-    whole = not find_source(find_benchmark(name), kind).official
-    split = options.split or (None if whole else "train")
-    wanted = TaskChoiceSettings(kind, split, options=options.options)
-    posed = pose_one(f"{name}/{INTENT}", wanted)
-    task, data = posed.task, posed.data
-    texts = [item.form.context.get("text", "") for item in task.items()]
-    origin = DataOrigin(
-        f"{posed.cards[0].title}, {data.kind}, split {posed.split}",
-        data.licence or "not said",
-        tuple(list_languages([text for text in texts if text.strip()])),
-        data.kind == STARTER,
-    )
+    task, origin = _pose_intents(options)
     tuned = tune_writer(
         options.model, task, options.tuning, options.out, TuningTools((), say, origin)
     )
@@ -241,6 +243,36 @@ def tune_intents(options: WriterOptions, say: Say = print) -> TunedModel:
     invalid = "A reply without a word counts as wrong."
     write_tuned_card(options.out, options.model, facts, tuned.table(), origin, invalid)
     return TunedModel(tuned)
+
+
+def _pose_intents(options: WriterOptions) -> tuple[Task, DataOrigin]:
+    """The task on the data that were named, and whose they are; a folder is a copy of MemeCap."""
+    title, licence = "MemeCap", "not said"
+    if options.data and find_memecap(Path(options.data)):
+        (ref,) = find_tasks([f"memeintent/{INTENT}"])
+        source = Source("release", Path(options.data), published=True)
+        split, kind = options.split or "train", "release"
+        task = ref.make(resolve_options(ref.card, options.options), split, source, None)
+    else:
+        posed = _pose_benchmark(options)
+        task, split, title = posed.task, posed.split, posed.cards[0].title
+        kind, licence = posed.data.kind, posed.data.licence or licence
+    texts = [item.form.context.get("text", "") for item in task.items()]
+    languages = list_languages([text for text in texts if text.strip()]) or ["en"]
+    name = f"{title}, {kind}, split {split}"
+    return task, DataOrigin(name, licence, tuple(languages), kind == STARTER)
+
+
+def _pose_benchmark(options: WriterOptions) -> PosedTask:
+    name = "memeintent" if options.data in (None, STARTER, "release") else str(options.data)
+    kind: Literal["starter", "release"] | None = None
+    if options.data in (STARTER, "release"):
+        kind = "starter" if options.data == STARTER else "release"
+    # The test part of the release stays unseen, for the runs to come.
+    whole = not find_source(find_benchmark(name), kind).official
+    split = options.split or (None if whole else "train")
+    wanted = TaskChoiceSettings(kind, split, options=options.options)
+    return pose_one(f"{name}/{INTENT}", wanted)
 
 
 def _describe_tuning(tuning: Tuning) -> str:
@@ -256,13 +288,16 @@ def find_language(captions: Sequence[str]) -> Language:
     return "zh" if 2 * chinese >= len(captions) else "en"
 
 
-def read_official(wording: Wording) -> Wording:
-    """The wording in the authors' words; they have none for harm, nor for reasons alone."""
-    numbers: dict[Style, str] = {"image": "1", "caption": "2"}
-    if wording.question != "pun" or wording.style not in numbers:
+def read_official(wording: Wording, cases: Sequence[TuningCase] = ()) -> Wording:
+    """The wording in the authors' words, of which they have none for harm.
+
+    Before a verdict with reasons they show three memes of theirs, which must be among the cases.
+    """
+    numbers: dict[Style, str] = {"image": "1", "caption": "2", "reasons": "6"}
+    if wording.question != "pun":
         raise InputError(
-            f"the authors of PunMemeCN have no words for {wording.question}, {wording.style}",
-            hint="use --question pun with --style image or caption, or leave --wording out",
+            f"the authors of PunMemeCN have no words for {wording.question}",
+            hint="use --question pun, or leave --wording out",
         )
     source = find_source(find_benchmark("punmemecn"), "release")
     chosen = {"language": wording.language, "prompt": numbers[wording.style]}
@@ -272,4 +307,25 @@ def read_official(wording: Wording) -> Wording:
         raise DataError(source.root, "the authors' script holds no such prompt")
     words = detection.WORDS[wording.language]
     said = (words[detection.NON_PUN], words[detection.PUN])
-    return replace(wording, text=strip_lines(prompt.text), said=said)
+    made = replace(wording, text=strip_lines(prompt.text), said=said)
+    return _show_examples(made, cases) if wording.style == "reasons" else made
+
+
+def _show_examples(wording: Wording, cases: Sequence[TuningCase]) -> Wording:
+    """The wording with the authors' examples put in, and what their answers begin with."""
+    names = DETECTION["authors"]
+    known = {case.id: case for case in cases}
+    examples = [known[name] for name in names if name in known and known[name].image]
+    # A line of reasons, and below it one that ends in the verdict.
+    head = r"([^：:\n]{1,40}[：:] ?)"
+    marks = re.search(rf"(?m)^{head}.+\n{head}{wording.words[1]}$", wording.text)
+    if len(examples) < len(names) or marks is None:
+        raise DataError(
+            "punmemecn",
+            f"the authors' examples ({names[0]} and its look-alikes) or their images are not here",
+            hint="use --style image or caption, or leave --wording out",
+        )
+    captions = [one_line(case.caption).replace("$", "$$") for case in examples]
+    text = re.sub(r"\$caption([1-3])\b", lambda hole: captions[int(hole[1]) - 1], wording.text)
+    shown = tuple(case.image for case in examples if case.image is not None)
+    return replace(wording, text=text, marks=(marks[1], marks[2]), shown=shown)

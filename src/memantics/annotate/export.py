@@ -109,7 +109,7 @@ def _is_texts(value: JsonValue) -> bool:
 
 
 # Keys that workflows got later: where one is not used, exports are byte for byte as before.
-_LATER = ("examples", "personal")
+_LATER = ("examples", "personal", "test")
 RAW = ("item", "group", "stage", "seat", "person", "version", "action", "at", "seconds")
 
 

@@ -110,6 +110,8 @@ def _judge(workflow: Workflow, values: Values) -> tuple[bool, str]:
     for name, wanted in workflow.keep.when.items():
         if values.get(name) not in wanted:
             return False, workflow.keep.reason
+    if workflow.test and not workflow.test.passed(values):
+        return False, workflow.test.reason
     return True, ""
 
 

@@ -163,6 +163,19 @@ class Keep(Closed):
     reason: str = "not confirmed"
 
 
+class ProficiencyTest(Closed):
+    """Fields whose right answers are known; who has fewer of them right is not kept."""
+
+    answers: Mapping[str, tuple[Scalar, ...]]
+    at_least: Annotated[int, Limit(ge=1)]
+    reason: str = "not proficient"
+
+    def passed(self, values: Mapping[str, object]) -> bool:
+        """Whether enough answers are right."""
+        right = sum(values.get(name) in wanted for name, wanted in self.answers.items())
+        return right >= self.at_least
+
+
 class TrainingRounds(Closed):
     """Rounds on items with known answers, passed before real work begins."""
 
@@ -232,6 +245,7 @@ class Workflow(Closed):
     stages: Annotated[tuple[Stage, ...], Limit(min_length=1)]
     resolve: Annotated[tuple[Rule, ...], Limit(min_length=1)]
     keep: Keep = Keep()
+    test: ProficiencyTest | None = None
     training: TrainingRounds | None = None
     settings: ProjectSettings = ProjectSettings()
 
@@ -288,6 +302,10 @@ class Workflow(Closed):
             if (rule.rule == "reviewed") != bool(rule.by):
                 raise ValueError("resolve: 'by' belongs to rule 'reviewed', and only there")
         _known("keep.when", self.keep.when, fields)
+        tested = self.test.answers if self.test else {}
+        _known("test.answers", tested, fields)
+        if self.test and self.test.at_least > len(tested):
+            raise ValueError(f"test: {len(tested)} fields cannot give {self.test.at_least} right")
         _known("training.fields", self.training.fields if self.training else (), fields)
         ties = any(rule.tie == "adjudicate" for rule in self.resolve)
         if ties != any(stage.kind == "adjudicate" for stage in self.stages):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from string import Template
 from types import MappingProxyType
+from typing import Literal
 
 from memantics.core.data import toml_beside
 
+# What counts as toxic: the six kinds as M-QUEST's paper defines them, or what "analyze" calls harm.
+ToxicityRule = Literal["paper", "reviewer"]
 _ANY = "Harmful"  # the kind of toxicity that says no more than that there is harm
 
 
@@ -20,16 +24,16 @@ class HarmTerm:
     kinds: frozenset[str]
 
 
-def _read() -> tuple[str, Mapping[str, HarmTerm]]:
+def _read() -> tuple[str, Mapping[str, str], Mapping[str, HarmTerm]]:
     told = toml_beside(__file__, "harm.toml")
     terms = {
         name: HarmTerm(name, value["definition"], frozenset((*value["kinds"], _ANY)))
         for name, value in told["types"].items()
     }
-    return told["threshold"], MappingProxyType(terms)
+    return told["threshold"], MappingProxyType(told["rules"]), MappingProxyType(terms)
 
 
-THRESHOLD, HARM_TERMS = _read()
+THRESHOLD, RULES, HARM_TERMS = _read()
 
 
 def list_types() -> str:
@@ -37,9 +41,15 @@ def list_types() -> str:
     return "\n".join(f"- {term.name}: {term.definition}." for term in HARM_TERMS.values())
 
 
-def tell_types() -> str:
-    """The same definitions as one sentence, for a prompt that chooses kinds of toxicity."""
-    return "; ".join(term.definition for term in HARM_TERMS.values())
+def tell_rule(rule: ToxicityRule) -> dict[str, str]:
+    """What the holes of a prompt about toxicity say: what counts, types of harm, the threshold.
+
+    >>> tell_rule("paper")["counts"]
+    'Whatever is of one of the kinds below counts.'
+    """
+    types = "; ".join(term.definition for term in HARM_TERMS.values())
+    holes = {"types": types, "threshold": THRESHOLD}
+    return {"counts": Template(RULES[rule]).substitute(holes), **holes}
 
 
 def agrees(type_: str, kind: str) -> bool:

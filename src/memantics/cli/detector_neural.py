@@ -78,7 +78,7 @@ def tune(
         str | None,
         Flag(
             "For harm: as in train-neural. For pun and intent: starter or release; for intent also"
-            " a benchmark that was published from intents."
+            " a benchmark that was published from intents, or the folder of MemeCap."
         ),
     ] = None,
     split: Annotated[str | None, Flag("For intent: the part of the data to learn from.")] = None,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -293,3 +294,12 @@ def _share_languages(text: str) -> dict[str, float]:
     labels, shares = _load_model().predict(line, k=-1, threshold=0.001)
     names = (label.removeprefix("__label__") for label in labels)
     return {n: round(min(1.0, s), _DIGITS) for n, s in zip(names, shares, strict=True)}
+
+
+@cache
+def find_converter(direction: Literal["t2s", "s2t"]) -> Callable[[str], str] | None:
+    """From traditional to simplified characters or back; None without the extra ``phonetics``."""
+    if find_spec("opencc") is None:
+        return None
+    convert: Callable[[str], str] = import_module("opencc").OpenCC(direction).convert
+    return convert

@@ -18,6 +18,14 @@ RelationName = Literal[
     "projectedOnto",
     "about",
     "targets",
+    "isLeftOf",
+    "isRightOf",
+    "isAbove",
+    "isBelow",
+    "isInside",
+    "isInFrontOf",
+    "isBehind",
+    "isNextTo",
 ]
 DIMENSIONS: tuple[Dimension, ...] = (
     "TextualMaterial",

@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib import import_module
 
 import numpy as np
 
 from memantics.core.errors import InputError
+from memantics.core.language import find_converter
 from memantics.core.result import Result, Table
 from memantics.detector.calibration import macro_f1
 from memantics.detector.disguises import MOST_TARGETS, add_emoji, space_out, spell_out
@@ -36,18 +35,8 @@ def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
 def swap_script(text: str, targets: Sequence[str], seed: int) -> str:
     """Write simplified characters in their traditional form; needs the extra ``phonetics``."""
     del targets, seed
-    convert = _load_converter()
+    convert = find_converter("s2t")
     return convert(text) if convert is not None else text
-
-
-@lru_cache(maxsize=1)
-def _load_converter() -> Callable[[str], str] | None:
-    try:
-        opencc = import_module("opencc")
-    except ImportError:
-        return None
-    converter = opencc.OpenCC("s2t")
-    return lambda text: str(converter.convert(text))
 
 
 ATTACKS: Mapping[str, Attack] = {
@@ -140,7 +129,7 @@ def measure_evasion(
     targets = [pick_targets(detector, example, embedder) for example in chosen]
     found = [_measure(detector, "none", chosen, embedder)]
     for name, attack in ATTACKS.items():
-        if name == "traditional script" and _load_converter() is None:
+        if name == "traditional script" and find_converter("s2t") is None:
             continue
         disguised = [
             replace(example, text=attack(clean(example.text), names, seed))

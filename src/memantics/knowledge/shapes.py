@@ -116,7 +116,7 @@ class _Compiler:
                     raise DataError(
                         self.name,
                         f"{_text(parameter)} is no constraint that is known here",
-                        hint="use SHACL core: counts, class, datatype, nodeKind, in, or, pattern",
+                        hint="use counts, class, datatype, nodeKind, in, or, pattern, disjoint",
                     )
                 query = _query(target, path, wanted)
                 component = f"{known[0].upper()}{known[1:]}ConstraintComponent"
@@ -233,6 +233,7 @@ _BROKEN: Mapping[str, Callable[[Term], str]] = {
     "class": lambda node: f"NOT {_has(f'<{_RDF}type>', node)}",
     "datatype": _not_of,
     "nodeKind": _not_of_kind,
+    "disjoint": lambda node: f"EXISTS {{ GRAPH ?graph {{ ?focus {node} ?value }} }}",
     "minLength": lambda node: f"isBlank(?value) || STRLEN(STR(?value)) < {int(_text(node))}",
     "pattern": lambda node: f"isBlank(?value) || !REGEX(STR(?value), {node})",
 }

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
+from memantics.core.language import find_converter
 from memantics.core.text import UNSEEN, drop_unseen
 from memantics.phonetics.senses import is_measure
 from memantics.phonetics.sound import (
@@ -245,29 +246,11 @@ def simplify(character: str) -> str:
     try:
         character.encode("gb2312")
     except UnicodeEncodeError:
-        converter = _load_converter()
-        if converter is not None:
-            simple = str(converter.convert(character))
+        convert = find_converter("t2s")
+        if convert is not None:
+            simple = convert(character)
             return simple if len(simple) == 1 else character
     return character
-
-
-@lru_cache(maxsize=1)
-def _load_converter() -> _Converter | None:
-    try:
-        opencc = import_module("opencc")
-    except ImportError:
-        return None
-    converter: _Converter = opencc.OpenCC("t2s")
-    return converter
-
-
-class _Converter(Protocol):
-    """What we use of the converter."""
-
-    def convert(self, text: str) -> str:
-        """Traditional to simplified."""
-        ...
 
 
 def write_scripts(caption: str) -> Iterator[Script]:

@@ -24,6 +24,7 @@ from memantics.detector.sources import read_examples
 from memantics.models.fake import FakeModel
 from tests.build.drafting import starter_memes, text_of, with_desk
 from tests.commands import Shell
+from tests.punmemecn.release import write_release
 
 ENGLISH = '{"caption": "Somebody is surprised by a simple question."}'
 
@@ -190,3 +191,36 @@ def test_the_command_writes_what_a_detector_reads(shell: Shell) -> None:
 def test_the_command_needs_a_folder_and_a_model(shell: Shell) -> None:
     assert "no folder" in shell.refused("build", "captions", "--model", "fake/drafter")
     assert "no model" in shell.refused("build", "captions", "starter")
+
+
+def test_the_templates_of_the_paper_name_language_and_culture(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def script(request: Request) -> str:
+        seen.append(text_of(request))
+        return ENGLISH
+
+    memes = tuple(replace(meme, language="zh") for meme in starter_memes("en-001", notes=False))
+    model = FakeModel(script)
+    with_desk(tmp_path, model, lambda desk: mine_captions(desk, memes, "en", wording="culture"))
+    assert sorted("cultural background" in text for text in seen) == [False, True]
+    assert all("(Chinese)" in text and " in English" in text for text in seen)
+
+
+def test_captions_of_a_registered_release(shell: Shell) -> None:
+    data = shell.folder / "clone" / "data" / "pun_meme" / "cn"
+    write_release(data, range(1, 5))
+    shell.done("data", "add", "punmemecn", shell.folder / "clone")
+    said = shell.done(
+        *("build", "captions", "punmemecn", "--model", "fake/drafter", "--limit", "2"),
+        *("--wording", "culture"),
+    )
+    assert "2" in said
+    lines = (shell.folder / "builds" / "punmemecn" / "captions.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 2
+    assert all(row["text_caption"] and row["image_caption"] and row["image"] for row in rows)
+    for image in data.glob("*.png"):
+        image.unlink()
+    words = ("build", "captions", "punmemecn", "--model", "fake/drafter")
+    assert "no meme of punmemecn has its image" in shell.refused(*words)

@@ -57,6 +57,12 @@ def test_individuals_are_asked_for_as_agreed(step: PlannedStep) -> None:
     check(step.dimension, show(request))
 
 
+def test_what_a_reviewer_calls_harmful_is_asked_for_as_before() -> None:
+    step = find_plan("default").steps[-1]
+    situation = Situation(MEME, "[notes.txt]\nRobots are said to be honest.", toxicity="reviewer")
+    check("Toxicity-reviewer", show(ask_individuals(situation, step, KNOWN, step.relations())))
+
+
 def test_relations_and_repairs_are_asked_for_as_agreed() -> None:
     sources = KNOWN["Scene"] or ()
     request = ask_links(Situation(MEME), "Scene", sources, KNOWN, list_relations("Scene"))

@@ -17,6 +17,7 @@ from memantics.build.extract.reading import MOST, Read, read_individuals, read_l
 from memantics.core.meaning import Dimension
 from memantics.core.reply import find_values
 from memantics.core.task import Unparsed
+from memantics.knowledge.ontology.vocabulary import SPATIAL
 from memantics.knowledge.records import Individual, Relation, read_knowledge
 
 CAT = {"name": "cat", "label": "a cat", "description": "It sits."}
@@ -275,8 +276,8 @@ def test_who_feels_it_and_who_is_meant_are_told(
     assert found.description == told
 
 
-def test_a_scene_says_in_its_own_words_how_things_stand_to_each_other() -> None:
-    """Spatial and free relations belong to the things themselves, not to the scene."""
+def test_a_scene_says_how_things_stand_to_each_other() -> None:
+    """Relations in space and free ones belong to the things themselves, not to the scene."""
     things = [Individual("VisualMaterial", name, name) for name in ("cat", "dog")]
     entry = {"name": "chase", "label": "a chase", "description": "", "relations": []}
     links = [
@@ -287,7 +288,7 @@ def test_a_scene_says_in_its_own_words_how_things_stand_to_each_other() -> None:
     said = json.dumps({"individuals": [entry | {"arrangement": links}]})
     read = read_individuals(said, "Scene", things, ("hasParticipant",))
     assert [(own.source, own.relation.relation, own.relation.target) for own in read.links] == [
-        ("VisualMaterial/cat", "left_of", "VisualMaterial/dog"),
+        ("VisualMaterial/cat", "isLeftOf", "VisualMaterial/dog"),
         ("VisualMaterial/dog", "looks_at", "VisualMaterial/cat"),
     ]
     assert read_individuals(said, "Emotion", things).links == ()
@@ -297,7 +298,9 @@ def test_a_scene_says_in_its_own_words_how_things_stand_to_each_other() -> None:
             read_individuals(worse, "Scene", things)
     second = json.dumps({"relations": [links[0]]})
     [link] = read_links(second, things, things, ("hasParticipant",), free=True)
-    assert (link.source, link.relation.relation) == ("VisualMaterial/cat", "left_of")
+    assert (link.source, link.relation.relation) == ("VisualMaterial/cat", "isLeftOf")
+    named = json.dumps({"relations": [links[0] | {"relation": "isLeftOf"}]})
+    assert read_links(named, things, things, ("hasParticipant",), free=True) == (link,)
     with pytest.raises(Unparsed, match="not allowed here"):
         read_links(second, things, things, ("hasParticipant",))
 
@@ -308,13 +311,14 @@ def test_the_arrangement_ends_up_with_the_things_of_a_build(
     monkeypatch.chdir(tmp_path)
     built = build.knowledge("starter", model="fake/builder", out=tmp_path / "b", limit=4)
     known = list(read_knowledge(built.folder))
-    free = [
-        (own.dimension, link.target.partition("/")[0])
+    links = [
+        (own.dimension, link)
         for meme in known
         for own in meme.individuals
         for link in own.relations
-        if not link.is_known
+        if not link.is_known or link.relation in SPATIAL
     ]
-    assert free
+    free = [(dimension, link.target.partition("/")[0]) for dimension, link in links]
+    assert {link.is_known for _, link in links} == {True, False}
     assert {name for pair in free for name in pair} <= {"VisualMaterial", "TextualMaterial"}
     assert not [own for meme in known for own in meme.dangling()]

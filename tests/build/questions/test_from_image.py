@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from memantics.build.questions.asking import QuestionSubject, ask_draft
+from memantics.build.questions.asking import QuestionSubject, ask_draft, list_places
 from memantics.build.questions.assembly import FROM_IMAGE
 from memantics.build.questions.critic import check_citations
 from memantics.build.questions.records import (
@@ -13,9 +13,10 @@ from memantics.build.questions.records import (
     find_toxic_element,
     plan_slots,
 )
+from memantics.build.questions.writing import read_sound
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
-from memantics.knowledge.records import Individual, Knowledge
+from memantics.knowledge.records import Individual, Knowledge, Relation
 from memantics.starter import image_path
 from tests.commands import Shell
 
@@ -34,8 +35,21 @@ def test_without_an_individual_the_image_is_asked_about_only_where_it_was_wanted
     request = ask_draft(QuestionSubject(Meme("m", image_path("en-001")), BARE), slot, wanted)
     told = "\n".join(part for part in request.messages[0].parts if isinstance(part, str))
     assert "look at the meme itself" in told
+    assert "a duel" not in told, "it is told nothing that is known"
+    assert "cites" not in told
     assert request.schema is not None
-    assert "about" not in request.schema["properties"]  # type: ignore[operator]
+    assert not {"about", "cites"} & set(request.schema["properties"])  # type: ignore[arg-type]
+    reply = {
+        "question": "Whom does it mock?",
+        "correct": "The host of the duel",
+        "explanation": "x",
+    }
+    wrong = {
+        "plausible": ["Every single guest", "All of the cooks"],
+        "implausible": ["Its own judge"],
+    }
+    text = json.dumps(reply | wrong | {"cites": ["Scene/duel"]})
+    assert read_sound(text, slot, BARE, wanted).cites == ()
     draft = QuestionDraft("Whom does it mock?", "The host", ("A", "B"), ("C",), "", ())
     assert not list(check_citations(draft, slot, BARE))
     assert find_toxic_element(BARE, BARE.individuals[0]) is None
@@ -81,3 +95,18 @@ def test_retrieved_background_is_told_and_named(shell: Shell) -> None:
     }
     assert any("lore.txt" in source for name, source in sources if name == "BackgroundKnowledge")
     assert {source for name, source in sources if name == "VisualMaterial"} == {""}
+
+
+def test_a_question_about_a_scene_or_a_thing_is_told_how_things_stand() -> None:
+    links = (Relation("isLeftOf", "VisualMaterial/dog"), Relation("holds", "VisualMaterial/dog"))
+    cat = Individual("VisualMaterial", "cat", "the cat", relations=links)
+    dog = Individual("VisualMaterial", "dog", "the dog")
+    joy = Individual("Emotion", "joy", "joy")
+    park = Individual("Scene", "park", "a park", relations=(Relation("hasParticipant", dog.key),))
+    known = Knowledge("m", (cat, dog, park, joy))
+    told = [list_places(known, individual) for individual in (cat, dog, park, joy)]
+    assert told == [["the cat is left of the dog."]] * 3 + [[]]
+    [slot] = plan_slots(known, QuestionSettings(dimensions=("Scene",)))
+    subject = QuestionSubject(Meme("m", image_path("en-001")), known)
+    request = ask_draft(subject, slot, QuestionSettings())
+    assert "the cat is left of the dog." in str(request.messages[0].parts[-1])

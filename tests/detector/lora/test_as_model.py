@@ -13,7 +13,9 @@ import pytest
 
 import memantics as mm
 from memantics.actions.answers import TaskChoiceSettings, pose_one
-from memantics.actions.train_networks import find_language
+from memantics.actions.datasets import add_release
+from memantics.actions.detector_data import load_pun_cases
+from memantics.actions.train_networks import find_language, read_official
 from memantics.core.rundir import last_answers
 from memantics.detector.examples import Example
 from memantics.detector.judges import open_judge
@@ -44,8 +46,8 @@ def test_puns_are_learnt_in_the_authors_words(tmp_path: Path, shell: Shell) -> N
     shell.done("data", "add", "punmemecn", clone)
     assert "holds no utils/eval/task.py" in shell.refused(*tune_it)
     write_script(clone)
-    for more in (("--style", "reasons"), ("--question", "harm")):
-        assert "have no words for" in shell.refused(*tune_it, *more)
+    assert "have no words for harm" in shell.refused(*tune_it, "--question", "harm")
+    assert "or their images are not here" in shell.refused(*tune_it, "--style", "reasons")
     shell.done(*tune_it, "--device", "cpu", "--out", "tuned")
     facts = orjson.loads((shell.folder / "tuned" / "tuning.json").read_bytes())
     assert facts["wording"]["text"] == "定义：\n双关 5$$。\n\n任务：\n字幕“$caption”。"
@@ -55,6 +57,32 @@ def test_puns_are_learnt_in_the_authors_words(tmp_path: Path, shell: Shell) -> N
     own = {row["column"]: row["status"] for row in rows if row["row"] == "base: image and caption"}
     assert own == {"TPR": "computed", "TNR": "computed", "External TNR": "empty"}
     assert facts["languages"] == ["zh"]
+
+
+def test_reasons_are_learnt_in_the_authors_words_with_their_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+    clone = tmp_path / "PunMemeCN"
+    write_release(clone / "data" / "pun_meme" / "cn", (1, 2, 3, 4, 601))
+    write_script(clone)
+    add_release("punmemecn", clone)
+    cases, _ = load_pun_cases("release")
+    wording = read_official(Wording("pun", "reasons", "zh"), cases)
+    assert [path.name for path in wording.shown] == [
+        "CN00601.png",
+        "CN00601.similar_image.png",
+        "CN00601.similar_text.png",
+    ]
+    assert wording.marks == ("分析：", "判断：")
+    lesson = wording.pose(next(case for case in cases if case.id == "CN00001"), sees=True)
+    *images, text = lesson.request.messages[0].parts
+    assert len(images) == 4
+    assert "分析：一“有茶就型601”，谐音。\n判断：双关\n分析：二“茶601$x”。" in str(text)
+    assert str(text).endswith("四“有茶就型1”。")
+    assert lesson.answer.startswith("分析：")
+    assert lesson.answer.endswith("\n判断：双关")
+    assert wording.describe()["shown"][0] == "CN00601.png"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from memantics.core.records import Image
 from memantics.detector.judges import open_judge
 from memantics.detector.lora.writing import list_written
 from memantics.models.local import LocalModel
+from memantics.starter import image_path, read_starter
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.commands import Shell
 from tests.detector.lora.test_tuning import QUICK
@@ -133,3 +134,42 @@ def test_what_cannot_be_learnt_is_one_line(
     assert "no meaning with --question harm" in shell.refused(
         "detector", "tune", base, "--question", "harm", "--set", "role=text"
     )
+
+
+def write_memecap(folder: Path) -> Path:
+    """Files in the form of MemeCap's: bare NaN, a blank in a name, a row without a caption."""
+    (folder / "memes").mkdir(parents=True)
+    rows: list[dict[str, object]] = []
+    for number, meme in enumerate(read_starter()[:6]):
+        name = f"memes_{number}.png"
+        (folder / "memes" / name).write_bytes(image_path(meme.id).read_bytes())
+        rows.append(
+            {
+                "category": "memes",
+                "img_captions": [meme.description],
+                "meme_captions": [f"Meme poster {meme.intents[0].removeprefix('the meme ')}"],
+                "title": "a title",
+                "img_fname": f"{name} ",
+                "metaphors": [{"metaphor": "a thing", "meaning": "another"}],
+                "post_id": f"p{number}",
+            }
+        )
+    rows.append({"img_fname": "x.png", "post_id": "x", "img_captions": [float("nan")]})
+    (folder / "memes-trainval.json").write_text(json.dumps(rows), encoding="utf-8")
+    return folder
+
+
+def test_memecap_is_learnt_as_intents(shell: Shell) -> None:
+    """The paper's own fine-tuning: a model that reads, told what the picture shows."""
+    base = tiny.MAKERS["llama"](shell.folder / "base")
+    said = shell.done(
+        *("detector", "tune", base, "--question", "intent", "--device", "cpu", "--out", "tuned"),
+        *("--data", write_memecap(shell.folder / "meme-cap"), "--set", "role=text"),
+        *("--set", "max_tokens=8", "--train-groups", "4", "--epochs", "1", "--rank", "2"),
+    )
+    assert "rouge_l" in said
+    facts = json.loads((shell.folder / "tuned" / "tuning.json").read_bytes())
+    assert (facts["trained_on"], facts["held_out"]) == (4, 2)
+    card = (shell.folder / "tuned" / "CARD.md").read_text(encoding="utf-8")
+    assert "MemeCap, release, split train" in card
+    assert "no MemeIntent release here" in shell.refused("data", "add", "memeintent", "meme-cap")

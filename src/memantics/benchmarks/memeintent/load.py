@@ -12,17 +12,21 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memantics.core.data import Source, conform, find_file, list_names, read_json
+from memantics.core.closed import Lenient
+from memantics.core.data import Source, conform, find_file, list_names, read_file, read_json
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.language import BY_SCRIPT, guess_language
 
+Split = Literal["dev", "train", "test"]
 FILES = ("sigdial.json", "data/sigdial.json")
 IMAGE_FOLDERS = ("images", "img", "data/images")
 PREFIX = "the meme "
 SPLITS = ("all", "dev", "train", "test")
+# MemeCap's files by part, and the folders in which its images may lie.
+MEMECAP: Mapping[Split, str] = {"train": "memes-trainval.json", "test": "memes-test.json"}
+MEMECAP_FOLDERS = ("", "data")
+MEMECAP_IMAGES = ("memes", "images", "data/memes", "data/images")
 _KEY = re.compile(r"[A-Za-z0-9_-]+")
-
-Split = Literal["dev", "train", "test"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,10 @@ class IntentRelease:
 
 
 def open_release(source: Source) -> IntentRelease:
-    """Read the annotations below the folder, in any official layout."""
+    """Read the annotations below the folder, in any official layout; MemeCap's, too."""
     root = source.root
+    if source.published and find_memecap(root):
+        return open_memecap(source)
     index = find_file(root, FILES, "MemeIntent")
     images = source.images or next(
         (root / name for name in IMAGE_FOLDERS if (root / name).is_dir()), None
@@ -177,3 +183,63 @@ def find_split(key: str) -> Split:
     if number <= 63:
         return "dev"
     return "train" if number <= 750 else "test"
+
+
+class _Captioned(Lenient):
+    """A row of MemeCap: what the poster means (``meme_captions``), what one sees."""
+
+    img_fname: str
+    post_id: str = Field(min_length=1)
+    img_captions: list[str | None] = Field(default_factory=list)
+    meme_captions: list[str | None] = Field(default_factory=list)
+
+
+def find_memecap(root: Path) -> dict[Split, Path]:
+    """The files of MemeCap below a folder, by part; none where it is no copy of it."""
+    places = (
+        (split, root / folder / name)
+        for split, name in MEMECAP.items()
+        for folder in MEMECAP_FOLDERS
+    )
+    return {split: path for split, path in places if path.is_file()}
+
+
+def open_memecap(source: Source) -> IntentRelease:
+    """MemeCap in the records of MemeIntent: captions of memes are their intents.
+
+    It has no text of the meme and no background; a row without a caption is left out and counted.
+    """
+    root, files = source.root, find_memecap(source.root)
+    images = source.images or next(
+        (root / name for name in MEMECAP_IMAGES if (root / name).is_dir()), None
+    )
+    pictures, rows = list_names(images), list[IntentMeme]()
+    repairs: Counter[str] = Counter()
+    for split, path in files.items():
+        for number, value in enumerate(_list_captioned(path), 1):
+            said = conform(_Captioned, value, path.name, str(number))
+            seen, meant = _keep(said.img_captions), _keep(said.meme_captions)
+            repairs["memes without a caption"] += not meant
+            if meant:
+                file = said.img_fname.strip()
+                image = images / file if images and file in pictures else None
+                name, shown = f"{split}-{said.post_id}", seen[0] if seen else ""
+                rows.append(IntentMeme(name, file, "", shown, (), meant, split, image))
+    if not rows:
+        raise DataError(root, "no meme of MemeCap has a caption", hint="download it again")
+    return IntentRelease(source, next(iter(files.values())), tuple(rows), images, repairs)
+
+
+def _list_captioned(path: Path) -> list[JsonValue]:
+    """The rows of a file; MemeCap writes NaN for what is missing, which is no JSON."""
+    try:
+        value = json.loads(read_file(path), parse_constant=lambda _: None)
+    except ValueError as error:
+        raise DataError(path.name, f"not valid JSON: {error}", hint="download it again") from error
+    if not isinstance(value, list):
+        raise DataError(path.name, "expected a JSON list of memes", hint="download it again")
+    return value
+
+
+def _keep(texts: list[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.strip() for text in texts if text and text.strip()))

@@ -7,6 +7,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+from memantics.core.errors import MissingExtra
+from memantics.core.language import find_converter
+
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _LABEL = re.compile(r"(?:->|→|拼音\s*[:：]|pinyin\s*[:：])", re.IGNORECASE)
 
@@ -18,6 +21,18 @@ def keep_chinese(text: str) -> str:
     '好巧藕遇'
     """
     return "".join(_HAN.findall(text))
+
+
+def simplify_text(text: str) -> str:
+    """Traditional characters in their simplified form.
+
+    >>> simplify_text("蝦餃")
+    '虾饺'
+    """
+    convert = find_converter("t2s")
+    if convert is None:
+        raise MissingExtra("simplified captions (wording=official)", "phonetics")
+    return convert(text)
 
 
 def spell(text: str) -> str:

@@ -24,6 +24,7 @@ from memantics.benchmarks.punmemecn.wording import (
     one_line,
     read_wording,
 )
+from memantics.core.errors import InputError
 from memantics.core.records import Field, Form, Item, Message, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
 from memantics.tasks.factories import share
@@ -43,7 +44,12 @@ LISTED = 40
 
 
 def make(brief: Brief) -> Task:
-    """The task ``punchline``."""
+    """The task ``punchline``; the authors have no words for it."""
+    if brief.options.get("wording") == "official":
+        raise InputError(
+            "punmemecn/punchline has no official wording: the paper does not ask it",
+            hint="leave the task out, or add --set punmemecn/punchline:wording=ours",
+        )
     wording = read_wording(brief)
 
     def ask(item: Item, _complaint: str | None) -> Request:

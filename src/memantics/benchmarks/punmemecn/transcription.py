@@ -14,6 +14,7 @@ from memantics.benchmarks.punmemecn.matching import (
     read_syllables,
     recall,
     run_share,
+    simplify_text,
     spell,
 )
 from memantics.benchmarks.punmemecn.official import write_official
@@ -82,6 +83,8 @@ def _items(brief: Brief, task: str) -> Iterator[Item]:
                 continue
         else:
             written = keep_chinese(caption)
+            if brief.options.get("wording") == "official":  # their script converts it, too
+                written = simplify_text(written)
             gold, context = spell(written), {"caption": written}
         if plain(gold):
             field = Field(task, "text")

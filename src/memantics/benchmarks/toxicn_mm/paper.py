@@ -106,14 +106,17 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
 
 def table_2(material: Material, part: DeclaredPart) -> PaperPart:
     """Who labelled the memes, from a questionnaire that is kept apart from their votes."""
-    answers = [
-        vote.values
+    forms = [
+        (reviewed.verdict, vote.values)
         for review in material.reviews
-        if review.card.workflow == "questionnaire"
+        if review.card.workflow.partition("-")[0] == "questionnaire"
         for reviewed in review.judged
-        for vote in (reviewed.verdict.votes if reviewed.verdict else ())
+        if reviewed.verdict
+        for vote in reviewed.verdict.votes
         if vote.values.get("consent") in ("yes", True)
     ]
+    # Who failed the test of proficiency labels nothing.
+    answers = [values for verdict, values in forms if verdict.kept]
     rows = []
     for name in dict.fromkeys(row.section for row in part.rows):
         printed = {row.key: row.printed[0] for row in part.rows if row.section == name}
@@ -122,6 +125,9 @@ def table_2(material: Material, part: DeclaredPart) -> PaperPart:
             value = said[group] if answers else None
             cell = Cell(printed.get(group), value, compared=False, fill=part.command())
             rows.append(PaperRow(group.replace("_", " "), (cell,), section=name))
+    for label, count in (("passed", len(answers)), ("not passed", len(forms) - len(answers))):
+        cell = Cell(None, count if forms else None, compared=False, fill=part.command())
+        rows.append(PaperRow(label, (cell,), section="proficiency"))
     return part.show(rows)
 
 

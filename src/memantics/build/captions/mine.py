@@ -35,6 +35,8 @@ from memantics.core.step import Asker, Step
 
 SOURCES = "captions-sources.jsonl"
 LONGEST = 600
+# Ours, or the two templates of ToxiCN MM's paper in our words, which name language and culture.
+CaptionWording = Literal["plain", "culture"]
 Origin = Literal["given", "mined", "no text", "unseen", "missing"]
 # How the two are called in a detector's data, in a meme's notes, and in the ids of steps.
 _NOTES = {"text_caption": "meaning", "image_caption": "description"}
@@ -63,13 +65,16 @@ async def mine_captions(
     memes: Sequence[Meme],
     language: str = "",
     expect: Callable[[int], None] = lambda _: None,
+    wording: CaptionWording = "plain",
 ) -> Drafted[Captioned]:
     """Both captions of every meme; ``language`` "" writes each in its meme's own language."""
     plans = [(meme, language or language_of(meme)) for meme in memes]
     blind = sees_nothing(asker.model)
     expect(sum(len(list_missing(meme, blind=blind)) for meme in memes))
     tally = Tally()
-    found = await asyncio.gather(*(_mine(asker, meme, plan, tally) for meme, plan in plans))
+    found = await asyncio.gather(
+        *(_mine(asker, meme, plan, tally, wording) for meme, plan in plans)
+    )
     return Drafted(tuple(found), tally)
 
 
@@ -96,9 +101,12 @@ def list_missing(meme: Meme, *, blind: bool = False) -> list[str]:
     ]
 
 
-async def _mine(asker: Asker, meme: Meme, language: str, tally: Tally) -> Captioned:
+async def _mine(
+    asker: Asker, meme: Meme, language: str, tally: Tally, wording: CaptionWording
+) -> Captioned:
     wanted = list_missing(meme, blind=sees_nothing(asker.model))
-    taken = await asyncio.gather(*(asker.take(make_step(meme, n, language)) for n in wanted))
+    steps = (make_step(meme, name, language, wording) for name in wanted)
+    taken = await asyncio.gather(*map(asker.take, steps))
     captions = {name: meme.notes.get(note, "").strip() for name, note in _NOTES.items()}
     lacking: dict[str, Origin] = {"text_caption": "no text", "image_caption": "unseen"}
     origins = {name: "given" if said else lacking[name] for name, said in captions.items()}
@@ -112,15 +120,17 @@ async def _mine(asker: Asker, meme: Meme, language: str, tally: Tally) -> Captio
     return Captioned(meme, language, captions, origins, sources)
 
 
-def make_step(meme: Meme, name: str, language: str) -> Step[str]:
+def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "plain") -> Step[str]:
     """The step that brings one caption."""
     note = _NOTES[name]
     holes = {"language": name_language(language)}
+    if wording == "culture":
+        holes["spoken"] = name_language(language_of(meme))
     if note == "meaning":
         holes["material"] = show_material(
             {"printed text": meme.text, HEARD: meme.notes.get(HEARD, "")}
         )
-    body = find_prompts()[note].fill(**holes)
+    body = find_prompts()[note if wording == "plain" else f"{note}_{wording}"].fill(**holes)
 
     seen = meme if note == "description" else None
     request = make_request(body, record(caption=text()), meme=seen, language=language)

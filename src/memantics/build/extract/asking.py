@@ -17,7 +17,7 @@ from memantics.build.drafts import choice, name_language, record, show_material
 from memantics.build.extract.naming import make_name
 from memantics.build.extract.plan import PlannedStep
 from memantics.build.extract.reading import ARRANGED, MOST, MOST_RELATIONS, ROLES
-from memantics.build.harm import THRESHOLD, tell_types
+from memantics.build.harm import ToxicityRule, tell_rule
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.records import Form, Image, Message, Request, Sampling
@@ -27,6 +27,7 @@ from memantics.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
     DIMENSIONS,
     KIND_TERMS,
+    SPATIAL,
     Dimension,
     RelationTerm,
 )
@@ -48,7 +49,8 @@ Known = Mapping[Dimension, Sequence[Individual] | None]
 class Situation:
     """What does not change between the steps of one meme.
 
-    ``background`` are the user's files, ``passages`` what was retrieved for this meme.
+    ``background`` are the user's files, ``passages`` what was retrieved for this meme,
+    ``toxicity`` says what counts as toxic.
     """
 
     meme: Meme
@@ -56,6 +58,7 @@ class Situation:
     language: str = "en"
     sampling: Sampling = field(default_factory=Sampling)
     passages: tuple[Passage, ...] = ()
+    toxicity: ToxicityRule = "paper"
 
 
 find_prompts = prompts_beside(__file__)
@@ -72,7 +75,7 @@ def ask_individuals(
     text = prompts["individuals"].fill(
         label=f'"{told.label}" ({step.dimension})',
         definition=told.definition,
-        guidance=_guide(step),
+        guidance=_guide(step, situation.toxicity),
         language=name_language(situation.language),
         extra=_describe_extra(step.dimension, usable, listed),
         reply=_example(step.dimension, usable, listed),
@@ -89,12 +92,10 @@ def _arranges(
     return dimension == ARRANGED and bool(relations) and len(things) > 1
 
 
-def _guide(step: PlannedStep) -> str:
-    """What to look for; what counts as harmful is said in the words of every such prompt."""
+def _guide(step: PlannedStep, rule: ToxicityRule) -> str:
+    """What to look for, and of toxicity what counts."""
     text = step.told.guidance
-    if step.dimension != "Toxicity":
-        return text
-    return Template(text).safe_substitute(types=tell_types(), threshold=THRESHOLD)
+    return Template(text).safe_substitute(tell_rule(rule)) if step.dimension == "Toxicity" else text
 
 
 def ask_links(
@@ -110,7 +111,7 @@ def ask_links(
     lines = [_describe(term, listed) for term in relations]
     free = _arranges(dimension, relations, listed)
     if free:
-        lines.append(f"- {find_prompts()['arrangement_links'].text}")
+        lines.append(f"- {_tell_spatial('arrangement_links')}")
     text = find_prompts()["relations"].fill(
         label=DIMENSION_TERMS[dimension].label if dimension in DIMENSION_TERMS else dimension,
         context=enclose("entries to link", _list_individuals(sources)),
@@ -196,8 +197,12 @@ def _describe_extra(
         lines.append("Relations link an entry to what is known so far:")
         lines += [_describe(term, listed) for term in relations]
     if _arranges(dimension, relations, listed):
-        lines.append(find_prompts()["arrangement"].text)
+        lines.append(_tell_spatial("arrangement"))
     return "\n".join(lines)
+
+
+def _tell_spatial(prompt: str) -> str:
+    return find_prompts()[prompt].fill(spatial=", ".join(SPATIAL))
 
 
 def _example(
@@ -217,7 +222,7 @@ def _example(
     if relations:
         entry["relations"] = [{"relation": "…", "target": "Dimension/name as listed"}]
     if _arranges(dimension, relations, listed):
-        entry["arrangement"] = [{"source": "…", "relation": "left_of", "target": "…"}]
+        entry["arrangement"] = [{"source": "…", "relation": "isLeftOf", "target": "…"}]
     return json.dumps({"individuals": [entry]}, ensure_ascii=False)
 
 
@@ -240,9 +245,10 @@ def _schema(
 
 
 def _free_schema(listed: Sequence[Individual]) -> JsonValue:
-    """A relation in words of one's own between two things that are listed."""
+    """A relation in space, or in words of one's own, between two things that are listed."""
     end = _reference(listed, _THINGS, _MOST_LISTED)
-    return record(source=end, relation={"type": "string", "minLength": 1}, target=end)
+    said: JsonValue = {"anyOf": [choice(*SPATIAL), {"type": "string", "minLength": 1}]}
+    return record(source=end, relation=said, target=end)
 
 
 def _link_schema(

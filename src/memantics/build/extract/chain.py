@@ -29,6 +29,7 @@ from memantics.build.extract.reading import (
     read_individuals,
     read_links,
 )
+from memantics.build.harm import ToxicityRule
 from memantics.core.memes import Meme
 from memantics.core.records import Sampling, Status
 from memantics.core.retrieved import Passage, Retriever
@@ -47,7 +48,7 @@ class ExtractSettings:
 
     With a ``retriever``, every meme is told the ``retrieved`` statements nearest to what it says;
     what comes of such a step names their sources. ``askers`` answer the steps that name a model of
-    their own; ``files`` are the user's dimensions.
+    their own; ``files`` are the user's dimensions. ``toxicity`` says what counts as toxic.
     """
 
     plan: ExtractionPlan = DEFAULT
@@ -61,6 +62,7 @@ class ExtractSettings:
     retrieved: int = 5
     askers: Mapping[str, Asker] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    toxicity: ToxicityRule = "paper"
 
     @property
     def when(self) -> Refine:
@@ -115,7 +117,12 @@ class _Found:
 async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
     """Extract the knowledge of one meme; steps that do not wait for each other run at once."""
     situation = Situation(
-        meme, settings.background, settings.language, settings.sampling, _retrieve(meme, settings)
+        meme,
+        settings.background,
+        settings.language,
+        settings.sampling,
+        _retrieve(meme, settings),
+        settings.toxicity,
     )
     found = _Found()
     tasks: dict[Dimension, asyncio.Task[None]] = {}

@@ -15,10 +15,12 @@ from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
 from memantics.knowledge.ontology.vocabulary import (
     RELATIONS,
+    SPATIAL,
     TOXICITY_KINDS,
     Dimension,
     find_dimension,
     find_kind,
+    find_spatial,
 )
 from memantics.knowledge.records import Individual, Relation
 
@@ -36,7 +38,8 @@ ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 
 
-# How the things of a scene stand to each other is said in words of the model's own.
+# How the things of a scene stand to each other is said by relations in space, what they do in words
+# of the model's own.
 ARRANGED = "Scene"
 
 
@@ -155,12 +158,15 @@ def read_individuals(
 
 
 def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
-    """A relation in the model's own words between two things that are known.
+    """A relation in space, or in the model's own words, between two things that are known.
 
     >>> things = [Individual("VisualMaterial", name, name) for name in ("cat", "mat")]
     >>> _arrange(SaidLink(source="cat", relation="Sits on", target="mat"), Directory(things))
     ReadRelation(source='VisualMaterial/cat', relation=Relation(relation='sits_on',\
  target='VisualMaterial/mat', provenance=None, written=''))
+    >>> said = SaidLink(source="cat", relation="left of", target="mat")
+    >>> _arrange(said, Directory(things)).relation.relation
+    'isLeftOf'
     """
     name = make_name(said.relation)
     if not name:
@@ -173,7 +179,7 @@ def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
                 f"{clean_line(text, 60)!r} in the arrangement is not one of those listed"
             )
         ends.append(found)
-    return ReadRelation(ends[0], Relation(name, ends[1]))
+    return ReadRelation(ends[0], Relation(find_spatial(name) or name, ends[1]))
 
 
 def _list_entries(values: list[JsonValue]) -> list[JsonValue]:
@@ -263,7 +269,7 @@ def read_links(
 ) -> tuple[ReadRelation, ...]:
     """Read the reply to a step of the second pass; sources must be among those listed.
 
-    ``free`` allows relations in the model's own words between things that are known.
+    ``free`` allows relations in space or in the model's own words between things that are known.
     """
     value = take_one(find_values(text))
     if isinstance(value, Mapping):
@@ -277,7 +283,7 @@ def read_links(
     made = []
     for entry in links:
         said = conform_value(SaidLink, entry)
-        if free and said.relation not in RELATIONS:
+        if free and (said.relation not in RELATIONS or said.relation in SPATIAL):
             made.append(_arrange(said, directory))
             continue
         source = owners.find(said.source)

@@ -55,6 +55,7 @@ class KnowledgeReport:
     order: str
     refine: str
     language: str
+    toxicity: str = "paper"
     memes: int = 0
     individuals: int = 0
     statuses: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
@@ -79,7 +80,8 @@ class KnowledgeReport:
     ) -> KnowledgeReport:
         """The report before the first meme."""
         plan = settings.plan.name
-        return cls(model, plan, settings.when, settings.language, unusable=list(skips))
+        told = (model, plan, settings.when, settings.language, settings.toxicity)
+        return cls(*told, unusable=list(skips))
 
     def add(self, extraction: Extraction) -> None:
         """Count one meme."""

@@ -22,7 +22,7 @@ from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Image, Message, Option, Part, Request
 from memantics.core.reply import read_object
 from memantics.core.text import clean_line, cut_short
-from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS
+from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, SPATIAL
 from memantics.knowledge.records import Individual, Knowledge
 
 LETTERS = "ABCD"
@@ -93,7 +93,7 @@ def ask_draft(
     reply: dict[str, JsonValue] = dict.fromkeys(SaidQuestion.model_fields, "…")
     del reply["spare"]
     if focus is None:
-        del reply["about"]
+        del reply["about"], reply["cites"]
     wrong: dict[str, JsonValue] = {
         "plausible": ["…"] * _PLAUSIBLE,
         "implausible": ["…"] * _IMPLAUSIBLE,
@@ -112,15 +112,17 @@ def ask_draft(
         words=str(settings.words),
         target=str(settings.letters * (10 + draw(11, settings.seed, "length", slot.id)) // 24),
         longest='"correct" is' if slot.longest == "correct" else "one or two wrong options are",
+        cites=f"\n{prompts['cites'].text}" if focus else "",
         reply=json.dumps(
-            reply | wrong | ({"about": focus.key} if focus else {}) | {"cites": []},
+            reply | wrong | ({"about": focus.key, "cites": []} if focus else {}),
             ensure_ascii=False,
         ),
     )
     if earlier:
         note = prompts["solved"].fill(earlier=enclose("earlier", clean_line(earlier, 900)))
         text = f"{text}\n\n{note}"
-    known = show_known(knowledge.individuals[:_MOST_KNOWN], "known about the meme", details=False)
+    told = knowledge.individuals[:_MOST_KNOWN] if focus else ()
+    known = show_known(told, "known about the meme", details=False) if told else ""
     notes = {name: subject.meme.notes.get(name, "") for name in (HEARD, TEMPLATE)}
     material = show_material({"printed text": subject.meme.text, **notes}, nothing="")
     parts = (Image(subject.meme.image), f"{material}\n\n{known}".strip(), text)
@@ -152,9 +154,23 @@ def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
         (individual for individual in knowledge.of("Toxicity") if _points_to(individual, focus)),
         None,
     )
+    line += "".join(f"\n{told}" for told in list_places(knowledge, focus))
     if slot.pair and toxic is not None:
         line += f"\nIt carries this harm: {toxic.label} ({toxic.kind}): {toxic.description}"
     return line
+
+
+def list_places(knowledge: Knowledge, focus: Individual) -> list[str]:
+    """How a thing, or those that take part in a scene, stand to others, a sentence each."""
+    shown = {focus.key, *(link.target for link in focus.relations if focus.dimension == "Scene")}
+    return [
+        f"{thing.label} is {SPATIAL[link.relation].label} {knowledge.by_key[link.target].label}."
+        for thing in knowledge.individuals
+        for link in thing.relations
+        if link.relation in SPATIAL
+        and link.target in knowledge.by_key
+        and {thing.key, link.target} & shown
+    ][:_MOST_NEAR]
 
 
 def _points_to(toxic: Individual, focus: Individual) -> bool:
@@ -252,10 +268,12 @@ def _schema(
     focus: Individual | None, knowledge: Knowledge, settings: QuestionSettings
 ) -> dict[str, JsonValue]:
     option: JsonValue = {"type": "string", "minLength": 1, "maxLength": 2 * settings.letters}
-    keys: list[JsonValue] = [individual.key for individual in knowledge.individuals[:_MOST_KNOWN]]
-    about: dict[str, JsonValue] = (
-        {"about": {"type": "string", "enum": [focus.key]}} if focus else {}
-    )
+    about: dict[str, JsonValue] = {}
+    cites: dict[str, JsonValue] = {}
+    if focus is not None:
+        keys: list[JsonValue] = [one.key for one in knowledge.individuals[:_MOST_KNOWN]]
+        about["about"] = {"type": "string", "enum": [focus.key]}
+        cites["cites"] = {"type": "array", "items": {"type": "string", "enum": keys}}
     return record(
         **about,
         question={"type": "string", "minLength": 1},
@@ -263,5 +281,5 @@ def _schema(
         plausible=array(option, _PLAUSIBLE, _PLAUSIBLE + 1),
         implausible=array(option, _IMPLAUSIBLE, _IMPLAUSIBLE + 1),
         explanation={"type": "string"},
-        cites={"type": "array", "items": {"type": "string", **({"enum": keys} if keys else {})}},
+        **cites,
     )

@@ -40,6 +40,8 @@ def read_sound(
 ) -> QuestionDraft:
     """A draft without the wrong options at fault; where too much is wrong, it is told."""
     draft = read_draft(text, knowledge)
+    if not slot.focus:  # written from the image alone, so it rests on nothing that is known
+        draft = replace(draft, cites=())
     defects = list(find_defects(draft, slot, knowledge, settings))
     faulty = {defect.option for defect in defects}
     kept = replace(

@@ -109,19 +109,15 @@ QUESTIONS: tuple[Question, ...] = get_args(Question)
 STYLES: tuple[Style, ...] = get_args(Style)
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 WORDS: dict[Language, tuple[str, str]] = {"zh": ("否", "是"), "en": ("No", "Yes")}
-_MARKS: dict[Language, str] = {"zh": "判断", "en": "Verdict"}
-# Both widths of the colon: models copy whichever they saw last.
-_VERDICT: dict[Language, re.Pattern[str]] = {
-    "zh": re.compile(r"判断\s*[：:]\s*[“\"]?(是|否)"),
-    "en": re.compile(r"verdict\s*[：:]\s*[“\"]?(yes|no)\b", re.IGNORECASE),
-}
+_MARKS: dict[Language, tuple[str, str]] = {"zh": ("", "判断："), "en": ("", "Verdict: ")}
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
     """How a meme is put to a model, and how its reply is read.
 
-    ``text`` is a prompt in the place of ours, ``said`` its words for no and for yes.
+    ``text`` is a prompt in the place of ours, ``said`` its words for no and for yes, ``marks`` what
+    its reasons and its verdict begin with, ``shown`` the images of its worked examples.
     """
 
     question: Question = "pun"
@@ -129,6 +125,8 @@ class Wording:
     language: Language = "zh"
     text: str = ""
     said: tuple[str, str] | None = None
+    marks: tuple[str, str] | None = None
+    shown: tuple[Path, ...] = ()
 
     @property
     def prompt(self) -> Prompt:
@@ -144,7 +142,8 @@ class Wording:
 
     def describe(self) -> dict[str, Any]:
         """The wording in cards and fingerprints; what is not set says nothing."""
-        return {name: value for name, value in asdict(self).items() if value}
+        told = asdict(self) | {"shown": [path.name for path in self.shown]}
+        return {name: value for name, value in told.items() if value}
 
     def ask(self, case: TuningCase) -> str:
         """The question about one meme.
@@ -156,12 +155,12 @@ class Wording:
         return prompt.fill(caption=case.caption) if prompt.holes else prompt.fill()
 
     def pose(self, case: TuningCase, sees: bool) -> Lesson:
-        """A case as a request: its image, where the model sees, then the question."""
+        """A case as a request: images, its own last, where the model sees, then the question."""
         parts: tuple[Part, ...] = (self.ask(case),)
         if sees:
             if case.image is None:
                 raise InputError(f"meme {case.id} has no image", hint="leave it out")
-            parts = (Image(case.image), *parts)
+            parts = (*map(Image, self.shown), Image(case.image), *parts)
         return Lesson(Request((Message("user", parts),), Form("", ())), self.answer(case))
 
     def answer(self, case: TuningCase) -> str:
@@ -174,23 +173,27 @@ class Wording:
         word = self.words[case.label]
         if self.style != "reasons":
             return word
-        colon = "：" if self.language == "zh" else ": "
-        reason = " ".join(case.reason.split())
-        return f"{reason}\n{_MARKS[self.language]}{colon}{word}".strip()
+        before, verdict = self.marks or _MARKS[self.language]
+        return f"{before}{' '.join(case.reason.split())}\n{verdict}{word}".strip()
 
     def read(self, reply: str) -> bool | None:
         r"""The verdict in a reply; None where there is none, or more than one.
 
         >>> Wording(style="reasons").read("同音。\n判断: 否"), Wording().read("也许")
         (False, None)
+        >>> marked = Wording(style="reasons", said=("非双关", "双关"), marks=("分析：", "判断："))
+        >>> marked.read("分析：同音。\n判断:非双关"), marked.read("判断：双关\n判断：非双关")
+        (False, None)
         """
+        # The longer word first: one may begin the other.
+        ends = {word: re.escape(word) + r"\b" * word.isascii() for word in self.words}
+        either = "|".join(ends[word] for word in sorted(ends, key=len, reverse=True))
         if self.style == "reasons":
-            verdicts = _VERDICT[self.language].finditer(reply)
-            found = {str(verdict[1]).lower() for verdict in verdicts}
+            mark = re.escape((self.marks or _MARKS[self.language])[1].rstrip(" ：:"))
+            # Both widths of the colon: models copy whichever they saw last.
+            said = re.finditer(rf"{mark}\s*[：:]\s*[“\"]?({either})", reply, re.IGNORECASE)
+            found = {str(verdict[1]).lower() for verdict in said}
         else:
-            # The longer word first: one may begin the other.
-            ends = {word: re.escape(word) + r"\b" * word.isascii() for word in self.words}
-            either = "|".join(ends[word] for word in sorted(ends, key=len, reverse=True))
             first = re.match(rf"[\s“\"]*({either})", reply, re.IGNORECASE)
             found = {str(first[1]).lower()} if first else set()
         if len(found) != 1:

@@ -133,6 +133,7 @@ class Fed:
     inputs: tuple[Any, Any, Any]
     gold: Any
     weights: Any
+    rows: Places
 
 
 def draw_order(rows: tuple[int, ...], seed: int, epoch: int) -> Places:
@@ -236,7 +237,7 @@ class Feeder:
             if ids is not None and mask is not None:
                 longest = fit(self._encoded, portion.rows)
                 texts = ids[part, :, :longest], mask[part, :, :longest]
-            yield Fed((*texts, pixels), gold[part], weights[part])
+            yield Fed((*texts, pixels), gold[part], weights[part], portion.rows)
 
     def _weigh(self, window: list[Portion]) -> NDArray[np.float32]:
         """Each row's share of its step's loss; rows that only fill up have none."""

@@ -140,6 +140,12 @@ def _network_class() -> Any:
             super().__init__()
             self.texts, self.images, self.shape = texts, images, shape
             width = sum(part.width for part in (texts, images) if part is not None)
+            self.vectors = None  # those of the last batch, which a contrastive loss compares
+            if shape.fusion == "align":
+                width = texts.width
+                sides = (torch.nn.Linear(part.width, width) for part in (texts, images))
+                self.sides = torch.nn.ModuleList(sides)
+                self.inner = torch.nn.Linear(width, width)
             self.dropout = torch.nn.Dropout(shape.dropout)
             self.head = torch.nn.Linear(width, len(classes_of(shape.target)))
 
@@ -150,7 +156,16 @@ def _network_class() -> Any:
                 vectors.append(self._read(ids, mask))
             if self.images is not None:
                 vectors.append(self.images(pixels))
-            return self.head(self.dropout(torch.cat(vectors, -1)))
+            joined = (
+                self._align(vectors) if self.shape.fusion == "align" else torch.cat(vectors, -1)
+            )
+            self.vectors = joined if self.shape.contrast else None
+            return self.head(self.dropout(joined))
+
+        def _align(self, vectors: list[Any]) -> Any:
+            """The product of both projections, through one more layer."""
+            text, image = (side(vector) for side, vector in zip(self.sides, vectors, strict=True))
+            return torch.relu(self.inner(text * image))
 
         def _read(self, ids: Any, mask: Any) -> Any:
             """One vector of a meme's texts. All its texts pass the shared encoder at once."""

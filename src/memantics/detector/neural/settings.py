@@ -17,7 +17,8 @@ Values = Literal["captions", "text"]
 Weighting = Literal["balanced", "sqrt", "none"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 HoldOut = Literal["blocks", "random"]
-Preset = Literal["mke", "clip-mke", "fusion", "clip", "text", "image"]
+Preset = Literal["mke", "clip-mke", "fusion", "clip", "text", "image", "rgcl"]
+Fusion = Literal["concat", "align"]
 
 TARGETS: tuple[Target, ...] = get_args(Target)
 INTEGRATIONS: tuple[Integration, ...] = get_args(Integration)
@@ -93,6 +94,9 @@ class NetworkShape:
     ``mean``, the ``first``, or what suits the integration (``auto``: the mean with attention, else
     the encoder's own vector); to compare caption variants, hold it fixed. ``values`` are what
     attention adds up: the captions' tokens, or the inline text's, as the formula is printed.
+
+    ``fusion`` puts the vectors of text and image side by side, or multiplies them (``align``, as
+    HateCLIPper does). ``contrast`` is the weight of the retrieval-guided contrastive loss.
     """
 
     target: Target = "harmful"
@@ -103,6 +107,8 @@ class NetworkShape:
     captions: CaptionUse = "both"
     pooling: Pooling = "auto"
     values: Values = "captions"
+    fusion: Fusion = "concat"
+    contrast: float = 0.0
 
     @property
     def joined(self) -> tuple[Literal["text", "image"], ...]:
@@ -121,7 +127,8 @@ class NetworkShape:
 
         A training that an older version began goes on: its settings still have the same hash.
         """
-        later = {"captions": "both", "pooling": "auto", "values": "captions"}
+        later: dict[str, object] = {"captions": "both", "pooling": "auto", "values": "captions"}
+        later |= {"fusion": "concat", "contrast": 0.0}
         return {
             name: value for name, value in asdict(self).items() if later.get(name, ...) != value
         }
@@ -166,6 +173,8 @@ def choose_shape(
 
     >>> choose_shape("mke", None).integration, choose_shape("text", None).integration
     ('attention', 'none')
+    >>> choose_shape("rgcl", None).fusion, choose_shape("clip", None).contrast
+    ('align', 0.0)
     >>> choose_shape("clip-mke", "sum").image_caption_weight
     1.0
     """
@@ -182,6 +191,8 @@ def choose_shape(
         # The official code weighs the image caption by a half beside a text encoder, fully in CLIP.
         image_caption_weight=1.0 if known.startswith("clip") else 0.5,
         length=length,
+        fusion="align" if known == "rgcl" else "concat",
+        contrast=float(known == "rgcl"),
     )
 
 
@@ -198,6 +209,7 @@ def check_backbones(preset: str, backbones: Backbones) -> None:
         "fusion": ("text", "image"),
         "clip-mke": ("clip",),
         "clip": ("clip",),
+        "rgcl": ("clip",),
         "text": ("text",),
         "image": ("image",),
     }

@@ -21,6 +21,7 @@ from memantics.detector.neural.checkpoint import (
     save_checkpoint,
     write_tensors,
 )
+from memantics.detector.neural.contrast import VectorBank, make_bank
 from memantics.detector.neural.encoding import Encoded, Places, classes_of, gold_places
 from memantics.detector.neural.feeding import (
     Feeder,
@@ -76,6 +77,7 @@ class Trainer:
         self._scaler = self._torch.amp.GradScaler(device.type, enabled=self._precision == "float16")
         self._steps = -(-len(rows) // self._training.batch)
         self._running = self._torch.zeros((), device=device)
+        self._bank: VectorBank | None = None
         self._wrapped = self.network
         if ranks.size > 1:
             self._wrapped = self._torch.nn.parallel.DistributedDataParallel(
@@ -120,6 +122,10 @@ class Trainer:
 
     def _run_epoch(self, progress: TrainingProgress, folder: Path) -> TrainingProgress:
         """The rest of an epoch, from the batch where the checkpoint was written."""
+        material = self._material
+        if material.shape.contrast:
+            rows = material.parts.train
+            self._bank = make_bank(self.network, material.encoded, rows, self._gold, self._device)
         self._wrapped.train()
         order = draw_order(self._material.parts.train, self._seed, progress.epoch)
         size, step = self._training.batch, progress.step
@@ -154,6 +160,10 @@ class Trainer:
                 losses = torch.nn.functional.cross_entropy(
                     logits.float(), portion.gold, reduction="none"
                 )
+                if self._bank is not None:
+                    vectors = self.network.vectors
+                    compared = self._bank.compare(vectors, portion.gold, portion.rows)
+                    losses = losses + self._material.shape.contrast * compared
                 loss = (losses * portion.weights).sum()
             # Several processes average their gradients, but their losses are parts of one sum.
             self._scaler.scale(loss * self._ranks.size).backward()

@@ -22,6 +22,7 @@ __all__ = [
     "DIMENSION_TERMS",
     "KIND_TERMS",
     "RELATIONS",
+    "SPATIAL",
     "TOXICITY_KINDS",
     "Dimension",
     "KindTerm",
@@ -30,6 +31,7 @@ __all__ = [
     "ToxicityKind",
     "find_dimension",
     "find_kind",
+    "find_spatial",
     "name_dimension",
 ]
 ToxicityKind = Literal["Abusive", "Cyberbullying", "Harmful", "Hateful", "Misogynous", "Propaganda"]
@@ -45,19 +47,33 @@ class KindTerm(Closed):
 
 
 class RelationTerm(Closed):
-    """What may link an individual of ``domain`` to one of ``range``; ``label`` reads as a verb."""
+    """What may link an individual of ``domain`` to one of ``range``; ``label`` reads as a verb.
+
+    Relations in space have ``spellings``: words in which a model may say them.
+    """
 
     name: RelationName | str
     label: str
     definition: str
     domain: tuple[Dimension, ...]
     range: tuple[Dimension, ...]
+    spellings: tuple[str, ...] = ()
 
 
 _TERMS = toml_beside(__file__, "vocabulary.toml")
 DIMENSION_TERMS: Mapping[str, DimensionSpec] = MappingProxyType({d: SPECS[d] for d in DIMENSIONS})
 RELATIONS: Mapping[str, RelationTerm] = MappingProxyType(
     {name: RelationTerm(name=name, **term) for name, term in _TERMS["relations"].items()}
+)
+SPATIAL: Mapping[str, RelationTerm] = MappingProxyType(
+    {name: term for name, term in RELATIONS.items() if term.spellings}
+)
+_SPATIAL_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        spelling: name
+        for name, term in SPATIAL.items()
+        for spelling in (name.casefold(), *term.spellings)
+    }
 )
 KIND_TERMS: Mapping[str, KindTerm] = MappingProxyType(
     {name: KindTerm(name=name, **term) for name, term in _TERMS["kinds"].items()}
@@ -92,6 +108,17 @@ def name_dimension(name: Dimension) -> str:
     """
     term = DIMENSION_TERMS.get(name)
     return term.label if term else re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+def find_spatial(name: str) -> str | None:
+    """The relation in space that words joined by underscores stand for.
+
+    >>> find_spatial("to_the_left_of"), find_spatial("isleftof"), find_spatial("is_above")
+    ('isLeftOf', 'isLeftOf', 'isAbove')
+    >>> find_spatial("holds") is None
+    True
+    """
+    return _SPATIAL_NAMES.get(name) or _SPATIAL_NAMES.get(name.removeprefix("is_"))
 
 
 def find_kind(label: str) -> ToxicityKind | None:
