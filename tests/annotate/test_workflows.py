@@ -33,6 +33,7 @@ OURS = (
     "rate-edits",
     "rate-outputs",
     "review-harm",
+    "review-labels",
     "review-text",
     "validate",
     "verify-stages",

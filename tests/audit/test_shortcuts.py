@@ -9,6 +9,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
 from memantics.core.finding import Finding
+from memantics.core.text import split_pieces
 from memantics.run.audit.probe import (
     FOLDS,
     Learner,
@@ -17,7 +18,7 @@ from memantics.run.audit.probe import (
     find_text_shortcuts,
 )
 from memantics.run.audit.shortcuts import find_chance, find_shortcuts
-from memantics.run.audit.subject import Exam, split_pieces
+from memantics.run.audit.subject import Exam
 from tests.audit.toys import Flaws, make_exam, make_items, trivial
 
 

@@ -8,16 +8,25 @@ from pathlib import Path
 from typing import Annotated
 
 from memantics.actions.asking import Asking, make_asking, open_cache
+from memantics.actions.label_audit import (
+    LabelNotes,
+    LabelWishes,
+    audit_label,
+    choose_label,
+    describe_table,
+    is_table,
+)
 from memantics.actions.options import TaskOptions
 from memantics.actions.progress import ProgressWish, read_wish
-from memantics.core.card import TaskCard, resolve_options
-from memantics.core.data import Source
+from memantics.core.card import Card, TaskCard, resolve_options
+from memantics.core.data import DataKind, Source
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.finding import Finding
+from memantics.core.finding import Finding, Gap
 from memantics.core.model import Model
 from memantics.core.parameters import Argument, Data, Flag, MadeBy, Split
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.result import Table
+from memantics.core.splits import GROUP_KINDS, GroupKind
 from memantics.core.task import Task
 from memantics.core.waiting import make_sync, run_sync
 from memantics.registry import (
@@ -30,13 +39,15 @@ from memantics.registry import (
     open_model,
 )
 from memantics.report.leaderboard import show_figure, show_span
-from memantics.report.pages.audit import Audit
+from memantics.report.pages.audit import Audit, show_p
+from memantics.report.pages.audit_files import write_companions
 from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import AuditAsking
 from memantics.run.audit.audit import AuditNotes, Inquiry, TrivialModels, order_findings
 from memantics.run.audit.audit import audit as audit_tasks
 from memantics.run.audit.published import check_tables
 from memantics.run.audit.subject import AuditSubject
+from memantics.run.facts import DataFacts
 from memantics.run.progress import Progress
 
 __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
@@ -46,7 +57,10 @@ COINS = 5
 Watch = Callable[[str, int], Callable[[Progress], None]]
 
 
-AuditedName = Annotated[str, Argument("A benchmark or one of its tasks, NAME or NAME/TASK.")]
+AuditedName = Annotated[
+    str,
+    Argument("A benchmark, one of its tasks or labels, or a column of a table (memes.csv/label)."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +68,21 @@ class AuditSettings:
     """What is audited, and whom to ask; ``limit`` is the most items a model is asked about.
 
     ``published`` is a further table of figures to check, in the form of
-    ``expected/published.json``.
+    ``expected/published.json``. With ``resplit`` or ``labels`` that alone is looked at, with
+    ``everything`` all there is; their files go to a folder of that name below ``runs``.
     """
 
     models: Annotated[
         Sequence[str], Flag("Also ask this model; may be repeated.", "--model -m")
     ] = ()
+    resplit: Annotated[
+        GroupKind | None, Flag("Split so that no such group crosses, and report the fall.")
+    ] = None
+    labels: Annotated[bool, Flag("Rank labels that are probably wrong; write a queue.")] = False
+    everything: Annotated[bool, Flag("All of it; also a badge, BibTeX and JSON.", "--all")] = False
+    reviewed: Annotated[
+        Path | None, Flag("Verdicts on the queue of --labels: the share of wrong labels.")
+    ] = None
     data: Data = None
     split: Split = None
     options: TaskOptions = field(default_factory=dict)
@@ -70,7 +93,9 @@ class AuditSettings:
         Path | None,
         Flag("Also check this published table (JSON, as in expected/published.json)."),
     ] = None
-    runs: Annotated[Path, Flag("Where the answers of asked models go.")] = Path("runs/audit")
+    runs: Annotated[Path, Flag("Where answers of asked models, splits and queues go.")] = Path(
+        "runs/audit"
+    )
     asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
 
 
@@ -100,7 +125,13 @@ audit = make_sync(audit_async)
 
 async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) -> Audit:
     """Audit a benchmark or one of its tasks; ``watch`` is told of each thing that is asked."""
+    if is_table(name):
+        return _audit_table(name, wanted)
     benchmark, cards = _find(name)
+    if _only_labels(wanted):
+        source = find_source(benchmark, wanted.data)
+        notes = _audit_labels(name, benchmark, source.kind, wanted)
+        return _show(benchmark.card, describe_data(benchmark, source), notes, AuditNotes(), wanted)
     _check(wanted.options, wanted.split, cards)
     source = find_source(benchmark, wanted.data)
     subject = _open(benchmark, source, wanted.split, wanted.options)
@@ -117,8 +148,57 @@ async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) 
     if extra is not None:
         found.add(extra)
     names = tuple(model.name for model in models)
-    ordered = order_findings(found.findings)
-    return Audit(subject.card, subject.data, ordered, found.gaps, names, found.failed)
+    notes = LabelNotes()
+    if wanted.everything:
+        notes = _audit_labels(name, benchmark, source.kind, wanted)
+    return _show(subject.card, subject.data, notes, found, wanted, names)
+
+
+def _only_labels(wanted: AuditSettings) -> bool:
+    return not wanted.everything and bool(wanted.resplit or wanted.labels or wanted.reviewed)
+
+
+def _audit_table(name: str, wanted: AuditSettings) -> Audit:
+    card, facts = describe_table(name)
+    settings = wanted if _only_labels(wanted) else replace(wanted, everything=True)
+    notes = audit_label(name, None, _wish(card.name, "", settings))
+    return _show(card, facts, notes, AuditNotes(), wanted)
+
+
+def _audit_labels(
+    name: str, benchmark: Benchmark, kind: DataKind, wanted: AuditSettings
+) -> LabelNotes:
+    card = benchmark.card
+    label = choose_label(benchmark, name.partition("/")[2])
+    if not label:
+        gap = Gap(card.name, "groups, disjoint splits, wrong labels", "it offers no label")
+        if wanted.everything:
+            return LabelNotes(gaps=[gap])
+        raise InputError(f"{card.name} offers no label", hint="give a table, memes.csv/label")
+    wishes = _wish(f"{card.name}-{label}", card.warning, wanted)
+    return audit_label(f"{card.name}/{label}", kind, wishes)
+
+
+def _wish(name: str, warning: str, wanted: AuditSettings) -> LabelWishes:
+    kinds = GROUP_KINDS if wanted.everything else (wanted.resplit,) if wanted.resplit else ()
+    doubts = wanted.labels or wanted.everything
+    return LabelWishes(kinds, doubts, wanted.runs / name, wanted.reviewed, warning)
+
+
+def _show(
+    card: Card,
+    data: DataFacts,
+    notes: LabelNotes,
+    found: AuditNotes,
+    wanted: AuditSettings,
+    models: tuple[str, ...] = (),
+) -> Audit:
+    findings = order_findings([*notes.findings, *found.findings])
+    gaps = [*found.gaps, *notes.gaps]
+    made = Audit(card, data, findings, gaps, models, found.failed, notes.files)
+    if not wanted.everything:
+        return made
+    return replace(made, files={**notes.files, **write_companions(made, wanted.runs / card.name)})
 
 
 def audit_data(name: str) -> AuditNotes:
@@ -162,6 +242,7 @@ def describe_finding(finding: Finding) -> str:
     words.append(f"n = {figure.n:,}" if figure.n else "")
     if finding.expected is not None:
         words.append(f"against {show_figure(finding.expected)} ({finding.reference})")
+    words.append(f"{show_p(finding.p)} (Holm)" if finding.p is not None else "")
     place = " · ".join(value for value in (finding.task, finding.model) if value)
     words.append(f"[{place}]" if place else "")
     return " ".join(word for word in words if word)
@@ -170,7 +251,9 @@ def describe_finding(finding: Finding) -> str:
 def _find(name: str) -> tuple[Benchmark, tuple[TaskCard, ...]]:
     head, _, tail = name.partition("/")
     benchmark = find_benchmark(head)
-    cards = (benchmark.card.find_task(tail),) if tail else benchmark.card.task
+    labelled = benchmark.runnable and tail in benchmark.plugin.labels
+    whole = not tail or (labelled and tail not in {card.name for card in benchmark.card.task})
+    cards = benchmark.card.task if whole else (benchmark.card.find_task(tail),)
     return benchmark, cards if benchmark.runnable else ()
 
 

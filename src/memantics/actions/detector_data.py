@@ -18,6 +18,7 @@ from memantics.core.lines import explain_unread
 from memantics.core.memes import read_captions, read_memes
 from memantics.core.parameters import Flag
 from memantics.core.registry import read_registry
+from memantics.core.splits import cut_split
 from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
 from memantics.detector.lora.card import DataOrigin
 from memantics.detector.lora.wording import TuningCase
@@ -56,7 +57,7 @@ Captions = Annotated[Path | None, Flag(CAPTIONS_HELP)]
 
 def load_examples(
     data: DetectorData = None,
-    split: Annotated[str, Flag("Part of a release.")] = "train",
+    split: Annotated[str, Flag("Part of a release, or FILE:PART of a split file.")] = "train",
     labels: Annotated[LabelVersion, Flag("Label version.")] = "v1",
     captions: Captions = None,
 ) -> Loaded:
@@ -65,8 +66,10 @@ def load_examples(
     A benchmark that was published in the format of ToxiCN MM is found by its name, too.
     ``captions`` is a file whose captions take the place of those in the data.
     """
+    cut, split = cut_split(split)
     loaded = _load(data, split, labels)
-    return loaded if captions is None else put_captions(loaded, captions)
+    loaded = loaded if captions is None else put_captions(loaded, captions)
+    return loaded if cut is None else loaded.keep_part(*cut)
 
 
 def put_captions(loaded: Loaded, path: Path) -> Loaded:

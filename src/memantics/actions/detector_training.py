@@ -31,7 +31,7 @@ PresetName = Annotated[
         " (with meanings)."
     ),
 ]
-Part = Annotated[str, Flag("Part of a release: train, test or all.")]
+Part = Annotated[str, Flag("train, test or all of a release, or FILE.json:PART of a split file.")]
 Encoder = Annotated[Path | None, Flag("Folder of a text encoder, for meanings by another one.")]
 ImageEncoder = Annotated[
     Path | None, Flag("Folder of a vision model (CLIP, SigLIP) for pictures.", "--image-encoder")

@@ -14,6 +14,7 @@ from memantics.core.data import DataKind, checksum, inside
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.labelled import LabelledMeme
 from memantics.core.result import Result, Table
+from memantics.core.splits import cut_split
 from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
 from memantics.detector.examples import Example, Loaded
 from memantics.detector.labels import gather_examples
@@ -28,7 +29,10 @@ from memantics.registry import (
 )
 
 _APART = "|"  # between the labels of a cell, where several hold
-_GIVEN = ("id", "text", "group", "text_caption", "image_caption", "image", "file_name", "split")
+_GIVEN = (
+    "id", "text", "group", "text_caption", "image_caption", "image", "file_name", "split",
+    "source", "author", "date", "family",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,11 @@ def find_labelled(
     Without a registered release (or with ``data="starter"``) that is the benchmark's sample; other
     ``data`` than ``starter`` and ``release`` are a table whose column LABEL is read. ``classes``
     are those of an expert that is to be judged on them. ``captions`` is a file whose captions take
-    the place of those in the data, such as ``build captions`` writes.
+    the place of those in the data, such as ``build captions`` writes. ``split`` is a part of
+    the release, or FILE:PART of a split that ``audit --resplit`` wrote.
     """
     head, _, label = name.rpartition("/")
+    cut, split = cut_split(split)
     if data is not None and data not in get_args(DataKind):
         head, data = data, None
     place = Path(head)
@@ -84,7 +90,8 @@ def find_labelled(
     else:
         kind = cast("DataKind | None", data)
         loaded = _read_benchmark(find_benchmark(head), label, kind, split, classes)
-    return loaded if captions is None else put_captions(loaded, captions)
+    loaded = loaded if captions is None else put_captions(loaded, captions)
+    return loaded if cut is None else loaded.keep_part(*cut)
 
 
 def read_memes(data: str) -> Loaded:
@@ -168,6 +175,10 @@ def _make(number: int, row: Row, label: str, table: Path) -> LabelledMeme:
         image_caption=given["image_caption"],
         image=image if image is not None and image.is_file() else None,
         split=given["split"],
+        source=given["source"],
+        author=given["author"],
+        date=given["date"],
+        family=given["family"],
     )
 
 

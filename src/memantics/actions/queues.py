@@ -12,13 +12,19 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.actions.options import Folders
-from memantics.core.data import inside, read_jsonl
+from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError, InputError
-from memantics.core.images import read_bytes
 from memantics.core.journal import replace_file
 from memantics.core.memes import MEMES, read_memes
 from memantics.core.parameters import Argument, Flag
-from memantics.core.queue import QueueCard, QueueItem, Shown, read_verdicts, write_queue
+from memantics.core.queue import (
+    QueueCard,
+    QueueItem,
+    Shown,
+    copy_picture,
+    read_verdicts,
+    write_queue,
+)
 from memantics.core.records import Item
 from memantics.core.registry import find_run_places, is_inside
 from memantics.core.result import Result
@@ -72,7 +78,7 @@ def make_text_queue(folder: CollectedMemes, out: QueueFolder = "texts") -> MadeQ
     memes, place = read_memes(Path(folder)), Path(out)
     items = []
     for meme in memes:
-        name = _copy(meme.image, place, meme.id)
+        name = copy_picture(meme.image, place, meme.id)
         values: dict[str, JsonValue] = {"readable": "yes", "text": normalise(meme.text)}
         items.append(
             QueueItem(
@@ -189,16 +195,7 @@ def _make_error(item: Item, replies: Sequence[str], out: Path) -> QueueItem:
     shown = [Shown(label=name, value=text) for name, text in context.items() if text]
     shown += [Shown(label="Label", value=str(item.gold))]
     shown += [Shown(label="Answers", value=list(replies), kind="list")]
-    images = [_copy(item.images[0].path, out, item.id)] if item.images else []
+    images = [copy_picture(item.images[0].path, out, item.id)] if item.images else []
     return QueueItem(
         id=item.id, group=item.group, images=images, shown=shown, hidden=dict(item.tags)
     )
-
-
-def _copy(image: Path, queue: Path, name: str) -> str:
-    """Put an image into the queue, which must be complete on its own."""
-    place = f"images/{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}{image.suffix.lower()}"
-    target = inside(queue, place)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(read_bytes(image))
-    return place

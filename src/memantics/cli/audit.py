@@ -54,7 +54,19 @@ def _end(found: Audit) -> None:
     save=_save,
     end=_end,
     hide=("prices",),
-    first=("models", "data", "split", "options", "limit", "published", "out"),
+    first=(
+        "resplit",
+        "labels",
+        "everything",
+        "reviewed",
+        "models",
+        "data",
+        "split",
+        "options",
+        "limit",
+        "published",
+        "out",
+    ),
 )
 def audit_benchmark(audit: Audit, out: Path | None) -> None:
     """Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.
@@ -75,6 +87,8 @@ def audit_benchmark(audit: Audit, out: Path | None) -> None:
             to.print(_indent(f"To do: {finding.advice}", "dim"))
     if audit.gaps:
         show_table(tabulate_gaps(audit))
+    for what, path in audit.files.items():
+        to.print(plain(f"{what}: {path}"))
     if out is not None:
         console().print(plain(f"audit: {out}"))
 

@@ -21,7 +21,9 @@ class Finding:
     ``figure`` is what came out, with its interval and the number of items; ``expected`` what a
     benchmark without the flaw would give, and ``reference`` what that number is. ``meaning`` says
     in plain words what follows, ``advice`` what to do about it. ``rows`` break the figure down;
-    ``details`` are sentences, such as the rows of a table that cannot be true.
+    ``details`` are sentences, such as the rows of a table that cannot be true. ``p`` is that of
+    the test behind the verdict, corrected for all that were made (Holm); None where the verdict
+    rests on the interval.
     """
 
     key: str
@@ -37,6 +39,7 @@ class Finding:
     model: str = ""
     rows: tuple[Score, ...] = ()
     details: tuple[str, ...] = ()
+    p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ class LabelledMeme:
     ``group`` names memes that hang together (one text, one pun and its look-alikes): they are
     never parted between what is learnt from and what is judged. ``text_caption`` says what the
     text means, ``image_caption`` what the image shows, as far as they would be at hand for a new
-    meme. ``split`` is the release's own.
+    meme. ``split`` is the release's own. ``source``, ``author``, ``date`` (year first) and
+    ``family`` (memes on one template) are for disjoint splits: no feature may look at them.
     """
 
     id: str
@@ -28,6 +29,10 @@ class LabelledMeme:
     image_caption: str = ""
     image: Path | None = None
     split: str = ""
+    source: str = ""
+    author: str = ""
+    date: str = ""
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)

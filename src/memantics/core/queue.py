@@ -8,6 +8,7 @@ there are is said by the workflow that the card names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.data import conform, dump_json, inside, read_json, read_jsonl
 from memantics.core.errors import DataError
+from memantics.core.images import read_bytes
 from memantics.core.journal import replace_file, whole_file
 
 CARD, ITEMS, VERDICTS = "queue.json", "items.jsonl", "verdicts.jsonl"
@@ -96,6 +98,15 @@ class ItemVerdict(BaseModel):
     reason: str = ""
     votes: list[Vote] = []
     hidden: dict[str, JsonValue] = {}
+
+
+def copy_picture(image: Path, queue: Path, name: str) -> str:
+    """Put an image into a queue, which must be complete on its own; its name there."""
+    place = f"images/{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}{image.suffix.lower()}"
+    target = inside(queue, place)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(read_bytes(image))
+    return place
 
 
 def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> int:

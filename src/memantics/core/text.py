@@ -18,6 +18,7 @@ UNSEEN = ("Cc", "Cf", "Cs")
 # Unseen characters that can reorder or split what people read; joiners of scripts stay out of
 # this, and so do emoji selectors.
 _STEERING = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
+_WORDS = re.compile(r"[a-z0-9']+|[^\W\d_a-z]")
 _MARK = "\N{REPLACEMENT CHARACTER}"
 # Control codes but tab and line end, halves of characters, marks that reorder or hide text.
 # Joiners and selectors of scripts and emoji stay.
@@ -168,3 +169,12 @@ def _load_cutter() -> Tokenizer:
     cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
     cutter.initialized = True
     return cutter
+
+
+def split_pieces(text: str) -> list[str]:
+    """Words of alphabets, single characters of other scripts.
+
+    >>> split_pieces("Two cats 双关")
+    ['two', 'cats', '双', '关']
+    """
+    return _WORDS.findall(text.casefold())

@@ -11,7 +11,9 @@ from typing import Literal, get_args
 
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
+from memantics.core.labelled import LabelledMeme
 from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.splits import SplitFile
 
 Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
 Modality = Literal["fusion", "text", "image", "both"]
@@ -70,7 +72,8 @@ class Loaded:
     ``licence`` is that of the data, ``checksum`` pins the files and the part they came from;
     ``sample`` marks the starter pack, whose figures mean nothing. Labels other than harm are in
     ``gold``, one or several for each example; ``groups`` are never parted between what is learnt
-    from and what is judged; ``topic`` is what the labels are about.
+    from and what is judged; ``topic`` is what the labels are about. ``memes`` are the rows behind
+    the examples, where labels other than harm were read.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Loaded:
     gold: tuple[tuple[str, ...], ...] = ()
     groups: tuple[str, ...] = ()
     topic: str = ""
+    memes: tuple[LabelledMeme, ...] = ()
 
     @property
     def texts(self) -> list[str]:
@@ -104,13 +108,27 @@ class Loaded:
         return {name: held[name] for name in self.labels.classes}
 
     def take(self, places: Sequence[int]) -> Loaded:
-        """Some of the examples, with their labels and groups."""
+        """Some of the examples, with their labels and groups where they have any."""
         return replace(
             self,
             examples=tuple(self.examples[place] for place in places),
-            gold=tuple(self.gold[place] for place in places),
-            groups=tuple(self.groups[place] for place in places),
+            gold=tuple(self.gold[place] for place in places) if self.gold else (),
+            groups=tuple(self.groups[place] for place in places) if self.groups else (),
+            memes=tuple(self.memes[place] for place in places) if self.memes else (),
         )
+
+    def keep_part(self, split: SplitFile, part: str) -> Loaded:
+        """The examples that a split file puts into one of its parts."""
+        ids = frozenset(split.list_ids(part))
+        places = [place for place, example in enumerate(self.examples) if example.id in ids]
+        if not places:
+            raise InputError(
+                f"the split of {split.data} names no meme of {self.name}",
+                hint="use the split that was made of these data",
+            )
+        kept = self.take(places)
+        name, pinned = f"{self.name}, {part} of {split.by}", f"{self.checksum}/{split.checksum}"
+        return replace(kept, name=name, checksum=f"{pinned}/{part}")
 
     def describe(self) -> Iterator[str]:
         """How many memes have each label, and what was left out."""

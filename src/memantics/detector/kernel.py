@@ -18,6 +18,7 @@ from memantics.detector.examples import TYPES, Example
 from memantics.detector.sparse import SparseRows
 
 Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
 MOST = 20_000
 _CONSTANT = np.float32(0.2)
 
@@ -114,6 +115,17 @@ def solve(
     >>> [round(float(value), 3) for value in solved.held_out.ravel()]
     [0.2, 0.2, 0.6, 0.2]
     """
+    inverse, duals = invert(gram, targets, weights, ridge)
+    return Solved(duals, hold_out(inverse, duals, targets, groups))
+
+
+def invert(
+    gram: Singles, targets: Singles, weights: Singles, ridge: float
+) -> tuple[Singles, Singles]:
+    """The inverse of the regularised kernel (its lower half), and the dual weights.
+
+    ``gram`` is overwritten. One inverse serves any number of ways to hold groups out.
+    """
     from scipy.linalg import lapack
 
     places = np.arange(len(gram))
@@ -126,13 +138,18 @@ def solve(
         inverse, failed = lapack.spotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise InputError("the examples cannot be told apart", hint="give more of them")
+    return inverse, np.ascontiguousarray(duals, np.float32)
+
+
+def hold_out(inverse: Singles, duals: Singles, targets: Singles, groups: Ints) -> Singles:
+    """Scores of each example by a fit without its group, from the fit with all of them."""
     held_out = np.empty_like(targets)
     for group in np.unique(groups):
         values = np.flatnonzero(groups == group)
         square = np.tril(inverse[np.ix_(values, values)])
         square += np.tril(square, -1).T
         held_out[values] = targets[values] - np.linalg.solve(square, duals[values])
-    return Solved(np.ascontiguousarray(duals, np.float32), held_out)
+    return held_out
 
 
 def score(rows: Rows, known: Rows, kernel: Kernel, duals: Singles) -> Singles:
@@ -149,9 +166,6 @@ def _kernel_rows(rows: Rows, known: Rows, kernel: Kernel) -> Iterator[Singles]:
         if known.dense.shape[1]:
             products += known.dense @ value
         yield kernel.shape(products)
-
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ def gather_examples(
         labels=LabelSet(name, ordered, several),
         gold=tuple(gold for _, gold in kept),
         groups=tuple(meme.group or name_group(meme.text) or meme.id for meme, _ in kept),
+        memes=tuple(meme for meme, _ in kept),
     )
 
 

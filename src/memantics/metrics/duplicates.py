@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 
 Pieces = Callable[[str], Iterable[str]]
@@ -53,6 +53,33 @@ def find_twins(
     ]
 
 
+def list_near_pairs(
+    texts: Sequence[str], threshold: float = 0.8, pieces: Pieces = iter
+) -> Iterator[tuple[int, int]]:
+    """Places of texts that are nearly the same, each with one before it.
+
+    Equal sets of pieces are compared once; texts without a piece are like no other.
+
+    >>> list(list_near_pairs(["abcde", "xyz", "edcba", "abcdef", ""]))
+    [(0, 2), (0, 3)]
+    """
+    first: dict[frozenset[str], int] = {}
+    for place, text in enumerate(texts):
+        names = frozenset(pieces(text))
+        if not names:
+            continue
+        if names in first:
+            yield first[names], place
+        else:
+            first[names] = place
+    places = list(first.values())
+    index = _Index(list(first), threshold)
+    for number, names in enumerate(first):
+        for near in index.list_near(names):
+            if near < number:
+                yield places[near], places[number]
+
+
 class _Index:
     """Sets by their rarest members.
 
@@ -73,11 +100,14 @@ class _Index:
     def find(
         self, names: frozenset[str], keep: Callable[[int], bool] = lambda _: True
     ) -> int | None:
+        return next(filter(keep, self.list_near(names)), None)
+
+    def list_near(self, names: frozenset[str]) -> Iterator[int]:
+        """Places of all sets at the threshold; one may come twice."""
         for piece in self._prefix(names):
             for place in self._places.get(piece, ()):
-                if self._near(names, self._sets[place]) and keep(place):
-                    return place
-        return None
+                if self._near(names, self._sets[place]):
+                    yield place
 
     def _near(self, names: frozenset[str], other: frozenset[str]) -> bool:
         small, large = sorted((len(names), len(other)))

@@ -164,6 +164,53 @@ def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float)
     ).format(f"outer ring {top:.2f}; {title}", Markup("").join(parts))
 
 
+def draw_curve(points: Sequence[Score], across: str) -> Markup:
+    """Shares from left to right with their intervals; ``across`` says what grows to the right."""
+    width, height, left = 90, 120.0, 40
+
+    def up(value: float) -> float:
+        return 10 + height * (1 - min(max(value, 0.0), 1.0))
+
+    parts = [
+        Markup(
+            '<line class="guide" x1="{0}" x2="{1}" y1="{2}" y2="{2}"/>'
+            '<text x="{3}" y="{4}" text-anchor="end">{5:g}</text>'
+        ).format(left, left + width * len(points), up(tick), left - 6, up(tick) + 4, tick)
+        for tick in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    for place, score in enumerate(points):
+        x, value = left + width * (place + 0.5), score.value or 0.0
+        low, high = (value if bound is None else bound for bound in (score.low, score.high))
+        parts.append(
+            Markup(
+                '<g class="tone0"><title>{}</title><line class="whisker" x1="{}" x2="{}" '
+                'y1="{:.1f}" y2="{:.1f}"/>'
+                '<svg class="mark" x="{}" y="{:.1f}" overflow="visible">{}</svg></g>'
+                '<text x="{}" y="146" text-anchor="middle">{}</text>'
+            ).format(
+                describe(Mark(score.label, score, 0)),
+                *(
+                    x,
+                    x,
+                    up(low),
+                    up(high),
+                    x,
+                    up(value),
+                    SHAPES[0],
+                    x,
+                    score.label.rsplit("meme ")[-1],
+                ),
+            )
+        )
+    middle = left + width * len(points) / 2
+    parts.append(
+        Markup('<text x="{}" y="164" text-anchor="middle">{}</text>').format(middle, across)
+    )
+    return Markup(
+        '<svg class="curve" viewBox="0 0 {} 170" width="{}" role="img"><title>{}</title>{}</svg>'
+    ).format(left + width * len(points), left + width * len(points), across, Markup("").join(parts))
+
+
 def describe(mark: Mark) -> str:
     """A figure in words.
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memantics.build.collect.rules import has_dense_script
+from memantics.metrics.grouping import join_pairs
 from memantics.vision.hashes import find_pairs
 
 DUPLICATE_BITS = 3
@@ -61,16 +62,16 @@ def find_kin(
         by_hash[face.hash].append(place)
     different = sorted(by_hash)
     near: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    parents = list(range(len(different)))
+    kindred: list[tuple[int, int]] = []
     for one, other, distance in find_pairs(different, max(family_bits, duplicate_bits)):
         if distance <= family_bits:
-            _join(parents, one, other)
+            kindred.append((one, other))
         if distance <= duplicate_bits:
             near[different[one]].append((different[other], distance))
             near[different[other]].append((different[one], distance))
     families: defaultdict[int, list[int]] = defaultdict(list)
-    for number, value in enumerate(different):
-        families[_root(parents, number)] += by_hash[value]
+    for root, value in zip(join_pairs(len(different), kindred), different, strict=True):
+        families[root] += by_hash[value]
     copies = _find_copies(faces, near)
     kin: dict[str, Kin] = {}
     for members in families.values():
@@ -145,15 +146,3 @@ def _same_words(one: list[str], other: list[str]) -> bool:
 def _fold(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(re.findall(r"[^\W_]+", plain))
-
-
-def _root(parents: list[int], place: int) -> int:
-    while parents[place] != place:
-        parents[place] = parents[parents[place]]
-        place = parents[place]
-    return place
-
-
-def _join(parents: list[int], one: int, other: int) -> None:
-    one, other = _root(parents, one), _root(parents, other)
-    parents[max(one, other)] = min(one, other)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,11 +16,14 @@ from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
 from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.core.result import Result
+from memantics.report.leaderboard import show_figure, show_span
 from memantics.report.page import fill_page
-from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
+from memantics.report.plot import Mark, draw_axis, draw_curve, draw_strip, fit_scale
 from memantics.report.runs import STARTER_NOTE
 from memantics.run.facts import DataFacts
 
+_LINES = 5
+_LEAST_P = 0.001
 _TONES: dict[FindingVerdict, int] = {"broken": 1, "worth knowing": 6, "sound": 2}
 # The report's badges: right, wrong, invalid.
 _BADGES: dict[FindingVerdict, str] = {"broken": "v1", "worth knowing": "v2", "sound": "v0"}
@@ -30,7 +33,8 @@ _BADGES: dict[FindingVerdict, str] = {"broken": "v1", "worth knowing": "v2", "so
 class Audit(Result):
     """What an audit found, broken things first; ``gaps`` are what could not be measured.
 
-    ``failed`` counts calls that failed: the same audit asks them again.
+    ``failed`` counts calls that failed: the same audit asks them again. ``files`` are what was
+    written beside it, by what they are.
     """
 
     card: Card
@@ -39,6 +43,12 @@ class Audit(Result):
     gaps: Sequence[Gap]
     models: tuple[str, ...]
     failed: int = 0
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What a reader should know before trusting a score, in five lines at most."""
+        return tuple(map(_say_first, [f for f in self.findings if f.verdict != "sound"][:_LINES]))
 
     @property
     def counts(self) -> dict[FindingVerdict, int]:
@@ -61,7 +71,28 @@ class Audit(Result):
             "counts": {str(name): count for name, count in self.counts.items()},
             "findings": [asdict(finding) for finding in self.findings],
             "gaps": [asdict(gap) for gap in self.gaps],
+            "lines": list(self.lines),
+            "files": {what: str(path) for what, path in self.files.items()},
         }
+
+
+def show_p(p: float) -> str:
+    """A p-value in words.
+
+    >>> show_p(0.0312), show_p(1e-9)
+    ('p = 0.031', 'p < 0.001')
+    """
+    return f"p = {p:.2g}" if p >= _LEAST_P else f"p < {_LEAST_P:g}"
+
+
+def _say_first(finding: Finding) -> str:
+    """A finding in one line: what it means, and its figure with interval and n."""
+    figure, span = finding.figure, show_span(finding.figure)
+    words = [f"{figure.key.replace('_', ' ')} {show_figure(figure.value)}"]
+    words += [f"95 % {span}"] if span else []
+    words += [f"n = {figure.n:,}"] if figure.n else []
+    words += [f"{show_p(finding.p)} after Holm"] if finding.p is not None else []
+    return f"{finding.title}: {finding.meaning} ({', '.join(words)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +105,7 @@ class FindingBlock:
     axis: Markup
     strip: Markup
     rows: tuple[tuple[Score, Markup], ...]
+    curve: Markup
 
 
 def render_page(audit: Audit) -> str:
@@ -89,6 +121,7 @@ def render_page(audit: Audit) -> str:
         sheet=audit,
         blocks=blocks,
         badges=_BADGES,
+        show_p=show_p,
         starter_note=STARTER_NOTE if audit.data.kind == "starter" else "",
         warning=audit.card.warning if audit.data.kind == "release" else "",
     )
@@ -114,4 +147,11 @@ def _make_block(place: int, finding: Finding) -> FindingBlock:
             (row, draw_strip([Mark(row.label, row, _TONES[finding.verdict])], scales[row.key]))
             for row in finding.rows
         ),
+        curve=_draw_nearness(finding),
     )
+
+
+def _draw_nearness(finding: Finding) -> Markup:
+    points = [row for row in finding.rows if row.by == "nearness"]
+    across = "accuracy by cosine to the nearest training meme, random folds"
+    return draw_curve(points, across) if len(points) > 1 else Markup("")

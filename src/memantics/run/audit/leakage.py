@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from memantics.core.finding import Finding, FindingVerdict, Gap
 from memantics.core.records import Item
+from memantics.core.text import split_pieces
 from memantics.metrics.duplicates import find_near_duplicates, find_twins
 from memantics.run.audit.rows import share
-from memantics.run.audit.subject import Exam, find_text, split_pieces
+from memantics.run.audit.subject import Exam, find_text
 
 THRESHOLD = 0.8
 _SHORTEST = 4

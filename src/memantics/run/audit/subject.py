@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from memantics.run.facts import DataFacts
 from memantics.run.score import keep_scored
 from memantics.tasks.plugin import AuditHooks
 
-_WORDS = re.compile(r"[a-z0-9']+|[^\W\d_a-z]")
 MakeTask = Callable[[TaskCard, Mapping[str, str], str, Source], Task]
 
 
@@ -253,12 +251,3 @@ def find_text(item: Item) -> str:
 def find_all_text(item: Item) -> str:
     """All texts about the meme, without question and options."""
     return " ".join(item.form.context.values()).strip()
-
-
-def split_pieces(text: str) -> list[str]:
-    """Words of alphabets, single characters of other scripts.
-
-    >>> split_pieces("Two cats 双关")
-    ['two', 'cats', '双', '关']
-    """
-    return _WORDS.findall(text.casefold())

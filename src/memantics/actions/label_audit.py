@@ -1,0 +1,176 @@
+"""Audits of labels: disjoint splits, and labels that are probably wrong; files for both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from memantics.actions.expert_data import find_labelled
+from memantics.core.card import Card, SampleCard, TaskCard
+from memantics.core.data import DataKind
+from memantics.core.errors import InputError
+from memantics.core.finding import Finding, Gap
+from memantics.core.journal import write_lines
+from memantics.core.splits import GroupKind
+from memantics.core.tables import TABLE_ENDINGS
+from memantics.detector.examples import Loaded
+from memantics.detector.folds import split_random
+from memantics.detector.grouping import FOLDS, Grouping, group_memes, make_split
+from memantics.detector.held_out import HeldOutVerdicts, draw_memes, judge_held_out, list_strata
+from memantics.detector.labels import FEWEST_MEMBERS
+from memantics.detector.mislabels import (
+    judge_copies,
+    judge_noise,
+    judge_reviews,
+    queue_doubts,
+    rank_doubts,
+)
+from memantics.detector.resplit import Draft, judge_groups, judge_resplit, settle_verdicts
+from memantics.registry import Benchmark
+from memantics.run.facts import DataFacts
+
+MOST = 12_000  # memes that judges compare in pairs
+_FEWEST = 40
+_RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelWishes:
+    """What of a label is audited. ``folder`` gets the files, ``warning`` goes with the queue."""
+
+    kinds: tuple[GroupKind, ...]
+    doubts: bool
+    folder: Path
+    reviewed: Path | None = None
+    warning: str = ""
+
+
+@dataclass(slots=True)
+class LabelNotes:
+    """What was found of a label, what could not be, and the files that were written."""
+
+    findings: list[Finding] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    files: dict[str, Path] = field(default_factory=dict)
+
+
+def is_table(name: str) -> bool:
+    """Whether a name is a column of a table: ``memes.csv/label``."""
+    place = Path(name.rpartition("/")[0])
+    return place.suffix.lower() in TABLE_ENDINGS and place.is_file()
+
+
+def choose_label(benchmark: Benchmark, wanted: str) -> str:
+    """The label of that name, else the first of which each meme has one; "" where there is none."""
+    known = benchmark.plugin.labels if benchmark.runnable else {}
+    if wanted in known:
+        return wanted
+    return next((name for name, source in known.items() if not source.several), "")
+
+
+def describe_table(name: str) -> tuple[Card, DataFacts]:
+    """A card and the facts for a column of a table that no benchmark knows."""
+    loaded = find_labelled(name)
+    stem = re.sub(r"[^a-z0-9]+", "_", loaded.labels.name.lower()).strip("_")
+    languages = [text for text in loaded.list_languages() if text in ("en", "zh")]
+    label = re.sub(r"[^a-z0-9]+", "_", loaded.topic.lower()).strip("_") or "label"
+    card = Card.model_validate(
+        {
+            "name": f"t_{stem}",
+            "title": loaded.labels.name,
+            "summary": "a table of labelled memes",
+            "languages": languages or ["en"],
+            "citation": "",
+            "sample": SampleCard(licence="none"),
+            "task": (TaskCard(name=f"l_{label}", title="label", main="macro_f1", baselines=()),),
+        }
+    )
+    size = len(loaded.examples)
+    return card, DataFacts("release", loaded.checksum, size, "", "not said")
+
+
+def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> LabelNotes:
+    """Audit one label, ``NAME/LABEL``: groups, disjoint splits, doubtful labels."""
+    notes = LabelNotes()
+    data = find_labelled(name, data=kind)
+    if data.labels.several:
+        raise InputError(f"{name}: several labels hold at once", hint="audit one that is alone")
+    if len(data.examples) < _FEWEST or min(data.counts.values()) < FEWEST_MEMBERS:
+        reason = f"{len(data.examples)} memes are too few; it takes {_FEWEST}, and five a class"
+        notes.gaps.append(Gap(name, "groups, disjoint splits, wrong labels", reason))
+        return notes
+    if len(data.examples) > MOST:
+        reason = f"{MOST:,} of {len(data.examples):,} memes were looked at, spread over the data"
+        notes.gaps.append(Gap(name, "all memes", reason))
+        data = draw_memes(data, MOST)
+    groupings = _group(data, wishes, notes)
+    held = judge_held_out(
+        data,
+        {
+            _RANDOM: split_random(list_strata(data), FOLDS),
+            **{by: grouping.folds for by, grouping in groupings.items()},
+        },
+    )
+    drafts = list(_draft_splits(data, groupings, held, wishes, notes))
+    if wishes.doubts:
+        drafts += _draft_doubts(data, groupings["text"], held["text"], wishes, notes)
+    notes.findings = [replace(found, task=name) for found in settle_verdicts(drafts)]
+    if wishes.reviewed is not None:
+        notes.findings += judge_reviews(data, groupings["text"], held["text"], wishes.reviewed)
+    return notes
+
+
+def _group(data: Loaded, wishes: LabelWishes, notes: LabelNotes) -> dict[str, Grouping]:
+    """Groups of every kind that the data allow; those of texts always, for copies."""
+    found: dict[str, Grouping] = {}
+    needs_texts = wishes.doubts or wishes.reviewed is not None
+    for by in dict.fromkeys((*wishes.kinds, *(("text",) if needs_texts else ()))):
+        try:
+            found[by] = group_memes(data, by)
+        except InputError as error:
+            if len(wishes.kinds) == 1:
+                raise
+            notes.gaps.append(Gap(data.labels.name, f"split by {by}", error.what, error.hint))
+    return found
+
+
+def _draft_splits(
+    data: Loaded,
+    groupings: Mapping[str, Grouping],
+    held: Mapping[str, HeldOutVerdicts],
+    wishes: LabelWishes,
+    notes: LabelNotes,
+) -> Sequence[Draft]:
+    drafts = []
+    for by in wishes.kinds:
+        if by not in groupings:
+            continue
+        grouping = groupings[by]
+        # That a text tells its label is no flaw; that its copies are tested on is.
+        told = None if by == "text" else judge_groups(data, grouping)
+        drafts += [told] if told else []
+        drafts.append(judge_resplit(data, grouping, held[_RANDOM], held[by]))
+        path = wishes.folder / f"split-{by}.json"
+        notes.files[f"split by {by}"] = make_split(data, grouping).save(path)
+    return drafts
+
+
+def _draft_doubts(
+    data: Loaded,
+    texts: Grouping,
+    held: HeldOutVerdicts,
+    wishes: LabelWishes,
+    notes: LabelNotes,
+) -> list[Draft]:
+    noise, gap = judge_noise(data, texts, held)
+    if noise is None:
+        notes.gaps.append(gap)
+    doubts = rank_doubts(data, texts, held.mean)
+    if doubts:
+        folder = wishes.folder / "review"
+        queue_doubts(data, doubts, folder, warning=wishes.warning)
+        notes.files["review queue"] = folder
+        notes.files["doubtful labels"] = write_lines(wishes.folder / "doubts.jsonl", doubts)
+    return [draft for draft in (judge_copies(data, texts), noise) if draft is not None]

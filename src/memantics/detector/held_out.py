@@ -1,0 +1,160 @@
+"""Judges of labelled memes that never saw the memes they judge: several, for any way to hold out.
+
+One kernel serves all of it: its products find the nearest memes, its inverse gives the fast
+detector's scores for any folds without fitting again. No judge sees an id or the name of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.detector.decisions import decide_nested
+from memantics.detector.examples import Loaded
+from memantics.detector.features import cut_all, fit_extractor
+from memantics.detector.heads import AUTO, choose_preset, need_training
+from memantics.detector.kernel import (
+    Kernel,
+    Rows,
+    Singles,
+    hold_out,
+    invert,
+    multiply,
+    to_rows,
+    weigh,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+NEIGHBOURS = 10
+FAST, NEAREST, BAYES = "fast detector", "nearest memes", "naive Bayes"
+_BLOCK = 1024
+_PLACES = 1e-9  # breaks ties by place, so that every processor finds the same neighbours
+_SMOOTH = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What one judge says of each meme from the other folds: chances of the classes, and a class.
+
+    ``name`` is the judge.
+    """
+
+    name: str
+    chances: Floats
+    said: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutVerdicts:
+    """All judges under one way to hold out; ``nearness`` is the cosine to the nearest meme kept."""
+
+    judges: tuple[HeldOut, ...]
+    nearness: Floats
+
+    def find(self, name: str) -> HeldOut:
+        """A judge by its name."""
+        return next(judge for judge in self.judges if judge.name == name)
+
+    @property
+    def mean(self) -> Floats:
+        """The mean of the judges' chances."""
+        return np.asarray(np.mean([judge.chances for judge in self.judges], axis=0))
+
+
+def judge_held_out(
+    data: Loaded, ways: Mapping[str, Ints], labels: Ints | None = None
+) -> dict[str, HeldOutVerdicts]:
+    """Judge every meme by those of other folds, in each way; ``labels`` in the place of gold."""
+    need_training()
+    classes = data.labels.classes
+    given = number_labels(data) if labels is None else labels
+    settings = choose_preset(AUTO, data.texts)
+    texts = cut_all(settings.blocks, data.examples)
+    extractor = fit_extractor(settings.blocks, (), texts)
+    rows = to_rows(extractor.transform(texts), None)
+    flags = np.eye(len(classes), dtype=bool)[given]
+    signs = np.where(flags, 1, -1).astype(np.float32)
+    gram, near = _find_nearest(rows, flags, ways, settings.kernel)
+    weights = weigh([classes[place] for place in given])
+    inverse, duals = invert(gram, signs, weights, settings.ridges[-1])
+    found = {}
+    for name, folds in ways.items():
+        votes, nearness = near[name]
+        tables = {
+            FAST: np.asarray(hold_out(inverse, duals, signs, folds), float),
+            NEAREST: votes,
+            BAYES: _judge_by_pieces(rows, flags, folds),
+        }
+        judges = [_calibrate(judge, table, flags, folds) for judge, table in tables.items()]
+        found[name] = HeldOutVerdicts(tuple(judges), nearness)
+    return found
+
+
+def number_labels(data: Loaded) -> Ints:
+    """The place of each meme's label among the classes."""
+    places = {name: place for place, name in enumerate(data.labels.classes)}
+    return np.array([places[gold[0]] for gold in data.gold], np.int64)
+
+
+def _find_nearest(
+    rows: Rows, flags: NDArray[np.bool_], ways: Mapping[str, Ints], kernel: Kernel
+) -> tuple[Singles, dict[str, tuple[Floats, Floats]]]:
+    """The kernel between all memes; by way the votes of the nearest, and how near the first is."""
+    size = len(rows)
+    gram = np.empty((size, size), np.float32)
+    votes = {name: np.zeros(flags.shape) for name in ways}
+    nearness = {name: np.zeros(size) for name in ways}
+    lengths = np.sqrt(np.asarray(rows.sparse.to_scipy().power(2).sum(axis=1)).ravel())
+    lengths[lengths == 0] = 1
+    order = np.arange(size) * _PLACES / size
+    for start in range(0, size, _BLOCK):
+        end = min(size, start + _BLOCK)
+        products = multiply(rows.take(np.arange(start, end)), rows)
+        alike = (products / lengths[start:end, None] / lengths[None, :]).astype(float).round(5)
+        alike -= order
+        for name, folds in ways.items():
+            hidden = np.where(folds[start:end, None] == folds[None, :], -1.0, alike)
+            many = min(NEIGHBOURS, size)
+            places = np.argpartition(-hidden, many - 1, axis=1)[:, :many]
+            values = np.take_along_axis(hidden, places, axis=1).clip(0)
+            votes[name][start:end] = (values[:, :, None] * flags[places]).sum(axis=1)
+            nearness[name][start:end] = values.max(axis=1)
+        gram[start:end] = kernel.shape(products)
+    return gram, {name: (votes[name], nearness[name]) for name in ways}
+
+
+def _judge_by_pieces(rows: Rows, flags: NDArray[np.bool_], folds: Ints) -> Floats:
+    """Log chances by naive Bayes over weighted pieces, all classes alike beforehand."""
+    matrix = rows.sparse.to_scipy()
+    table = np.zeros(flags.shape)
+    for fold in np.unique(folds):
+        out = folds == fold
+        counts = np.asarray((matrix[~out].T @ flags[~out].astype(np.float64)).T) + _SMOOTH
+        logs = np.log(counts / counts.sum(axis=1, keepdims=True))
+        table[out] = matrix[out] @ logs.T
+    return table
+
+
+def _calibrate(name: str, table: Floats, flags: NDArray[np.bool_], folds: Ints) -> HeldOut:
+    """Chances and decisions of each fold, by what the scores of the others mean."""
+    spread = float(table.std()) or 1.0
+    centred = (table - table.mean(axis=1, keepdims=True)) / spread
+    nested = decide_nested(centred, flags, folds, several=False)
+    return HeldOut(name, nested.chances, np.array([said[0] for said in nested.places], np.int64))
+
+
+def draw_memes(data: Loaded, most: int) -> Loaded:
+    """At most so many memes, spread evenly over the data."""
+    size = len(data.examples)
+    if size <= most:
+        return data
+    return data.take([int(place * size / most) for place in range(most)])
+
+
+def list_strata(data: Loaded) -> Sequence[str]:
+    """The label of each meme."""
+    return [gold[0] for gold in data.gold]

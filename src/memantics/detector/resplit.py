@@ -1,0 +1,248 @@
+"""What groups of memes do to a score: how far a group tells the label, and what is left without.
+
+Every judge is scored twice on all memes: with folds drawn at random, as papers do, and with folds
+that part no group. The difference is what a score owes to memes of the same group in training.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.records import Score
+from memantics.core.splits import GroupKind
+from memantics.detector.examples import Loaded
+from memantics.detector.grouping import WORDS, Grouping
+from memantics.detector.held_out import (
+    FAST,
+    Floats,
+    HeldOut,
+    HeldOutVerdicts,
+    Ints,
+    list_strata,
+    number_labels,
+)
+from memantics.metrics.comparison import holm
+from memantics.metrics.grouping import weigh_vote
+from memantics.metrics.interval import percentile_span
+from memantics.metrics.rounding import settle
+from memantics.metrics.weighted import Case, Figure, measure, prepare
+
+ALPHA = 0.05
+KNOW, BREAK = 0.02, 0.1  # from which size on a finding is worth knowing, or breaks a score
+_BESIDE = 10  # neighbours on each side in the order of collection
+_DRAWS = 500
+_EDGES = (0.2, 0.4, 0.6, 0.8)
+_FEW = 20
+_MACRO = Figure("macro_f1")
+
+
+class Draft(NamedTuple):
+    """A finding before its verdict: ``p`` of its test, how large the flaw is, and what it means."""
+
+    finding: Finding
+    p: float
+    size: float
+    meaning: str
+    advice: str
+
+
+def settle_verdicts(drafts: Sequence[Draft]) -> list[Finding]:
+    """Verdicts on all findings together: p-values by Holm, and a size that matters."""
+    findings = []
+    for draft, p in zip(drafts, holm([draft.p for draft in drafts]), strict=True):
+        size, verdict = settle(draft.size, 6), "sound"
+        if settle(p, 6) < ALPHA and size >= KNOW:
+            verdict = "broken" if size >= BREAK else "worth knowing"
+        kept: FindingVerdict = verdict  # type: ignore[assignment]
+        sound = verdict == "sound"
+        findings.append(
+            replace(
+                draft.finding,
+                verdict=kept,
+                meaning="Not found on these data." if sound else draft.meaning,
+                advice="Nothing." if sound else draft.advice,
+                p=p,
+            )
+        )
+    return findings
+
+
+def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
+    """What the other memes of its group tell of a meme's label, its content unseen."""
+    labels, classes = number_labels(data), len(data.labels.classes)
+    groups: Sequence[str] = grouping.groups
+    order = grouping.order
+    if order is not None:
+        labels, groups = labels[order], [groups[place] for place in order.tolist()]
+    vote = weigh_vote(labels, groups, classes, beside=0 if order is None else _BESIDE)
+    if vote is None:
+        return None
+    chance, share = 1 / classes, vote.voted / len(labels)
+    size = (vote.value - chance) / (1 - chance) * share
+    many = sum(count > 1 for count in Counter(groups).values()) if order is None else 0
+    what = (
+        f"its {2 * _BESIDE} neighbours in the order of collection"
+        if order is not None
+        else f"the other memes of its {grouping.by}"
+    )
+    finding = Finding(
+        key=f"group.{grouping.by}",
+        title=f"What the {_name(grouping.by)} alone tells",
+        measured=f"balanced accuracy of naming a meme's label from those of {what}, the meme "
+        f"itself unseen ({WORDS[grouping.by]})",
+        figure=Score("balanced_accuracy", vote.value, vote.voted, vote.low, vote.high),
+        expected=chance,
+        reference=f"{data.labels.name} without such groups; shuffled labels give "
+        f"{vote.shuffled:.3f}",
+        verdict="sound",
+        meaning="",
+        advice="",
+        task=data.labels.name,
+        rows=(Score("share", share, len(labels), by="memes", label="memes with such companions"),),
+        details=(f"{many:,} groups of two or more memes",) if many else (),
+    )
+    meaning = (
+        f"Without a look at a meme, {what} name its label with {vote.value:.3f} (chance "
+        f"{chance:.3f}): the label follows the {_name(grouping.by)}."
+    )
+    advice = (
+        "Split so that no such group crosses (--resplit), and keep ids, names and order from models"
+    )
+    return Draft(finding, vote.p, size, meaning, f"{advice}.")
+
+
+def _name(by: GroupKind) -> str:
+    return "crawl" if by == "time" else by
+
+
+def judge_resplit(
+    data: Loaded, grouping: Grouping, random: HeldOutVerdicts, disjoint: HeldOutVerdicts
+) -> Draft:
+    """How far each judge falls when no group crosses."""
+    rows: list[Score] = []
+    falls: dict[str, tuple[Score, float]] = {}
+    for before, after in zip(random.judges, disjoint.judges, strict=True):
+        cases = [list_cases(data, grouping, judge) for judge in (before, after)]
+        for label, held in zip(("random folds", "disjoint folds"), cases, strict=True):
+            rows.append(measure_macro(held, "judge", f"{before.name}, {label}"))
+        falls[before.name] = _compare(cases[0], cases[1], before.name)
+    fall, p = falls[FAST]
+    known = [score for score, _ in falls.values()]
+    baseline = measure_macro(_list_constant(data, grouping), "judge", "always the commonest")
+    crossing = _list_crossing(data, grouping)
+    nearness = _list_nearness(data, grouping, random)
+    finding = Finding(
+        key=f"resplit.{grouping.by}",
+        title=f"The fall without a shared {_name(grouping.by)}",
+        measured=f"macro-F1 of the {FAST} with random folds, less that with folds that part no "
+        f"group ({WORDS[grouping.by]})",
+        figure=Score("difference", fall.value, fall.n, fall.low, fall.high),
+        expected=0.0,
+        reference="a score that owes nothing to shared groups",
+        verdict="sound",
+        meaning="",
+        advice="",
+        task=data.labels.name,
+        rows=(*known, *rows, baseline, *crossing, *nearness),
+    )
+    meaning = (
+        f"A random split overstates the score by {fall.value or 0:.3f}: so much the {FAST} owes "
+        f"to memes in training that share the {_name(grouping.by)} with those it is tested on."
+    )
+    advice = "Train and test on the split that was written, and name its checksum."
+    # The interval does not know that folds drawn anew move a score, too.
+    return Draft(finding, p, fall.value or 0.0, meaning, advice)
+
+
+def list_cases(data: Loaded, grouping: Grouping, judge: HeldOut) -> list[Case]:
+    """What a judge said of every meme."""
+    classes = data.labels.classes
+    return [
+        Case(example.id, group, gold[0], classes[said])
+        for example, group, gold, said in zip(
+            data.examples, grouping.groups, data.gold, judge.said.tolist(), strict=True
+        )
+    ]
+
+
+def _list_constant(data: Loaded, grouping: Grouping) -> list[Case]:
+    top = data.labels.classes[int(np.bincount(number_labels(data)).argmax())]
+    return [
+        Case(example.id, group, gold, top)
+        for example, group, gold in zip(
+            data.examples, grouping.groups, list_strata(data), strict=True
+        )
+    ]
+
+
+def measure_macro(cases: Sequence[Case], by: str, label: str) -> Score:
+    """Macro-F1 of cases as a row of a breakdown."""
+    found = measure(cases, _MACRO, draws=_DRAWS)
+    return Score("macro_f1", found.value, found.cases, found.low, found.high, by, label)
+
+
+def _compare(first: Sequence[Case], second: Sequence[Case], name: str) -> tuple[Score, float]:
+    """First less second over groups drawn together, and the one-sided p-value of a fall."""
+    rates = [prepare(cases, _MACRO) for cases in (first, second)]
+
+    def differ(weights: Floats) -> float:
+        before, after = (rate(weights) or 0.0 for rate in rates)
+        return before - after
+
+    value = differ(np.ones(len(first)))
+    drawn = _draw(first, differ)
+    low, high = percentile_span(drawn)
+    spread = max(float(drawn.std()), 1e-9)
+    p = 1 - NormalDist().cdf(value / spread)
+    return Score("difference", value, len(first), low, high, "judge", f"{name}, fall"), p
+
+
+def _draw(cases: Sequence[Case], rate: Callable[[Floats], float]) -> Floats:
+    order: dict[str, int] = {}
+    places = np.array([order.setdefault(case.group, len(order)) for case in cases], np.int64)
+    rng = np.random.default_rng(0)
+    shares = np.full(len(order), 1 / len(order))
+    rows = rng.multinomial(len(order), shares, size=_DRAWS)
+    return np.array([rate(row[places].astype(float)) for row in rows])
+
+
+def _list_crossing(data: Loaded, grouping: Grouping) -> list[Score]:
+    """How many memes of the release's own test part share a group with its training part."""
+    splits = [meme.split for meme in data.memes]
+    if not {"train", "test"} <= set(splits) or grouping.order is not None:
+        return []
+    pairs = list(zip(splits, grouping.groups, strict=True))
+    train = {group for split, group in pairs if split == "train"}
+    test = [group in train for split, group in pairs if split == "test"]
+    share = sum(test) / len(test)
+    label = "test memes whose group the release has in train"
+    return [Score("share", share, len(test), by="memes", label=label)]
+
+
+def _list_nearness(data: Loaded, grouping: Grouping, random: HeldOutVerdicts) -> list[Score]:
+    """Accuracy of the fast detector by the cosine to the nearest meme it learnt from."""
+    right: Ints = (random.find(FAST).said == number_labels(data)).astype(np.int64)
+    places = np.searchsorted(_EDGES, settle(random.nearness, 5), side="right")
+    rows = []
+    bounds = [0.0, *_EDGES, 1.0]
+    for number in range(len(bounds) - 1):
+        chosen = np.flatnonzero(places == number).tolist()
+        if len(chosen) < _FEW:
+            continue
+        cases = [
+            Case(str(n), grouping.groups[n], "right", "right" if right[n] else "wrong")
+            for n in chosen
+        ]
+        found = measure(cases, Figure("accuracy"), draws=_DRAWS)
+        label = f"nearest training meme {bounds[number]:.1f} to {bounds[number + 1]:.1f}"
+        rows.append(
+            Score("accuracy", found.value, found.cases, found.low, found.high, "nearness", label)
+        )
+    return rows
