@@ -18,11 +18,11 @@ pytestmark = pytest.mark.slow
 
 
 def audit(folder: Path, **flaws: float) -> dict[str, Finding]:
-    return {found.key: found for found in look(folder, **flaws).findings}
+    return {found.key: found for found in look(folder, make_memes(0, 1000, **flaws)).findings}
 
 
-def look(folder: Path, seed: int = 0, size: int = 1000, **flaws: float) -> LabelNotes:
-    table = write_table(make_memes(seed, size, **flaws), folder / f"memes{seed}.csv")
+def look(folder: Path, memes: list[dict[str, str]]) -> LabelNotes:
+    table = write_table(memes, folder / "memes.csv")
     return audit_label(f"{table}/label", None, LabelWishes(GROUP_KINDS, True, folder / "out"))
 
 
@@ -54,7 +54,7 @@ def test_a_crawl_that_carries_the_label(tmp_path: Path) -> None:
 
 
 def test_flipped_labels(tmp_path: Path) -> None:
-    notes = look(tmp_path, flips=0.08)
+    notes = look(tmp_path, make_memes(flips=0.08))
     found = {finding.key: finding for finding in notes.findings}
     assert found["labels.noise"].verdict == "worth knowing"
     assert covers(found["labels.noise"], 0.08)
@@ -69,7 +69,7 @@ def test_flipped_labels(tmp_path: Path) -> None:
 
 
 def test_judges_that_do_not_know_give_no_share(tmp_path: Path) -> None:
-    notes = look(tmp_path, content=0.0)
+    notes = look(tmp_path, make_memes(content=0.0))
     assert all(found.verdict == "sound" for found in notes.findings)
     assert "share of wrong labels" in {gap.check for gap in notes.gaps}
 
@@ -89,6 +89,9 @@ def test_clean_draws_give_no_alarm(tmp_path: Path) -> None:
     alarms = [
         seed
         for seed in range(100)
-        if any(own.verdict != "sound" for own in look(tmp_path, seed, 160, content=0.9).findings)
+        if any(
+            own.verdict != "sound"
+            for own in look(tmp_path, make_memes(seed, 160, content=0.9)).findings
+        )
     ]
     assert len(alarms) <= 5, alarms
