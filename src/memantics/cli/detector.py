@@ -14,7 +14,7 @@ from memantics.actions import detector_verbs as verbs
 from memantics.actions.detect import SAMPLE_LIMIT, Detector, Evaluation, Explanation, Measured
 from memantics.actions.learn import Learnt, learn
 from memantics.actions.wrap import WrappedDetector, wrap_classifier
-from memantics.cli import detector_neural, detector_study, precedents
+from memantics.cli import detector_neural, detector_study, pairs, precedents
 from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
 from memantics.core.parameters import Argument, Flag
@@ -23,6 +23,7 @@ app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(detector_neural.train)
 app.command("tune")(detector_neural.tune)
 app.command("study")(detector_study.study)
+app.command("check")(pairs.check_pairs)
 app.command("teach")(precedents.teach)
 app.command("forget")(precedents.forget)
 app.command("precedents")(precedents.precedents)

@@ -1,0 +1,239 @@
+"""``build pairs`` and ``detector check``: minimal pairs of memes, and who is consistent on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from PIL import Image
+
+from memantics.actions.detect import Detector
+from memantics.build.pairs.drawing import CLEAR, Read, draw_pair, open_canvas
+from memantics.build.pairs.wording import (
+    PAIR_KINDS,
+    SAME,
+    Language,
+    PairTexts,
+    fill_templates,
+    read_words,
+)
+from memantics.core.closed import Closed
+from memantics.core.data import conform, read_jsonl
+from memantics.core.errors import InputError
+from memantics.core.images import encode_png, load
+from memantics.core.journal import replace_file, write_lines
+from memantics.core.lines import TextLine
+from memantics.core.memes import Meme, read_memes
+from memantics.core.parameters import Argument, Flag
+from memantics.core.records import Score
+from memantics.core.result import Result, Table
+from memantics.core.rundir import read_facts
+from memantics.detector.examples import Example
+from memantics.metrics.interval import clustered_wilson
+from memantics.models.embedded.ocr import open_reader
+from memantics.registry import open_task_of_run
+from memantics.report.leaderboard import show_figure, show_span
+from memantics.run.score import read_outcomes
+
+__all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
+
+PAIRS, MEMES = "pairs.jsonl", "memes.jsonl"
+
+
+class PairRow(Closed):
+    """A pair as it is written: two memes on one picture, what they say, and what is read back."""
+
+    id: str
+    meme: str
+    template: str
+    kind: str
+    language: str
+    first: str
+    second: str
+    labels: list[str]
+    read: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPairs(Result):
+    """Pairs that were drawn; ``failed`` says by meme why it carries none."""
+
+    folder: Path
+    pairs: int
+    kinds: Mapping[str, int]
+    read: float
+    clear: float
+    failed: Mapping[str, str]
+
+
+def build_pairs(
+    memes: Annotated[Path | str, Argument("A folder of memes, such as 'collect' reads.")],
+    *,
+    out: Annotated[Path | str, Flag("The folder of the pairs.")] = "pairs",
+    count: Annotated[int, Flag("How many pairs a language.", min=1, max=10_000)] = 60,
+    language: Annotated[
+        Literal["en", "zh"] | None, Flag("Only this language. Default: both.")
+    ] = None,
+    words: Annotated[
+        Path | None, Flag("Words to fill templates with (TOML). Default: mild ones.")
+    ] = None,
+) -> BuiltPairs:
+    """Draw minimal pairs on memes: two captions that differ in one thing, layout kept, read back.
+
+    The folder is a data set, too: ``data add pairs FOLDER``, then ``run pairs``.
+    """
+    known, place = read_words(words), Path(out)
+    languages: tuple[Language, ...] = (language,) if language else ("en", "zh")
+    wanted = [
+        texts
+        for name in languages
+        if name in known
+        for texts in fill_templates(name, known[name], count)
+    ]
+    if not wanted:
+        raise InputError(f"no words for {' and '.join(languages)}", hint="add them to --words")
+    found = read_memes(Path(memes))
+    failed: dict[str, str] = {}
+    (place / "images").mkdir(parents=True, exist_ok=True)
+    with open_reader() as ocr, open_reader("fast") as quick:
+
+        def read(image: Image.Image) -> Sequence[TextLine]:
+            return ocr.read(encode_png(image), "meme").lines
+
+        def read_back(image: Image.Image) -> Sequence[TextLine]:
+            return quick.read(encode_png(image), "pair").lines
+
+        rows = list(_draw_all(found, wanted, (read, read_back), place, failed))
+    if not rows:
+        raise InputError(f"no meme of {memes} can carry a pair", hint="give memes with captions")
+    write_lines(place / PAIRS, (row.model_dump() for row in rows))
+    write_lines(place / MEMES, (line for row in rows for line in _list_memes(row)))
+    marks = [share for row in rows for share in row.read]
+    clear = [min(row.read) >= CLEAR for row in rows]
+    kinds: dict[str, int] = {kind: sum(row.kind == kind for row in rows) for kind in PAIR_KINDS}
+    mean, share = sum(marks) / len(marks), sum(clear) / len(clear)
+    return BuiltPairs(place, len(rows), kinds, mean, share, failed)
+
+
+def _draw_all(
+    memes: Sequence[Meme],
+    wanted: Sequence[PairTexts],
+    readers: tuple[Read, Read],
+    place: Path,
+    failed: dict[str, str],
+) -> Iterator[PairRow]:
+    """Every meme carries its share of the pairs, so that one picture is never all of a kind."""
+    queue = list(wanted)
+    for number, meme in enumerate(memes):
+        left = len(memes) - number
+        texts, queue = queue[: -(-len(queue) // left)], queue[-(-len(queue) // left) :]
+        if not texts:
+            return
+        try:
+            canvas = open_canvas(load(meme.image).convert("RGB"), readers[0])
+        except InputError as error:
+            failed[meme.id] = str(error)
+            queue = [*texts, *queue]
+            continue
+        for pair in texts:
+            name = f"{meme.id}-{pair.template}"
+            drawn, shares = draw_pair(canvas, (pair.first, pair.second), readers[1])
+            for side, image in zip("ab", drawn, strict=True):
+                replace_file(place / "images" / f"{name}-{side}.png", encode_png(image), "pair")
+            yield PairRow(
+                id=name,
+                meme=meme.id,
+                **pair.model_dump(),
+                labels=list(pair.labels),
+                read=[round(share, 4) for share in shares],
+            )
+
+
+def _list_memes(row: PairRow) -> Iterator[dict[str, str]]:
+    """Both sides as rows of a data set."""
+    for side, text, label in zip("ab", (row.first, row.second), row.labels, strict=True):
+        name = f"{row.id}-{side}"
+        yield {"id": name, "image": f"images/{name}.png", "text": text, "label": label}
+
+
+@dataclass(frozen=True, slots=True)
+class PairCheck(Result):
+    """Consistency on minimal pairs, by kind: both sides as they must be, and what changed.
+
+    ``failing`` are the pairs that were not; ``judge`` is the detector or the run.
+    """
+
+    judge: str
+    kinds: tuple[Score, ...]
+    failing: tuple[str, ...]
+
+    def table(self) -> Table:
+        """A row for each kind."""
+        rows = tuple(
+            (score.by, score.label, show_figure(score.value), show_span(score), str(score.n))
+            for score in self.kinds
+        )
+        return Table(("kind", "what must hold", ">share", ">95 %", ">pairs"), rows, self.judge)
+
+
+def check_pairs(
+    pairs: Annotated[Path | str, Argument("A folder that 'build pairs' wrote.")],
+    *,
+    model: Annotated[Path | None, Flag("A detector file.", "--model -m")] = None,
+    run: Annotated[Path | None, Flag("A run of pairs/harm.")] = None,
+) -> PairCheck:
+    """Say how consistent a detector or a run is on minimal pairs, kind by kind."""
+    folder = Path(pairs)
+    if (model is None) == (run is None):
+        raise InputError("give a detector or a run", hint="--model FILE or --run DIR")
+    if not (folder / PAIRS).is_file():
+        raise InputError(f"{folder} holds no pairs", hint="memantics build pairs MEMES")
+    rows = [
+        conform(PairRow, line, folder / PAIRS, number)
+        for number, line in read_jsonl(folder / PAIRS)
+    ]
+    said = _ask_detector(model, rows) if model else _read_run(run or Path())
+    kept = [row for row in rows if f"{row.id}-a" in said and f"{row.id}-b" in said]
+    if not kept:
+        raise InputError("none of the pairs was judged", hint="run pairs/harm on these pairs")
+    right = [[said[f"{row.id}-a"], said[f"{row.id}-b"]] == row.labels for row in kept]
+    turned = [
+        (said[f"{row.id}-a"] == said[f"{row.id}-b"]) == (row.labels[0] == row.labels[1])
+        for row in kept
+    ]
+    scores = []
+    for kind in (*PAIR_KINDS, "all"):
+        places = [n for n, row in enumerate(kept) if kind in (row.kind, "all")]
+        what = "the label stays" if kind in SAME else "the label changes"
+        for label, marks in (("both are right", right), (what, turned)):
+            if places and not (kind == "all" and marks is turned):
+                hits = [marks[n] for n in places]
+                low, high = clustered_wilson(hits, [kept[n].meme for n in places]) or (None, None)
+                value = sum(hits) / len(hits)
+                scores.append(Score("share", value, len(hits), low, high, kind, label))
+    failing = tuple(row.id for row, fine in zip(kept, right, strict=True) if not fine)
+    return PairCheck(str(model or run), tuple(scores), failing)
+
+
+def _ask_detector(model: Path, rows: Sequence[PairRow]) -> dict[str, str]:
+    """What a detector says to the words of each side."""
+    examples = [
+        Example(f"{row.id}-{side}", text)
+        for row in rows
+        for side, text in (("a", row.first), ("b", row.second))
+    ]
+    found = Detector.load(model).predict(examples)
+    return {said.id: said.name for said in found if not said.unjudged}
+
+
+def _read_run(run: Path) -> dict[str, str]:
+    _, task = open_task_of_run(read_facts(run), None)
+    return {
+        outcome.item.group if outcome.item.group.endswith(("-a", "-b")) else outcome.item.id: str(
+            outcome.value
+        )
+        for outcome in read_outcomes(run, task)
+        if outcome.status == "answered"
+    }

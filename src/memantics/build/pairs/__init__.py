@@ -1,0 +1,1 @@
+"""Minimal pairs: memes that differ in one thing, from templates of functionality."""

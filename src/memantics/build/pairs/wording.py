@@ -1,0 +1,136 @@
+"""Texts of minimal pairs: templates of functionality, filled from lists of words."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import Field, ValidationError
+
+from memantics.core.closed import Closed
+from memantics.core.data import load_toml, toml_beside
+from memantics.core.errors import DataError, first_fault
+
+PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speech", "spelling",
+                   "spacing"]  # fmt: skip
+PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
+SAME: frozenset[PairKind] = frozenset({"spelling", "spacing"})  # what must not change
+Language = Literal["en", "zh"]
+
+
+class PairWords(Closed):
+    """Words that fill templates: ``spelled`` and ``parted`` are the insults, written otherwise."""
+
+    groups: tuple[str, ...] = Field(min_length=1)
+    neutrals: tuple[str, ...] = Field(min_length=1)
+    insults: tuple[str, ...] = Field(min_length=1)
+    spelled: tuple[str, ...] = Field(min_length=1)
+    parted: tuple[str, ...] = Field(min_length=1)
+
+
+class PairTemplate(Closed):
+    """Two texts that differ in one thing."""
+
+    id: str
+    language: Language
+    kind: PairKind
+    first: str
+    second: str
+
+
+class PairTexts(Closed):
+    """A filled template: both texts, and whether the second is harmful, as the first is."""
+
+    template: str
+    language: Language
+    kind: PairKind
+    first: str
+    second: str
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What both must be called."""
+        return "harmful", "harmful" if self.kind in SAME else "harmless"
+
+
+class _Sheet(Closed):
+    words: dict[Language, PairWords]
+    template: tuple[PairTemplate, ...]
+
+
+class _Words(Closed):
+    words: dict[Language, PairWords]
+
+
+def read_templates() -> tuple[PairTemplate, ...]:
+    """The templates that ship with the package, thirty a language."""
+    return _read_sheet().template
+
+
+def _read_sheet() -> _Sheet:
+    return _Sheet.model_validate(toml_beside(__file__, "templates.toml"))
+
+
+def read_words(path: Path | None = None) -> dict[Language, PairWords]:
+    """Lists of words by language: mild ones, or those of a user's TOML file."""
+    if path is None:
+        return _read_sheet().words
+    try:
+        found = _Words.model_validate(load_toml(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(path, str(error), hint="words are a UTF-8 TOML file") from error
+    except ValidationError as error:
+        raise DataError(path, first_fault(error), hint="see docs/audit-a-benchmark.md") from error
+    for language, words in found.words.items():
+        if not len(words.insults) == len(words.spelled) == len(words.parted):
+            raise DataError(path, f"{language}: insults, spelled and parted differ in number")
+    return found.words
+
+
+def fill_templates(language: Language, words: PairWords, count: int) -> list[PairTexts]:
+    """So many pairs: all templates in turn, then again with the next words.
+
+    >>> pairs = fill_templates("en", read_words()["en"], 61)
+    >>> pairs[0].first, pairs[30].first, len({pair.first for pair in pairs}) > 40
+    ('women are annoying', 'immigrants are the worst', True)
+    """
+    templates = _take_turns([one for one in read_templates() if one.language == language])
+    turns = enumerate(islice(cycle(templates), count))
+    return [_fill(template, words, number // len(templates)) for number, template in turns]
+
+
+def _take_turns(templates: Sequence[PairTemplate]) -> list[PairTemplate]:
+    """Kinds one after the other, so that few pairs are of all kinds."""
+    seen: Counter[str] = Counter()
+    ranks = []
+    for template in templates:
+        ranks.append((seen[template.kind], PAIR_KINDS.index(template.kind)))
+        seen[template.kind] += 1
+    order = sorted(range(len(templates)), key=lambda place: ranks[place])
+    return [templates[place] for place in order]
+
+
+def _fill(template: PairTemplate, words: PairWords, turn: int) -> PairTexts:
+    chosen = {
+        "group": words.groups[turn % len(words.groups)],
+        "neutral": words.neutrals[turn % len(words.neutrals)],
+        **{
+            name: getattr(words, source)[turn % len(words.insults)]
+            for name, source in (
+                ("insult", "insults"),
+                ("spelled", "spelled"),
+                ("parted", "parted"),
+            )
+        },
+    }
+    return PairTexts(
+        template=template.id,
+        language=template.language,
+        kind=template.kind,
+        first=template.first.format(**chosen),
+        second=template.second.format(**chosen),
+    )
