@@ -16,6 +16,7 @@ from memantics.actions.label_audit import (
     describe_table,
     is_table,
 )
+from memantics.actions.needs import audit_probed
 from memantics.actions.options import TaskOptions
 from memantics.actions.progress import ProgressWish, read_wish
 from memantics.core.card import Card, TaskCard, resolve_options
@@ -86,6 +87,10 @@ class AuditSettings:
     data: Data = None
     split: Split = None
     options: TaskOptions = field(default_factory=dict)
+    probed: Annotated[
+        Sequence[Path],
+        Flag("A run of a task, plain or with --probe; may be repeated: what needs what.", "--run"),
+    ] = ()
     limit: Annotated[
         int | None, Flag("Ask models about N items at most, spread over memes.", min=1)
     ] = 200
@@ -147,6 +152,7 @@ async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) 
         found = await _audit(subject, cards, inquiry)
     if extra is not None:
         found.add(extra)
+    found.add(audit_probed(wanted.probed))
     names = tuple(model.name for model in models)
     notes = LabelNotes()
     if wanted.everything:

@@ -65,6 +65,7 @@ def _end(found: Audit) -> None:
         "options",
         "limit",
         "published",
+        "probed",
         "out",
     ),
 )

@@ -1,0 +1,75 @@
+"""Who can answer without what: from runs with one thing changed to the share that needs both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.records import Outcome, Score
+from memantics.metrics.rounding import settle
+from memantics.run.audit.rows import mean, share
+from memantics.tasks.choices import hits
+
+WORDS_ALONE, PICTURE_ALONE = "picture=blank", "caption=removed"
+NAMES: Mapping[str, str] = {
+    WORDS_ALONE: "words alone",
+    PICTURE_ALONE: "picture alone",
+    "picture=swapped": "another meme's picture",
+    "caption=reworded": "the caption in other words",
+    "options=permuted": "options in another order",
+}
+_LITTLE = 0.1
+
+
+def judge_needs(
+    task: str,
+    model: str,
+    plain: Sequence[Outcome],
+    probed: Mapping[str, Sequence[Outcome]],
+    recalled: Mapping[str, Score],
+) -> Finding | None:
+    """The share of items that a model solves with words and picture, and with neither alone.
+
+    None where one of the two was not probed. Conditions are compared on the items that all have.
+    """
+    if not {WORDS_ALONE, PICTURE_ALONE} <= probed.keys():
+        return None
+    runs = {"": plain, **probed}
+    tables = {
+        name: dict(zip((o.item.id for o in run), hits(run), strict=True))
+        for name, run in runs.items()
+    }
+    groups = {outcome.item.id: outcome.item.group for outcome in plain}
+    ids = [name for name in groups if all(name in table for table in tables.values())]
+    if not ids:
+        return None
+    memes = [groups[name] for name in ids]
+    both = [tables[""][n] and not (tables[WORDS_ALONE][n] or tables[PICTURE_ALONE][n]) for n in ids]
+    figure = share(both, memes)
+    rows = [share([tables[""][n] for n in ids], memes, "shown", "all of it", "accuracy")]
+    for probe, label in NAMES.items():
+        if probe in tables:
+            held = [tables[probe][n] for n in ids]
+            rows.append(share(held, memes, "shown", label, "accuracy"))
+            lost = [float(tables[""][n]) - float(tables[probe][n]) for n in ids]
+            rows.append(mean(lost, memes, "shown", f"{label}, lost", "difference"))
+    for probe, score in recalled.items():
+        label = f"known by heart: {probe.partition('=')[2]}"
+        rows.append(Score("share", score.value, score.n, score.low, score.high, "memory", label))
+    value, top = figure.value or 0.0, rows[0].value or 0.0
+    little = settle(value) < settle(_LITTLE * top)
+    verdict: FindingVerdict = "worth knowing" if little or top == 0 else "sound"
+    return Finding(
+        key="needs.both",
+        title="What needs words and picture together",
+        measured="share of items solved as they are, and neither with the picture blank nor with "
+        "the caption removed",
+        figure=figure,
+        verdict=verdict,
+        meaning=f"Of the {top:.3f} that are solved, {value:.3f} need words and picture together; "
+        "the rest is solved by one of them, or by neither.",
+        advice="Score the items apart that need both." if verdict != "sound" else "Nothing.",
+        task=task,
+        model=model,
+        rows=tuple(rows),
+    )

@@ -1,0 +1,55 @@
+"""What needs words and picture together, from outcomes whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from memantics.core.records import Item, Outcome, Score
+from memantics.run.audit.needs import PICTURE_ALONE, WORDS_ALONE, judge_needs
+from tests.audit.toys import make_items
+
+ITEMS = make_items(100)
+
+
+def answer(solves: Callable[[int], bool], items: Sequence[Item] = ITEMS) -> list[Outcome]:
+    return [
+        Outcome(item, "answered", item.gold if solves(place) else "none")
+        for place, item in enumerate(items)
+    ]
+
+
+def test_the_share_that_needs_both() -> None:
+    found = judge_needs(
+        "toy/qa",
+        "m",
+        answer(lambda n: n < 80),
+        {WORDS_ALONE: answer(lambda n: n < 40), PICTURE_ALONE: answer(lambda n: 30 <= n < 50)},
+        {"memory=id": Score("recalled", 0.1, 50)},
+    )
+    assert found is not None
+    # Of 80 solved, 40 are solved by words and ten more by the picture.
+    assert (found.figure.value, found.figure.n, found.verdict) == (0.3, 100, "sound")
+    rows = {row.label: row.value for row in found.rows}
+    assert rows["words alone"] == 0.4
+    assert rows["words alone, lost"] == 0.4
+    assert rows["picture alone"] == 0.2
+    assert rows["known by heart: id"] == 0.1
+
+
+def test_little_is_worth_knowing_on_one_side_of_a_tenth_alone() -> None:
+    plain, none = answer(lambda n: n < 80), answer(lambda _: False)
+    for solved, verdict in ((72, "sound"), (73, "worth knowing")):
+        words = answer(lambda n, most=solved: n < most)
+        found = judge_needs("t", "m", plain, {WORDS_ALONE: words, PICTURE_ALONE: none}, {})
+        assert found is not None
+        assert found.verdict == verdict
+
+
+def test_conditions_are_compared_on_shared_items() -> None:
+    half = answer(lambda _: True, ITEMS[:50])
+    probed = {WORDS_ALONE: half, PICTURE_ALONE: answer(lambda _: False)}
+    found = judge_needs("t", "m", answer(lambda _: True), probed, {})
+    assert found is not None
+    assert found.figure.n == 50
+    assert judge_needs("t", "m", half, {WORDS_ALONE: half}, {}) is None
+    assert judge_needs("t", "m", half, {**probed, PICTURE_ALONE: []}, {}) is None
