@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.punmemecn.punchline import judge_wrong, names_part
+from memantics.benchmarks.punmemecn.punchline import judge_wrong, names_pair, names_part
 from memantics.core.data import Source
 from memantics.core.records import Outcome
 from memantics.core.task import Unparsed
@@ -72,7 +72,7 @@ def test_wrong_homophones_are_counted_and_listed(source: Source) -> None:
     listed = [s.label for s in scores if s.by == "confused"]
     assert listed == ["有茶就型1: 星 for 有茶就行1", "有茶就型3: 就型 for 有茶就行3"]
     right = task.score(answer_all(items, [item.gold for item in items]))
-    assert [s.key for s in right] == ["accuracy", "word_accuracy"]
+    assert [s.key for s in right] == ["accuracy", "word_accuracy", "pair_accuracy"]
     assert right[0].value == 1.0
 
 
@@ -106,3 +106,26 @@ def test_annotators_are_rows_beside_models(source: Source) -> None:
         assert [s.key for s in own] == ["accuracy", "target_accuracy", "type_accuracy"]
         assert {(s.value, s.n, s.by) for s in own} == {(1.0, 18, "")}
     assert task.people([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("word", "heard", "right"),
+    [
+        ("虾头", "下头", True),
+        ("虾", "下", True),
+        ("虾头男和虾头女", "下头男和下头女", True),
+        ("虾头女", "下头女", True),
+        ("男和", "男和", False),
+        ("虾头", "头男", False),
+        ("虾头", "", False),
+        ("", "下头", False),
+    ],
+)
+def test_any_right_pair_at_its_place_counts(word: str, heard: str, right: bool) -> None:
+    assert names_pair(word, heard, "虾头男和虾头女", "下头男和下头女") is right
+
+
+def test_a_pair_is_found_where_the_reading_is_longer_or_shorter() -> None:
+    assert names_pair("狮眠", "失眠", "今晚又狮眠", "今晚我又失眠")
+    assert names_pair("狮眠", "失眠", "今晚我又狮眠", "今晚又失眠")
+    assert not names_pair("狮眠", "失眠", "狮眠又是今晚", "今晚又是失眠")

@@ -117,6 +117,27 @@ def names_part(said: str, whole: str, part: str) -> bool:
     return bool(said) and part in said and said in whole
 
 
+def names_pair(word: str, heard: str, caption: str, reading: str) -> bool:
+    """Whether a word and what it is heard as stand at the same place of caption and reading.
+
+    One pair of homophones is enough where a caption has several, or where it was marked whole.
+
+    >>> names_pair("虾头", "下头", "虾头男和虾头女", "下头男和下头女")
+    True
+    >>> names_pair("虾头", "吓头", "虾头男", "下头男"), names_pair("男", "男", "虾头男", "下头男")
+    (False, False)
+    """
+    if not word or word == heard:
+        return False
+    apart = abs(len(caption) - len(reading))
+    return any(
+        reading.startswith(heard, at + shift)
+        for at in range(len(caption))
+        for shift in range(-min(apart, at), apart + 1)
+        if heard and caption.startswith(word, at)
+    )
+
+
 def judge_wrong(said: str, caption: str) -> Wrong:
     """What a wrong homophone is.
 
@@ -145,6 +166,7 @@ class Named:
     heard: str
     word_right: bool
     right: bool
+    pair_right: bool
 
     @property
     def caption(self) -> str:
@@ -164,16 +186,18 @@ def _read(outcome: Outcome) -> Named:
         heard,
         names_part(word, caption, str(gold["word"])),
         names_part(heard, reading, str(gold["heard"])),
+        names_pair(word, heard, caption, reading),
     )
 
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Punchline accuracy, the accuracy of the pun word alone, and the wrong homophones."""
+    """Punchline accuracy, that of the pun word alone, of any right pair, and what was wrong."""
     named = [_read(outcome) for outcome in outcomes]
     memes = [outcome.item.group for outcome in outcomes]
     return (
         share("accuracy", [value.right for value in named], memes),
         share("word_accuracy", [value.word_right for value in named], memes),
+        share("pair_accuracy", [value.pair_right for value in named], memes),
         *_confuse(named),
     )
 
