@@ -404,3 +404,17 @@ def test_the_released_part_of_mer_bench_leaves_only_published_editors_empty(
     empty = find_empty(sheet)
     assert empty.keys() <= {"Table II"}
     assert empty["Table II"] == set(MER_BENCH.systems) - {"Flux9B"}
+
+
+def test_a_run_that_was_asked_otherwise_has_a_row_of_its_own(tmp_path: Path) -> None:
+    """The paper's row wants memes of its folders: a run on other memes is not lost."""
+    told = {"memes": "negative"}
+    run = mm.evaluate(
+        "punmemecn/harmful", model="fake/keys", data="starter", options=told, out=tmp_path
+    )
+    assert isinstance(run, mm.Run)
+    sheet = paper("punmemecn", [rename(run.folder, "detector/CLIP-MKE")], data="starter")
+    (table,) = [part for part in sheet.parts if part.label == "Table 5"]
+    found = {row.label: [cell.value for cell in row.cells] for row in table.rows}
+    assert set(found["CLIP-MKE, trained"]) == {None}
+    assert found["detector/CLIP-MKE"][3] == 1.0

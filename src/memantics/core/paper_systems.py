@@ -74,8 +74,9 @@ def fill_systems(
             score, sd = aside(row, metric) if aside else None, None
             if run:
                 repeats = material.repeats_of(run)
-                taken |= {repeat.folder for repeat in repeats}
                 score, sd = mean_repeats(repeats, metric.figure)
+                # A run that fills no cell here was asked otherwise: it gets a row of its own.
+                taken |= {repeat.folder for repeat in repeats if score is not None}
             cell = show_system(material, part, metric, published, run, score)
             if sd is not None and score is not None:
                 cell = replace(cell, sd=part.scale * sd, note=cell.note or score.note)

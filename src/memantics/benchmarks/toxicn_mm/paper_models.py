@@ -181,12 +181,17 @@ _VARIANTS = (
 
 def case_study(material: Material, part: DeclaredPart) -> PaperPart:
     """Harmful memes on which models part: captions, reasons, and who found the harm."""
-    runs = material.of_task("detection")
+    every = material.of_task("detection")
+    runs = [run for run in every if material.repeats_of(run)[0] is run]
     labels = name_runs(runs)
-    answers = [last_answers(run.folder) for run in runs]
+    repeats = [[last_answers(one.folder) for one in material.repeats_of(run)] for run in runs]
+    answers = [said[0] for said in repeats]
     verdicts: dict[str, Mapping[str, float]] = {
-        label: {name: float(answer.value == HARMFUL) for name, answer in said.items()}
-        for label, said in zip(labels, answers, strict=True)
+        label: {
+            name: fmean(one[name].value == HARMFUL for one in said if name in one)
+            for name in said[0]
+        }
+        for label, said in zip(labels, repeats, strict=True)
     }
     verdicts |= {_name(one, material): one.said for one in material.detectors if one.said}
     memes = {
