@@ -123,3 +123,30 @@ def test_only_a_lead_and_only_known_items(service: AnnotationService, tmp_path: 
     with pytest.raises(AnswerError, match="say what is clear"):
         service.guideline.clarify(lead, project, Words(en=" "))
     assert service.projects.get(lead, project).settings.guideline == 1
+
+
+def test_raters_are_trained_and_calibrated_by_the_resolved_rule(
+    service: AnnotationService, tmp_path: Path
+) -> None:
+    """MER-Bench's third step: what was resolved is known, and whoever rates meets it first."""
+    known = [
+        QueueItem(id=f"g{n}", group=f"g{n}", gold={"negative": "yes", "source_emotion": "sad"})
+        for n in range(12)
+    ]
+    real = [QueueItem(id="m1", group="m1")]
+    lead, project = open_project(service, tmp_path / "queue", "find-emotions", [*known, *real])
+    service.guideline.clarify(lead, project.id, RULE)
+    ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
+    for person, missed in ((ann, 2), (bob, 3)):
+        for number in range(10):
+            task = service.work.next(person, project.id)
+            assert task is not None
+            assert task.training
+            answer = ANGRY if number < missed else SAD
+            saved = service.work.submit(person, task.assignment, answer, 0, guideline=2)
+        assert saved.feedback is not None
+        # 0.75 of ten items: eight right pass, seven do not.
+        assert saved.feedback.state == ("passed" if missed == 2 else "running")
+    assert work_through(service, ann, project.id, lambda _: SAD)[-1] == 13
+    drift = {person.name: person for person in service.lead.drift(lead, project.id)}
+    assert drift["ann"].accuracy > drift["bob"].accuracy == pytest.approx(0.7)

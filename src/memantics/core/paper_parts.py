@@ -109,6 +109,11 @@ class PaperRow:
     kind: RowKind = "paper"
     section: str = ""
 
+    @property
+    def stated(self) -> bool:
+        """Whether it only repeats what the paper states: no cell of it can be computed."""
+        return all(cell.status == "closed" and cell.paper is not None for cell in self.cells)
+
 
 @dataclass(frozen=True, slots=True)
 class PaperText:
@@ -145,8 +150,7 @@ class PaperPart:
     @property
     def stated(self) -> bool:
         """Whether it only repeats what the paper states: no cell can be computed."""
-        cells = list(self.cells)
-        return bool(cells) and all(c.status == "closed" and c.paper is not None for c in cells)
+        return bool(self.rows) and all(row.stated for row in self.rows)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ def figure_4_wins(material: Material, part: DeclaredPart) -> PaperPart:
     """Win rates of judge configurations."""
     studies = _studies(material)
     if not studies or len(studies[0].judges) < 2:
-        return part.show(part.empty(*(row.label for row in part.rows)))
+        return part.show(part.empty(*(row.label for row in part.rows)), drawn=False)
     rates = win_rates(studies[0])
     return part.show(PaperRow(rate.label, (score_cell(rate, 1),), "own") for rate in rates)
 

@@ -90,7 +90,7 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
 def _own_dimensions(material: Material, part: DeclaredPart) -> dict[str, str]:
     """Dimensions of a set of one's own that are none of the paper's."""
     start = "questions.dimension."
-    found = (key.removeprefix(start) for key in material.values if key.startswith(start))
+    found = (k.removeprefix(start) for k, n in material.values.items() if n and start in k)
     return {} if material.compared else {name: name for name in found if name not in part.names}
 
 
