@@ -43,6 +43,8 @@ EXPLORED = (
     *("InternVL-2.5-8B", "InternVL-2.5-26B", "InternVL-2.5-38B"),
     *("GPT-4o-mini", "GPT-4o"),
 )
+# What English runs and 'build check-look-alikes' fill: tests/punmemecn.
+ASIDE = {"Figure 4, English prompts", "Table 7, other ways to ask", "Look-alikes"}
 
 __all__ = ["encoder", "plain_arithmetic"]
 
@@ -270,7 +272,7 @@ def test_punmemecn_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     figures = measured.save(tmp_path / "chats-measured.txt")
     sheet = paper("punmemecn", runs, data="starter", detectors=folders, figures=figures)
     sheet.save(tmp_path / "paper.html")
-    assert find_empty(sheet) == {}
+    assert find_empty(sheet).keys() == ASIDE
     parts = {part.label: part for part in sheet.parts}
     four = {row.label: [cell.value for cell in row.cells] for row in parts["Table 4"].rows}
     assert four["Qwen2.5-VL-7B, fine-tuned: image"] == [0.5, 1.0, 0.5]
@@ -297,7 +299,7 @@ def test_models_asked_by_two_prompts_stay_out_of_figure_4(tmp_path: Path) -> Non
         assert isinstance(done, mm.Run)
         runs.append(done.folder)
     labels = {row.label for row in find_part(paper("punmemecn", runs, data="starter"), "Figure 4")}
-    assert labels == {"Qwen2.5-VL-7B", "InternVL-2.5-78B", "Claude-3.5-Sonnet", "GPT-4o"}
+    assert labels == set(EXPLORED)
     named = copy_as(runs[0], "openai/gpt-4o", tmp_path)
     rows = find_part(paper("punmemecn", [*runs, named], data="starter"), "Figure 4")
     assert {row.label for row in rows} == labels, "the paper's models keep their rows"
@@ -332,7 +334,7 @@ def test_the_released_part_of_punmemecn_leaves_only_published_systems_empty(
         for label in ("Table 1", "Table 2", "Figure 4", "Table 4", "Table 5", "Table 7")
     }
     left = {label: rows - published.get(label, set()) for label, rows in empty.items()}
-    assert not any(left.values()), left
+    assert {label for label, rows in left.items() if rows} == ASIDE, left
     own = {row.label: row.cells for row in parts["Table 5"].rows if row.kind == "own"}
     assert [cell.status for cell in own["fake/keys"]] == ["computed"] * 5
 
@@ -372,7 +374,7 @@ def test_mer_bench_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     people = rate_edits(runs, tmp_path / "humans")
     sheet = paper("mer_bench", runs, data="starter", verdicts=people)
     sheet.save(tmp_path / "paper.html")
-    assert find_empty(sheet) == {}
+    assert find_empty(sheet).keys() == {"Repeated judgements"}  # tests/mer_bench/test_cases.py
     parts = {part.label: part for part in sheet.parts}
     assert parts["Figure 4"].columns[2:] == tuple(
         f"{name}: apart from people" for name in ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
@@ -402,7 +404,7 @@ def test_the_released_part_of_mer_bench_leaves_only_published_editors_empty(
     runs = judge_edits(tmp_path / "runs", "release")
     sheet = paper("mer_bench", runs, verdicts=rate_edits(runs, tmp_path / "humans"))
     empty = find_empty(sheet)
-    assert empty.keys() <= {"Table II"}
+    assert empty.keys() <= {"Table II", "Repeated judgements"}
     assert empty["Table II"] == set(MER_BENCH.systems) - {"Flux9B"}
 
 
