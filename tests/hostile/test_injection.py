@@ -176,13 +176,12 @@ def test_a_build_keeps_its_form_and_its_other_memes(shell: Shell, what: str) -> 
     ]
     moved, ordered = count_moved(shell.folder / "built-True" / "calls.jsonl", obedient)
     assert 0 < moved < ordered
-    print(what, moved, ordered)
 
 
 @pytest.mark.slow
 def test_an_analysis_keeps_its_form_and_those_beside_it(shell: Shell) -> None:
     """The orders are drawn on the pictures, where our OCR reads them, too."""
-    kinds = ("pass", "script", "refuse", "leak")
+    kinds = ("script", "leak")
     found = {}
     for hostile in (False, True):
         folder = shell.folder / f"memes-{hostile}"
@@ -301,7 +300,7 @@ def test_a_critic_that_obeys_moves_its_own_opinion_of_that_question(tmp_path: Pa
         if not after[item.id].solved_blindly:
             assert all((one is not None) == (kind in ANSWERS) for one in said), (kind, said)
             moved += kind in ANSWERS
-    print("critic", moved, len([item for item in items if item.slot.meme in kinds]))
+    assert 0 < moved < sum(item.slot.meme in kinds for item in items)
 
 
 def arm_release(
@@ -356,7 +355,7 @@ def test_a_judge_of_edits_that_obeys_breaks_no_gate(tmp_path: Path) -> None:
             assert kind == "perfect"
             assert EditJudgement.model_validate(value).label == target
             moved += 1
-    print("judge", moved, len(orders))
+    assert (moved, len(orders)) == (kinds.count("perfect"), len(kinds))
 
 
 def read_texts(request: Request) -> str:

@@ -6,9 +6,11 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Sequence
@@ -17,10 +19,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from memantics.core.journal import whole_file
 from memantics.serve import tokens
+from memantics.starter import IMAGES
 from tests import forks
 from tests.commands import Shell
 from tests.hostile.cases import SEED
@@ -28,12 +32,12 @@ from tests.hostile.cases import SEED
 MEMES = 300
 
 
-def start(shell: Shell, *words: str) -> subprocess.Popen[str]:
+def start(shell: Shell, *words: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "memantics.cli.main", *words],
         cwd=shell.folder,
         env=shell.environment,
-        stdout=subprocess.DEVNULL,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -46,8 +50,21 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def put_texts(shell: Shell) -> None:
-    rows = (json.dumps({"id": str(n), "text": f"{n} good mornings"}) + "\n" for n in range(MEMES))
-    (shell.folder / "texts.jsonl").write_text("".join(rows))
+    labels = ("dawn", "dusk")
+    rows = (
+        json.dumps({"id": str(n), "text": f"{n} good {labels[n % 2]}s", "label": labels[n % 2]})
+        for n in range(MEMES)
+    )
+    (shell.folder / "texts.jsonl").write_text("\n".join(rows))
+    (shell.folder / "memes").mkdir()
+    for name in ("en-001.png", "en-009.png"):
+        shutil.copy(IMAGES / name, shell.folder / "memes")
+
+
+def prepare(shell: Shell, name: str) -> None:
+    put_texts(shell)
+    if name in BEFORE:
+        shell.done(*BEFORE[name].split())
 
 
 def digest(folder: Path, names: Sequence[str]) -> str:
@@ -71,7 +88,36 @@ TOGETHER = {
     "build": ("build knowledge starter -m fake/builder --out b --limit 3", ["b/knowledge.jsonl"]),
     "detector": ("detector train --data starter --preset words --out d.zip", ["d.zip"]),
     "kb": ("kb import starter --store kb", []),
+    "collect": ("collect memes --out collected", ["collected/memes.jsonl"]),
+    "intents": (
+        "build intents starter -m fake/drafter --out b --limit 2",
+        ["b/queue-intents/items.jsonl"],
+    ),
+    "captions": (
+        "build captions starter -m fake/drafter --out b --limit 2 --again",
+        ["b/captions.jsonl"],
+    ),
+    "shards": (
+        "build shards memes/en-001.png --what captions -m fake/drafter --out s --workers 1",
+        ["s/captions.jsonl"],
+    ),
+    "expert": ("expert train texts.jsonl/label --preset words --out e.zip", ["e.zip"]),
+    "reappraise": (
+        "reappraise memes/en-009.png --editor none --out new",
+        ["new/en-009/*.json", "new/en-009/*.png"],
+    ),
+    "probe": (
+        "probe toxicn_mm/detection -m baseline/majority --probe picture=blank --limit 4 --out runs",
+        ["runs/*/answers.jsonl"],
+    ),
+    "starter": ("starter copy copied", ["copied/memes/*", "copied/*.jsonl"]),
+    "publish": (
+        "publish b --name mine --licence CC0-1.0 --unreviewed --out p",
+        ["p/mine/data/*.json", "p/mine/data/images/*"],
+    ),
 }
+# What is done before, once.
+BEFORE = {"publish": "build intents starter -m fake/drafter --out b --limit 2"}
 
 
 @pytest.mark.slow
@@ -79,7 +125,7 @@ TOGETHER = {
 def test_two_processes_leave_what_one_leaves(shell: Shell, name: str) -> None:
     """One waits or is refused in one line, or both are right."""
     command, files = TOGETHER[name]
-    put_texts(shell)
+    prepare(shell, name)
     ended = [end(process) for process in [start(shell, *command.split()) for _ in range(2)]]
     assert any(code == 0 for code, _ in ended), ended
     for code, said in ended:
@@ -91,7 +137,7 @@ def test_two_processes_leave_what_one_leaves(shell: Shell, name: str) -> None:
     both = digest(shell.folder, files)
     alone = Shell(shell.folder / "alone")
     alone.folder.mkdir()
-    put_texts(alone)
+    prepare(alone, name)
     assert end(start(alone, *command.split()))[0] == 0
     assert digest(alone.folder, files) == both
     if name == "kb":
@@ -141,6 +187,82 @@ def test_tokens_that_are_made_at_once_all_count(shell: Shell) -> None:
         process.join(120)
     kept = tokens.read_tokens(shell.folder / "tokens", {})
     assert sorted(token.name for token in kept) == [*names, "first"]
+
+
+@pytest.mark.slow
+def test_two_processes_teach_one_detector_and_both_are_heard(shell: Shell) -> None:
+    """The second was refused; whoever read meanwhile might see keys of one and lines of both."""
+    shell.done(*TOGETHER["detector"][0].split())
+    texts = [f"lesson {number}" for number in range(4)]
+    words = [("detector", "teach", "d.zip", text, "--label", "harmful") for text in texts]
+    assert [end(process)[0] for process in [start(shell, *said) for said in words]] == [0] * 4
+    known = json.loads(shell.done("detector", "precedents", "d.zip", "--json"))
+    assert sorted(one["text"] for one in known) == texts
+    judged = json.loads(shell.done("detector", "predict", "d.zip", *texts, "--json"))
+    assert [row["label"] for row in judged] == [1] * 4
+
+
+def wait_for_link(process: subprocess.Popen[str], seconds: float = 120) -> str:
+    """The link that the annotation app prints when it is about to serve."""
+    limit = threading.Timer(seconds, process.kill)
+    limit.start()
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.search(r"http://\S+/enter/\S+", line):
+                return found[0]
+    finally:
+        limit.cancel()
+    raise AssertionError(f"no link; it ended with {process.wait(60)}")
+
+
+@pytest.mark.slow
+def test_two_annotation_apps_on_one_queue_share_a_project(shell: Shell) -> None:
+    """Each found no account and no project, and made its own."""
+    put_texts(shell)
+    shell.done("screen", "texts.jsonl", "--out", "out", "--review", "0.0..1.0", "--workers", "1")
+    words = ("annotate", "out/review", "--db", "a.db", "--port", "0")
+    apps = [start(shell, *words, stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        links = [wait_for_link(app) for app in apps]
+        seen = []
+        for link in links:
+            with httpx.Client(follow_redirects=True, timeout=60) as client:
+                page = client.get(link)
+                assert page.status_code == 200
+                seen.append(page.url.path)
+        assert seen[0] == seen[1]  # the page of the one project
+    finally:
+        for app in apps:
+            app.terminate()
+        ended = [app.communicate(timeout=60)[1] for app in apps]
+    assert not [said for said in ended if "Traceback" in said or "error" in said.lower()], ended
+    shell.done("annotate", "export", "1", "--db", "a.db", "--what", "raw", "--out", "raw.jsonl")
+    line = shell.refused("annotate", "export", "2", "--db", "a.db", "--out", "raw.jsonl")
+    assert "unknown project" in line
+
+
+@pytest.mark.slow
+def test_a_second_service_on_the_same_jobs_is_refused(shell: Shell) -> None:
+    """It would run every job twice."""
+    words = ("serve", "--port", "0", "--state", "state")
+    started = [start(shell, *words) for _ in range(2)]
+    refused = None
+    try:
+        ends = time.monotonic() + 120
+        while refused is None and time.monotonic() < ends:
+            refused = next((one for one in started if one.poll() is not None), None)
+            time.sleep(0.1)
+        assert refused is not None
+        code, said = end(refused)
+        assert code == 2
+        assert re.match(r"error: another service keeps its jobs in .*state; give --state", said)
+        assert [one.poll() for one in started if one is not refused] == [None]
+    finally:
+        for one in started:
+            if one.poll() is None:
+                one.terminate()
+                one.communicate(timeout=90)
 
 
 KILLED = {

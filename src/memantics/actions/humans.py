@@ -50,7 +50,14 @@ def export_humans(
         raise InputError(
             f"{name} has no protocol for human ratings", hint=f"these have: {', '.join(having)}"
         )
-    return export(folders, Path(out), seed, memes)
+    place = Path(out)
+    there = set(place.glob("*.jsonl"))
+    try:
+        return export(folders, place, seed, memes)
+    except BaseException:
+        for made in set(place.glob("*.jsonl")) - there:
+            made.unlink()  # a key without its queue would have the rerun refused
+        raise
 
 
 def _rates(benchmark: Benchmark) -> bool:

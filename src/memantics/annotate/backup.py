@@ -7,6 +7,7 @@ SQLite and from PostgreSQL: a lab that begins on a laptop moves to a server by b
 from __future__ import annotations
 
 import hashlib
+import secrets
 import sqlite3
 import struct
 import tempfile
@@ -60,10 +61,9 @@ class BackupManifest(Closed):
 def backup(service: AnnotationService, target: Path) -> BackupManifest:
     """Write a backup while people work; the file appears whole or not at all."""
     context = service.context
-    partial = target.with_name(f"{target.name}.partial")
+    partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.partial")  # two may write it
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)
         partial.touch(mode=0o600)  # hashes of passwords are in it, as in the database
         with _snapshot(context.db) as connection, zipfile.ZipFile(partial, "w") as archive:
             counts = {table.name: _write_table(connection, archive, table) for table in TABLES}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ from memantics.annotate.values import check, clean_text
 from memantics.annotate.workflow import Workflow
 from memantics.core.errors import DataError
 from memantics.core.images import ImageFacts, decode, probe
+from memantics.core.journal import whole_file
 from memantics.core.memes import read_memes
 from memantics.core.queue import QueueItem, Shown
 
@@ -52,13 +52,9 @@ def store_image(root: Path, project: int, name: str, data: bytes) -> Stored:
     key = secrets.token_hex(16)
     folder = root / str(project)
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{key}.partial"
-    with partial.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
     path = folder / key
-    partial.replace(path)
+    with whole_file(path, masked=False) as file:
+        file.write(data)
     digest = hashlib.sha256(data).hexdigest()
     return Stored(
         key, path, clean_text(Path(name).name, lines=False)[:300], digest, len(data), facts

@@ -91,7 +91,7 @@ class Memory:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._stamp: tuple[int, int] = (0, 0)
+        self._stamp: tuple[tuple[int, int], ...] = ()
         self._arrays: dict[str, tuple[Bits, Places]] = {}
         self._wide: dict[str, WideIndex] = {}
 
@@ -227,6 +227,8 @@ class Memory:
             new = [
                 (own[kind], place) for own, place in zip(keys, places, strict=True) if kind in own
             ]
+            if kind in self._arrays and kept.all() and not new:
+                continue  # whatever fails on the way, a rerun finds what is to be forgotten
             more = np.array([key for key, _ in new], np.uint64)
             values = np.concatenate([values[kept], more])
             lined = np.concatenate([old[kept], np.array([place for _, place in new], np.int64)])
@@ -252,12 +254,12 @@ class Memory:
 
     def _follow(self) -> None:
         """Map the arrays again where they were written since."""
-        try:
-            found = (self.folder / f"{_TURNS[-1]}.npy").stat()
-        except FileNotFoundError:
+        files = [self.folder / f"{kind}.npy" for kind in (*_KINDS, *_WIDE)]
+        found = [file.stat() for file in files if file.exists()]
+        if not files[len(_KINDS) - 1].exists():
             self._arrays, self._wide = {}, {}
             return
-        stamp = (found.st_mtime_ns, found.st_ino)
+        stamp = tuple((one.st_mtime_ns, one.st_ino) for one in found)
         if stamp == self._stamp and self._arrays:
             return
         try:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Literal, get_args
@@ -19,7 +20,7 @@ import orjson
 
 from memantics.core.errors import InputError, StoreError, UnknownName
 from memantics.core.images import probe, read_bytes
-from memantics.core.journal import replace_file
+from memantics.core.journal import replace_file, whole_file
 from memantics.core.records import Image, Item, Message, Request
 from memantics.models.wire import WireSettings, encode_base64, encode_request
 
@@ -204,8 +205,8 @@ def _copy_image(out: Path, number: int, place: int, image: Image) -> str:
 
 def _write_text(path: Path, write: Callable[[IO[str]], None]) -> Path:
     """A text file that takes its name only when it is complete."""
-    partial = path.with_name(path.name + ".part")
-    with partial.open("w", encoding="utf-8", newline="") as file:
-        write(file)
-    partial.replace(path)
+    with whole_file(path) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        write(text)
+        text.detach()
     return path

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from memantics.build.drafts import choice, name_language, record, show_material
 from memantics.build.extract.naming import make_name
 from memantics.build.extract.plan import PlannedStep
-from memantics.build.extract.reading import ARRANGED, MOST, MOST_RELATIONS, ROLES
+from memantics.build.extract.reading import ARRANGED, EXAMPLE, MOST, MOST_RELATIONS, ROLES
 from memantics.build.harm import ToxicityRule, tell_rule
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose, prompts_beside
@@ -211,7 +211,7 @@ def _example(
     """The form of a reply; its values say what belongs into each field."""
     entry: dict[str, JsonValue] = {
         "name": "short_name",
-        "label": "what people call it",
+        "label": EXAMPLE,
         "description": "one sentence",
     }
     if dimension in ROLES:

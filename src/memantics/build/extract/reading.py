@@ -41,6 +41,7 @@ ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 # How the things of a scene stand to each other is said by relations in space, what they do in words
 # of the model's own.
 ARRANGED = "Scene"
+EXAMPLE = "what people call it"  # a model that repeats its prompt repeats this
 
 
 class SaidRelation(Closed):
@@ -217,8 +218,8 @@ def _make(
     said: SaidIndividual, dimension: Dimension, names: Names, directory: Directory
 ) -> Individual:
     label = clean_line(said.label, 300)
-    if not label:
-        raise Unparsed("a label is empty")
+    if not label or label == EXAMPLE:
+        raise Unparsed("a label is empty, or the example of the prompt: say what the meme holds")
     kind = _read_kind(said.kind) if dimension == "Toxicity" else ""
     # A relation of ours that was not offered here is left out, like a key that nobody asked for.
     links = (
