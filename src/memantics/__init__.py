@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from memantics.actions.chains import audit_chains
     from memantics.actions.chat_quality import ChatFigures, measure_chats
     from memantics.actions.collect import collect
-    from memantics.actions.compare import FactorContrasts, compare, contrast
+    from memantics.actions.compare import FactorContrasts, SuiteComparison, compare, contrast
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.drift import Drift, DriftLimits, drift
     from memantics.actions.edit import Edited, edit, edit_async
-    from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
+    from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run, results
     from memantics.actions.expert import Expert, ExpertOptions
     from memantics.actions.humans import HumanScores, export_humans, score_humans
     from memantics.actions.judge import Judgement, judge, judge_async
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         detect_pun_async,
         read_aloud,
     )
+    from memantics.actions.power import PowerAnalysis, power
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import (
@@ -102,12 +103,12 @@ _PLACES = {
     "actions.chains": ("audit_chains",),
     "actions.chat_quality": ("ChatFigures", "measure_chats"),
     "actions.collect": ("collect",),
-    "actions.compare": ("FactorContrasts", "compare", "contrast"),
+    "actions.compare": ("FactorContrasts", "SuiteComparison", "compare", "contrast"),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.edit": ("Edited", "edit", "edit_async"),
-    "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
+    "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run", "results"),
     "actions.expert": ("Expert", "ExpertOptions"),
     "actions.humans": ("HumanScores", "export_humans", "score_humans"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
@@ -115,6 +116,7 @@ _PLACES = {
     "actions.look_alikes": ("Grouped", "group_look_alikes"),
     "actions.paper": ("RedonePaper", "paper"),
     "actions.phonetics": ("PunVerdict", "detect_pun", "detect_pun_async", "read_aloud"),
+    "actions.power": ("PowerAnalysis", "power"),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
     "actions.reappraise": (
@@ -173,6 +175,7 @@ __all__ = [
     "ModelError",
     "NearMeme",
     "Passage",
+    "PowerAnalysis",
     "ProbeReport",
     "PunVerdict",
     "Reappraisal",
@@ -184,6 +187,7 @@ __all__ = [
     "ScreenSettings",
     "Screened",
     "Study",
+    "SuiteComparison",
     "Tour",
     "UnknownName",
     "__version__",
@@ -215,6 +219,7 @@ __all__ = [
     "load_run",
     "measure_chats",
     "paper",
+    "power",
     "probe",
     "probe_async",
     "publish",
@@ -226,6 +231,7 @@ __all__ = [
     "remake",
     "remake_async",
     "report",
+    "results",
     "retrieve",
     "retrieve_background",
     "score",

@@ -98,7 +98,9 @@ def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
             else:
                 expanded = [own for word in words[1:] for own in expand(word, desk)]
                 ran = shell.run(*expanded, **variables)
-            assert ran.code == 0, f"{command}\n{ran.out}\n{ran.err}"
+            # The server says "B" to everything: where that is no answer, the command says so.
+            mute = ran.code == 1 and "replies holds an answer (" in ran.err
+            assert ran.code == 0 or mute, f"{command}\n{ran.out}\n{ran.err}"
             for text in ran.out.splitlines():
                 if not text.startswith(("runs/", "{", "|")) and "--json" not in command:
                     assert display_width(text) <= 80 or "," in text, text

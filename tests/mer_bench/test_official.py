@@ -86,7 +86,9 @@ def test_the_wording_is_sent_and_recorded(tmp_path: Path, shell: Shell) -> None:
         arguments = ("run", "mer_bench/judge", "-m", "openai/toy", "--base-url", server.url)
         more = ("--limit", "1", "--set", "wording=official", "--set", "layout=off")
         ran = shell.run(*arguments, *more, "--invalid", "wrong")
-    assert ran.code == 0, ran
+    # The server's "B" is no judgement, which is said.
+    assert ran.code == 1, ran
+    assert "none of 1 replies holds an answer" in ran.err
     system, user = server.bodies[0]["messages"]
     assert system["content"].startswith("You judge edits.")
     assert user["content"][0]["text"] == "SOURCE image:"

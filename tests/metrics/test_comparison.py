@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from memantics.metrics.comparison import (
+    benjamini_hochberg,
     chi_square_tail,
     clustered_mcnemar,
+    clusters_needed,
     cohen_d_z,
+    effect_seen,
     holm,
     mcnemar,
     mean_by_cluster,
@@ -29,6 +32,7 @@ contingency = pytest.importorskip(
     "statsmodels.stats.contingency_tables", reason="statsmodels is not installed"
 )
 multitest = pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is missing")
+solver = pytest.importorskip("statsmodels.stats.power", reason="statsmodels is missing")
 
 
 @given(st.floats(-60, 60), st.integers(1, 3000))
@@ -167,7 +171,18 @@ def test_clustered_mcnemar_counts_like_items_once() -> None:
 def test_holm_equals_statsmodels(p_values: list[float]) -> None:
     with mock.patch("gc.collect"):  # it does so each time, a second where all tests are loaded
         expected = multitest.multipletests(p_values, method="holm")[1]
+        shares = multitest.multipletests(p_values, method="fdr_bh")[1]
     assert holm(p_values) == pytest.approx(list(expected))
+    assert benjamini_hochberg(p_values) == pytest.approx(list(shares))
+
+
+@pytest.mark.parametrize("effect", [0.5, 0.1, 0.02])
+@pytest.mark.parametrize("chance", [0.8, 0.95])
+def test_the_number_of_memes_equals_statsmodels(effect: float, chance: float) -> None:
+    # A standard error of 0.05 on 400 memes is a deviation of 1 between memes.
+    expected = solver.NormalIndPower().solve_power(effect, alpha=0.05, power=chance, ratio=0)
+    assert clusters_needed(0.05, 400, effect, power=chance) == pytest.approx(expected, abs=1)
+    assert effect_seen(0.05, 400, round(expected), power=chance) == pytest.approx(effect, rel=0.02)
 
 
 def test_nothing_compared_is_nothing_found() -> None:

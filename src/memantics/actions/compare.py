@@ -1,32 +1,43 @@
-"""``compare``: runs of one task, item by item."""
+"""``compare``: runs of one task item by item, and models over a suite of tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, overload
 
 from pydantic import JsonValue
 
-from memantics.actions.report import RunLike, find_folder
+from memantics.actions.options import RunLike, find_folder
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Table
 from memantics.core.rundir import read_facts
-from memantics.registry import open_task_of_run
+from memantics.metrics.comparison import Correction
+from memantics.registry import find_published, open_task_of_run
+from memantics.report.forest import ForestLine, draw_forest
+from memantics.report.leaderboard import Board, make_boards
 from memantics.report.payload import show_value
+from memantics.report.runs import Run, load_runs
 from memantics.run.compare import Side, open_side
 from memantics.run.compare import compare as compare_sides
 from memantics.run.contrasts import FactorContrasts
 from memantics.run.contrasts import contrast as contrast_sides
 from memantics.run.differences import Comparison, Difference, show_p
+from memantics.run.repeats import group_repeats
+from memantics.run.suite_compare import Contest, SuiteComparison, compare_suite
 
 __all__ = [
+    "Against",
     "AgainstFirst",
     "ComparedRuns",
     "Comparison",
+    "Corrections",
     "FactorContrasts",
     "Metrics",
     "Side",
+    "SuiteComparison",
     "compare",
     "compare_all",
     "compare_sides",
@@ -35,23 +46,47 @@ __all__ = [
 ]
 
 
-ComparedRuns = Annotated[
-    Sequence[RunLike], Argument("Run directories of one task, two or more.", "folders")
-]
+ComparedRuns = Annotated[Sequence[RunLike], Argument("Run directories, two or more.", "folders")]
 Metrics = Annotated[
     Sequence[str],
     Flag("A figure to compare, may be repeated. Default: all there are.", "--metric"),
 ]
+Against = Annotated[str, Flag("The model with which all others are compared.", metavar="MODEL")]
+Corrections = Annotated[
+    Correction, Flag("P-values over several tasks: Holm's, or Benjamini and Hochberg's (bh).")
+]
 AgainstFirst = Annotated[bool, Flag("Compare each run with the first only.")]
 
 
-def compare(first: RunLike, second: RunLike, *, metrics: Metrics = ()) -> Comparison:
+@overload
+def compare(first: RunLike, second: RunLike, *, metrics: Metrics = ()) -> Comparison: ...
+@overload
+def compare(
+    first: Sequence[RunLike],
+    second: None = None,
+    *,
+    against: str = "",
+    correction: Correction = "holm",
+) -> SuiteComparison: ...
+def compare(
+    first: RunLike | Sequence[RunLike],
+    second: RunLike | None = None,
+    *,
+    metrics: Metrics = (),
+    against: str = "",
+    correction: Correction = "holm",
+) -> Comparison | SuiteComparison:
     """Say which of two runs is better, by how much and how surely, and which items changed.
 
     ``first`` and ``second`` are runs or their folders. They are compared on the items they share,
-    with items of one meme kept together. P-values are
-    corrected for the number of figures (Holm).
+    with items of one meme kept together. P-values are corrected for the number of figures (Holm).
+    Where ``first`` is a list of runs, of any tasks, they are compared by their main figures: every
+    pair of models, or all ``against`` one; ``correction`` is ``holm`` or ``bh`` over all of it.
     """
+    if not isinstance(first, RunLike):
+        return compare_models(first, against=against, correction=correction)
+    if second is None:
+        raise InputError("one run cannot be compared", hint="give two or more run directories")
     return compare_all([first, second], metrics=metrics)[0]
 
 
@@ -61,6 +96,59 @@ def compare_all(
     """Compare every pair of runs, or each with the first; corrected for all comparisons."""
     sides = [open_run(find_folder(run)) for run in runs]
     return compare_sides(sides, metrics, against_first=against_first)
+
+
+def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[str, tuple[Run, ...]]]:
+    """Boards of the first runs, and by their names those with all their repeats."""
+    groups = group_repeats([find_folder(run) for run in runs])
+    loaded = [load_runs(group) for group in groups]
+    heads = [group[0] for group in loaded]
+    boards = make_boards(heads, find_published(run.task for run in heads))
+    return boards, {group[0].name: group for group in loaded}
+
+
+def compare_models(
+    runs: Sequence[RunLike], *, against: Against = "", correction: Corrections = "holm"
+) -> SuiteComparison:
+    """Compare models on every task that they share; p-values are corrected over all of it.
+
+    Repeats of a run are one row. Tests are paired and clustered by meme, on the main figure.
+    """
+    boards, repeats = group_runs(runs)
+    labels = [row.label for board in boards for row in board.ours if row.run is not None]
+    if against and against not in labels:
+        raise UnknownName("model", against, dict.fromkeys(labels))
+    contests = [open_contest(board, repeats) for board in boards if not board.judges]
+    return compare_suite(contests, against=against, correction=correction)
+
+
+def open_contest(board: Board, repeats: dict[str, tuple[Run, ...]]) -> Contest:
+    """The models that answered the questions of a board, each with the runs that repeat it."""
+    rows = [row for row in board.ours if row.source is not None]
+    if len(rows) < 2:
+        return board.slug, ()
+    named = [(row.label, repeats[row.source.name]) for row in rows if row.source]
+    return board.slug, [(label, [open_run(run.folder) for run in runs]) for label, runs in named]
+
+
+def spans_tasks(runs: Sequence[RunLike]) -> bool:
+    """Whether runs are of several tasks."""
+    return len({read_facts(find_folder(run)).task for run in runs}) > 1
+
+
+def draw_comparison(found: SuiteComparison, out: Path) -> Path:
+    """Every difference with its interval as one picture (SVG)."""
+    lines = [
+        ForestLine(
+            row.task,
+            f"{row.first} → {row.second}",
+            (row.found.difference, row.found.low, row.found.high),
+            sure=bool(row.better),
+        )
+        for row in found.rows
+    ]
+    replace_file(out, draw_forest(lines).encode(), "picture")
+    return out
 
 
 def contrast(runs: ComparedRuns, factor: str, *, metrics: Metrics = ()) -> FactorContrasts:

@@ -16,7 +16,7 @@ from memantics.core.errors import InputError, MissingExtra
 from memantics.core.parameters import Argument, Data, Flag
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
-from memantics.core.result import Result, Table, html_table, show_cell, to_plain
+from memantics.core.result import Result, Table, html_table, make_frame, show_cell, to_plain
 from memantics.registry import (
     MODEL_KINDS,
     Benchmark,
@@ -120,11 +120,7 @@ class Dataset(Result, Sequence[Item]):
 
     def to_pandas(self) -> Any:
         """A data frame with a row for each item."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra("data frames", "frames") from None
-        return pd.DataFrame(self.rows())
+        return make_frame(self.rows())
 
     def to_hf(self) -> Any:
         """A ``datasets.Dataset`` whose column ``image`` holds the pictures."""

@@ -7,24 +7,32 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import orjson
 from pydantic import JsonValue
 
 from memantics.actions.asking import Asking, open_cache
-from memantics.actions.planning import Evaluation, note_greedy, plan_evaluation
+from memantics.actions.planning import AskingEngine, Evaluation, note_greedy, plan_evaluation
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.actions.score_processes import ScoringDesk
 from memantics.core.data import DataKind
 from memantics.core.errors import DataError, InputError, MemanticsError, Unavailable
 from memantics.core.home import home
-from memantics.core.result import Result, Table, to_plain
-from memantics.core.rundir import last_answers
+from memantics.core.result import Result, Table, make_frame, to_plain
+from memantics.core.rundir import RUN, last_answers
 from memantics.core.text import mask_unseen
 from memantics.core.waiting import make_sync
-from memantics.registry import ModelSettings
-from memantics.report.runs import Run, differing_options, load_run, load_runs, render_html
+from memantics.registry import ModelSettings, find_published
+from memantics.report.runs import (
+    Run,
+    differing_options,
+    load_run,
+    load_runs,
+    render_html,
+    split_unfinished,
+)
+from memantics.report.tables import list_figures
 from memantics.run.ask import AskSettings
 from memantics.run.estimate import Estimate, estimate
 from memantics.run.evaluate import Job
@@ -51,6 +59,7 @@ __all__ = [
     "note_estimates",
     "plan_evaluation",
     "read_settings",
+    "results",
     "tabulate_estimates",
 ]
 
@@ -85,16 +94,31 @@ class Runs(Result, Sequence[Run]):
         missing = {"broken": to_plain(self.broken), "skipped": to_plain(self.skipped)}
         return {"runs": [run.to_dict() for run in self.runs], **missing}
 
+    def to_pandas(self) -> Any:
+        """A data frame with a row for each figure of each run and baseline, as in the CSV."""
+        return make_frame(list_figures(self.runs, find_published(run.task for run in self.runs)))
+
     def _repr_html_(self) -> str:
         return render_html(self.runs, {**self.broken, **self.skipped})
+
+
+def results(folder: str | Path = "runs") -> Runs:
+    """All finished runs of a ``folder``; those that are not finished are named in ``broken``."""
+    folders = [path for path in sorted(Path(folder).glob("*")) if (path / RUN).is_file()]
+    if not folders:
+        raise InputError(f"{folder} holds no run directory", hint="memantics run NAME --out DIR")
+    finished, left = split_unfinished(folders)
+    return Runs(load_runs(finished), {path.name: why for path, why in left.items()})
 
 
 async def conduct(jobs: Sequence[Job], asking: Asking, watch: SuiteWatch) -> list[RunEnd]:
     """Run everything; large runs are scored in other processes."""
     models = {job.model.name for job in jobs}
     desk = ScoringDesk()
+    # A batch is answered as a whole: all that goes into it must wait at once.
+    waiting = max((getattr(job.model, "at_once", 0) for job in jobs), default=0)
     settings = SuiteSettings(
-        ask=AskSettings(concurrency=asking.concurrency),
+        ask=AskSettings(concurrency=max(asking.concurrency, waiting)),
         alone=frozenset(name for name in models if name.startswith(_ALONE)),
         score=desk.score,
     )
@@ -193,6 +217,7 @@ async def evaluate_async(
     max_tokens: int | None = None,
     thinking_tokens: int | None = None,
     progress: ProgressWish = None,
+    engine: AskingEngine = "calls",
 ) -> Run | Runs:
     """Ask models the questions of benchmarks, and score the answers.
 
@@ -201,7 +226,8 @@ async def evaluate_async(
     each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
     several and compares). Calling it again with the same arguments goes on where it stopped and
     asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
-    can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``.
+    can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``. ``engine`` is
+    ``calls``, or ``batch``: through the batch interface of a server.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     words, folder, shown = (
@@ -214,6 +240,7 @@ async def evaluate_async(
         options=read_options(options or {}),
         out=Path(out),
         captioner=captioner,
+        engine=engine,
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
         variation=Variation(
             invalid, probe, words, folder, shown, repeat, score, max_tokens, thinking_tokens

@@ -7,7 +7,25 @@ from pathlib import Path
 from typing import Annotated
 
 from memantics.core.parameters import Argument, Flag
+from memantics.registry import find_tasks
 from memantics.report.runs import Run
+
+TRIVIAL_MODELS = ("constant", "longest", "majority", "positive", "random")
+
+
+def complete_tasks(incomplete: str) -> list[str]:
+    """Benchmarks and tasks whose names begin so."""
+    refs = find_tasks(["suite"])
+    names = ["suite", *(ref.benchmark.card.name for ref in refs), *(ref.name for ref in refs)]
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
+def complete_models(incomplete: str) -> list[str]:
+    """Models that need no address, and kinds of others, whose names begin so."""
+    names = [f"{kind}/" for kind in ("openai", "local", "llm", "recorded", "humans", "inspect")]
+    names += [f"baseline/{name}" for name in TRIVIAL_MODELS]
+    return [name for name in ["embedded/reader", *names] if name.startswith(incomplete)]
+
 
 RunLike = str | Path | Run
 RunFolders = Annotated[Sequence[RunLike], Argument("Run directories.", "folders")]
@@ -26,7 +44,11 @@ Models = Annotated[
 ]
 AskedModels = Annotated[
     Sequence[str],
-    Flag("KIND/NAME, may be repeated. See 'memantics models list'.", "--model -m"),
+    Flag(
+        "KIND/NAME, may be repeated. See 'memantics models list'.",
+        "--model -m",
+        complete=complete_models,
+    ),
 ]
 RunsFolder = Annotated[str | Path, Flag("Where the run directories go.")]
 QueueVerdicts = Annotated[
@@ -57,3 +79,8 @@ WriteLimit = Annotated[
     int | None,
     Flag("Write for the first N memes; all may be wrong answers.", "--limit", min=1),
 ]
+
+
+def find_folder(run: RunLike) -> Path:
+    """The directory of a run."""
+    return run.folder if isinstance(run, Run) else Path(run)

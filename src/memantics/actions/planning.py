@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from memantics.actions.asking import Asking, make_asking
-from memantics.actions.options import AskedModels
+from memantics.actions.options import AskedModels, complete_tasks
 from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
 from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.task import Need
+from memantics.models.batch import open_batch
 from memantics.registry import (
     ModelSettings,
     TaskRef,
@@ -27,6 +28,8 @@ from memantics.run.facts import Scope, folder_name
 from memantics.run.grid import Setting, check_settings, expand, fix, read_settings
 from memantics.run.variation import Variation, repeat_facts, repeat_task
 
+AskingEngine = Literal["calls", "batch"]
+_SERVER = "openai/"
 # The most log-probabilities that hosted servers give at a token.
 _TOP = 20
 
@@ -35,7 +38,10 @@ _TOP = 20
 class Evaluation:
     """What is evaluated: tasks, models, data, options, and how models are asked."""
 
-    tasks: Annotated[Sequence[str], Argument("NAME, NAME/TASK, or suite for all.", "names")]
+    tasks: Annotated[
+        Sequence[str],
+        Argument("NAME, NAME/TASK, or suite for all.", "names", complete=complete_tasks),
+    ]
     models: AskedModels
     scope: Scope = field(default_factory=Scope)
     options: Annotated[
@@ -53,6 +59,10 @@ class Evaluation:
         str | None,
         Flag("Who describes images for tasks that need it. Default: the model.", metavar="MODEL"),
     ] = None
+    engine: Annotated[
+        AskingEngine,
+        Flag("How servers are asked: one call for each item, or batches at half the price."),
+    ] = "calls"
     asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
     variation: Variation = field(default_factory=Variation)
 
@@ -71,7 +81,8 @@ def plan_evaluation(
     check_settings(wanted.options, {ref.name: ref.card for ref in refs}, known)
     models, captioner = dict.fromkeys(wanted.models), wanted.captioner
     names = dict.fromkeys([*models, *([captioner] if captioner else [])])
-    opened = {name: (open_named or partial(open_model, settings=settings))(name) for name in names}
+    opener = open_named or _choose_opener(wanted, settings)
+    opened = {name: opener(name) for name in names}
     planner = _Planner(wanted, opened.get(captioner or ""))
     skipped: dict[str, DataError] = {}
     for ref in refs:
@@ -93,6 +104,20 @@ def plan_evaluation(
     return list(planner.jobs.values()), skipped
 
 
+def _choose_opener(wanted: Evaluation, settings: ModelSettings) -> Callable[[str], Model]:
+    """Who opens models by their names: servers in batches where that is wanted."""
+    if wanted.engine == "calls":
+        return partial(open_model, settings=settings)
+    if not any(name.startswith(_SERVER) for name in wanted.models):
+        hint = "name a model openai/NAME, or leave --engine out"
+        raise InputError("--engine batch is for models on servers", hint=hint)
+
+    def open_named(name: str) -> Model:
+        return (open_batch if name.startswith(_SERVER) else open_model)(name, settings)
+
+    return open_named
+
+
 def _ask_servers(
     variation: Variation, settings: ModelSettings, models: Sequence[str]
 ) -> ModelSettings:
@@ -104,7 +129,7 @@ def _ask_servers(
     }
     more = {name: str(value) for name, value in named.items() if value is not None}
     for model in models:
-        if more and not model.startswith("openai/"):
+        if more and not model.startswith(_SERVER):
             flags = {"answer_tokens": "--max-tokens", "thinking_tokens": "--thinking-tokens"}
             raise InputError(
                 f"{flags.get(next(iter(more)), '--score logprobs')} is for openai/… models,"

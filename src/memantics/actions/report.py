@@ -12,7 +12,8 @@ from typing import Annotated
 
 import orjson
 
-from memantics.actions.options import Folders, RunLike
+from memantics.actions.model_table import render_table, tabulate_models
+from memantics.actions.options import Folders, RunLike, find_folder
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Flag
@@ -28,6 +29,7 @@ from memantics.report import ReportSettings, build_report, load_runs
 from memantics.report.forms import REPORT_FORMS
 from memantics.report.gallery import make_gallery, render_gallery
 from memantics.report.inspection import check_inspect, write_log
+from memantics.report.model_table_forms import TableStyle, render_html_table
 from memantics.report.payload import list_gold_keys
 from memantics.report.runs import Run, split_unfinished
 from memantics.run.score import read_outcomes
@@ -45,11 +47,7 @@ __all__ = [
 _MOST_READ = 64
 _HEAVY = ("bertscore", "nli")
 _PAGE = ("", "html", "htm")
-
-
-def find_folder(run: RunLike) -> Path:
-    """The directory of a run."""
-    return run.folder if isinstance(run, Run) else Path(run)
+_NAMES = {"markdown": "md", "tex": "latex"}
 
 
 def report(
@@ -58,22 +56,28 @@ def report(
     *,
     form: str | None = None,
     images: bool = True,
+    table: bool = False,
+    style: TableStyle | None = None,
 ) -> Path:
     """Compare runs on one self-contained page, or as a table; returns the file.
 
     ``runs`` are runs or their folders; without ``images`` the page holds no meme. ``form`` is
-    ``html``, ``md``, ``csv``, ``json`` or an installed one (entry points of the group
-    ``memantics.pages``); by default what the file's name ends in. Unfinished runs among finished
-    ones are left out: :func:`split_unfinished` names them.
+    ``html``, ``md``, ``csv``, ``json``, ``latex`` or an installed one (entry points of the group
+    ``memantics.pages``); by default what the file's name ends in. ``table`` writes the table of
+    models × tasks alone, which is what LaTeX gets, in one ``style`` of three: ``booktabs``,
+    ``acl``, ``neurips``. Unfinished runs among finished ones are left out:
+    :func:`split_unfinished` names them.
     """
     folders = [find_folder(r) for r in ([runs] if isinstance(runs, RunLike) else runs)]
     folders, _ = split_unfinished(folders)
     path = Path(out)
     ending = path.suffix.lstrip(".").lower()
     if form is None:
-        form = ending if ending not in _PAGE and REPORT_FORMS.find(ending) else "html"
-    if form != "html":
-        text = render_report(folders, form)
+        named = _NAMES.get(ending, ending)
+        known = named == "latex" or (named not in _PAGE and REPORT_FORMS.find(named))
+        form = named if known else "html"
+    if form != "html" or table:
+        text = render_report(folders, form, table=table, style=style)
         replace_file(path, text.encode("utf-8", "replace"), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
@@ -83,6 +87,7 @@ def report(
             find_gold=_GoldFinder(),
             find_marks=_find_marks,
             places=find_run_places(folders),
+            models=render_html_table(tabulate_models(folders)),
         )
         build_report(folders, path, settings)
     return path
@@ -123,13 +128,22 @@ class _GoldFinder:
         return ()
 
 
-def render_report(folders: Sequence[Path], form: str) -> str:
-    """Runs as Markdown, CSV, JSON or in an installed form."""
+def render_report(
+    folders: Sequence[Path], form: str, *, table: bool = False, style: TableStyle | None = None
+) -> str:
+    """Runs as LaTeX, Markdown, CSV, JSON or in an installed form; or their table alone."""
+    form = _NAMES.get(form, form)
+    if table or form == "latex" or style is not None:
+        return render_table(folders, form, style)
     found = REPORT_FORMS.find(form)
     if found is None:
-        raise UnknownName("format", form, ("html", *REPORT_FORMS.names()))
+        raise UnknownName("format", form, ("html", "latex", *REPORT_FORMS.names()))
     runs = load_runs(folders)
-    return found.render(runs, find_published(run.task for run in runs))
+    text = found.render(runs, find_published(run.task for run in runs))
+    if form != "md":
+        return text
+    head, _, rest = text.partition("\n")
+    return f"{head}\n\n{render_table(folders, form)}{rest}"
 
 
 def export_inspect(

@@ -1,27 +1,33 @@
-"""``memantics compare``: two or more runs of one task, item by item."""
+"""``memantics compare``: runs of one task item by item, and models over a suite of tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from memantics.actions.compare import (
+    Against,
     AgainstFirst,
     ComparedRuns,
     Comparison,
+    Corrections,
     Metrics,
     Side,
+    compare_models,
     compare_sides,
     contrast,
     count_changes,
+    draw_comparison,
     list_remarks,
     open_run,
+    spans_tasks,
     tabulate_changes,
     tabulate_pairs,
 )
 from memantics.actions.report import find_folder
 from memantics.cli.expose import AsJson, spread
-from memantics.cli.terminal import console, plain, print_json, show_table
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.parameters import Flag
 from memantics.report.runs import differing_options
 
@@ -33,6 +39,11 @@ def compare(
     folders: ComparedRuns,
     metrics: Metrics = (),
     against_first: AgainstFirst = False,
+    against: Against = "",
+    correction: Corrections = "holm",
+    picture: Annotated[
+        Path | None, Flag("Draw the differences of several tasks into this file (SVG).")
+    ] = None,
     by: Annotated[
         str | None,
         Flag("An option, or model: compare runs of a grid that differ in it alone."),
@@ -46,8 +57,18 @@ def compare(
     """Say which run is better, by how much and how surely, and list the items that changed.
 
     Runs are compared on the items they share, with items of one meme kept together. P-values are
-    corrected for the number of comparisons (Holm).
+    corrected for the number of comparisons (Holm). Runs of several tasks are compared by their main
+    figures, task by task, and corrected over all of it.
     """
+    if against or picture is not None or correction != "holm" or spans_tasks(folders):
+        suite = compare_models(folders, against=against, correction=correction)
+        if picture is not None:
+            tell(f"picture: {draw_comparison(suite, picture)}")
+        if as_json:
+            print_json(suite.rows)
+        else:
+            show_table(suite.table())
+        return
     if by is not None:
         found_by = contrast(folders, by, metrics=metrics)
         if as_json:

@@ -49,7 +49,7 @@ class _Field:
         """The parameter of a Typer command."""
         mark = self.mark
         shown: dict[str, Any] = {"help": mark.help, "metavar": mark.metavar}
-        shown |= {"min": mark.min, "max": mark.max}
+        shown |= {"min": mark.min, "max": mark.max, "autocompletion": mark.complete}
         names = () if isinstance(mark, Argument) else tuple(mark.flags.split())
         if not names and self.kind is bool and self.default is False:
             names = (f"--{self.name.replace('_', '-')}",)  # what is off has no flag to turn it off

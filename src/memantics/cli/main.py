@@ -23,6 +23,10 @@ from memantics.core.terminal import guard_streams
 COMMANDS: dict[str, tuple[str, str]] = tomllib.loads(
     Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
 )
+GROUPS: dict[str, list[str]] = tomllib.loads(
+    Path(__file__).with_name("groups.toml").read_text(encoding="utf-8")
+)
+_GROUP_OF = {command: group for group, commands in GROUPS.items() for command in commands}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 # What an input leads to that no reader foresaw.
 _BEYOND: dict[type[Exception], str] = {
@@ -62,7 +66,7 @@ def make_app(*, lazy: bool = True) -> typer.Typer:
     )
     app.callback()(_options)
     build = typer.Typer(help=BUILD, cls=group, no_args_is_help=True)
-    app.add_typer(build, name="build")
+    app.add_typer(build, name="build", rich_help_panel=_GROUP_OF["build"])
     for path, (place, text) in COMMANDS.items():
         found = _list_only(text) if lazy else _find(place)
         _add(build if path.startswith("build ") else app, path, found)
@@ -70,11 +74,11 @@ def make_app(*, lazy: bool = True) -> typer.Typer:
 
 
 def _add(app: typer.Typer, path: str, found: Any) -> None:
-    name = path.removeprefix("build ")
+    name, panel = path.removeprefix("build "), _GROUP_OF.get(path)
     if isinstance(found, typer.Typer):
-        app.add_typer(found, name=name)
+        app.add_typer(found, name=name, rich_help_panel=panel)
     else:
-        app.command(name)(found)
+        app.command(name, rich_help_panel=panel)(found)
 
 
 def _list_only(text: str) -> Callable[[], None]:
@@ -100,7 +104,8 @@ def _version(value: bool) -> None:
 
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""

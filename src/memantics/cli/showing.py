@@ -10,6 +10,7 @@ from memantics.actions.options import Folders
 from memantics.cli.expose import expose, spread
 from memantics.cli.terminal import console, plain, print_data, tell
 from memantics.core.parameters import Flag
+from memantics.report.model_table_forms import TableStyle
 
 
 @spread
@@ -20,18 +21,25 @@ def report(
         Flag("File to write. Default: report.html; other formats go to the terminal."),
     ] = None,
     form: Annotated[
-        str, Flag("What to write: html, md, csv, json, or an installed form.", "--format")
+        str,
+        Flag("What to write: html, markdown, latex, csv, json, or an installed form.", "--format"),
     ] = "html",
+    table: Annotated[
+        bool, Flag("Only the table of models × tasks; LaTeX is always that.", "--table")
+    ] = False,
+    style: Annotated[TableStyle | None, Flag("How LaTeX sets it.")] = None,
     images: Annotated[bool, Flag("Put small copies of the images into the page.")] = True,
 ) -> None:
     """Compare runs on one self-contained page, or as a table."""
     folders, left = reports.split_unfinished(folders)
     for reason in left.values():
         tell(f"left out: {reason}")
-    if form != "html" and out is None:
-        print_data(reports.render_report(folders, form))
+    if out is None and (form != "html" or table or style):
+        print_data(reports.render_report(folders, form, table=table, style=style))
         return
-    path = reports.report(folders, out or "report.html", form=form, images=images)
+    path = reports.report(
+        folders, out or "report.html", form=form, images=images, table=table, style=style
+    )
     if form == "html":
         console().print(plain(f"report: {path}"))
 

@@ -31,6 +31,7 @@ class Flag:
     ``flags`` are its names, separated by blanks (default: that of the parameter). ``kind`` is the
     type of the words in a terminal and ``read`` makes the parameter of them, where they differ;
     ``default`` is what the command line takes where nothing is said and the parameter has none.
+    ``complete`` lists what the shell may make of the beginning of a word.
     """
 
     help: str
@@ -41,6 +42,7 @@ class Flag:
     kind: Any = None
     read: Callable[[Any], Any] | None = None
     default: Any = UNSAID
+    complete: Callable[[str], Sequence[str]] | None = None
 
 
 Attempts = Annotated[int, Flag("Tries at a reply that can be read.", min=1, max=10)]

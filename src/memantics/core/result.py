@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from memantics.core.errors import MissingExtra
 
 if TYPE_CHECKING:  # the command line loads this before it knows its command
     from pydantic import JsonValue
@@ -31,6 +33,15 @@ def to_plain(value: object) -> JsonValue:
         return [to_plain(inner) for inner in value]
     # numpy scalars and arrays; anything else, such as a path, has a text
     return to_plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def make_frame(rows: Iterable[Mapping[str, object]]) -> Any:
+    """A pandas data frame of rows; a flat record each."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtra("data frames", "frames") from None
+    return pd.DataFrame(list(rows))
 
 
 class Result:

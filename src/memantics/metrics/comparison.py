@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from memantics.metrics.interval import Floats, draw_sums, percentile_span, sum_by_cluster
 
+Correction = Literal["holm", "bh"]
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -83,13 +84,16 @@ def contrast_pairs(
     )
 
 
-def correct_known(values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction of those p-values that are known.
+def correct_known(
+    values: Sequence[float | None], correction: Correction = "holm"
+) -> list[float | None]:
+    """The correction of those p-values that are known.
 
-    >>> correct_known([0.01, None, 0.04])
-    [0.02, None, 0.04]
+    >>> correct_known([0.01, None, 0.04]), correct_known([0.01, None, 0.01], "bh")
+    ([0.02, None, 0.04], [0.01, None, 0.01])
     """
-    corrected = iter(holm([value for value in values if value is not None]))
+    known = [value for value in values if value is not None]
+    corrected = iter(holm(known) if correction == "holm" else benjamini_hochberg(known))
     return [None if value is None else next(corrected) for value in values]
 
 
@@ -317,3 +321,48 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = highest
     return corrected
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected so that the share of false findings is bounded (Benjamini and Hochberg).
+
+    >>> [round(p, 3) for p in benjamini_hochberg([0.01, 0.04, 0.03])]
+    [0.03, 0.04, 0.04]
+    """
+    count = len(p_values)
+    corrected, lowest = [0.0] * count, 1.0
+    order = sorted(range(count), key=lambda place: p_values[place])
+    for rank in range(count, 0, -1):
+        place = order[rank - 1]
+        lowest = min(lowest, p_values[place] * count / rank)
+        corrected[place] = lowest
+    return corrected
+
+
+def clusters_needed(
+    error: float, clusters: int, effect: float, *, power: float = 0.8, level: float = 0.95
+) -> int:
+    """How many clusters show a difference of ``effect`` with that chance (normal approximation).
+
+    ``error`` is the standard error of a paired difference that was measured on ``clusters``.
+
+    >>> clusters_needed(0.02, 100, 0.03), clusters_needed(0.02, 100, 0.06)
+    (349, 88)
+    """
+    return max(2, math.ceil(clusters * (_reach(power, level) * error / effect) ** 2))
+
+
+def effect_seen(
+    error: float, clusters: int, wanted: int, *, power: float = 0.8, level: float = 0.95
+) -> float:
+    """The smallest difference that ``wanted`` clusters show with that chance.
+
+    >>> round(effect_seen(0.02, 100, 349), 3)
+    0.03
+    """
+    return _reach(power, level) * error * math.sqrt(clusters / wanted)
+
+
+def _reach(power: float, level: float) -> float:
+    normal = NormalDist()
+    return normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(power)

@@ -14,7 +14,7 @@ import os
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import aiohttp
 import orjson
@@ -222,6 +222,9 @@ class OpenAIModel:
         return hide_key(Transient(f"{server}: the connection broke: {detail}"), self._key)
 
 
+M = TypeVar("M", bound=OpenAIModel)
+
+
 async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """The body of a response, without our keys; one beyond the limit is refused, not read on."""
     length = response.content_length
@@ -278,7 +281,8 @@ def _is_loopback(host: str) -> bool:
     return False
 
 
-def _open(name: str, settings: ModelSettings) -> Model:
+def open_server(name: str, settings: ModelSettings, kind: type[M]) -> M:
+    """A model on a server, of the kind that asks it as is wanted."""
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
         raise InputError(
@@ -289,7 +293,7 @@ def _open(name: str, settings: ModelSettings) -> Model:
     check = params.pop("check_name", "on")
     if check not in ("on", "off"):
         raise UnknownName("value of --param check_name:", check, ("on", "off"))
-    return OpenAIModel(
+    return kind(
         name.removeprefix("openai/"),
         base_url,
         os.environ.get("OPENAI_API_KEY", ""),
@@ -300,6 +304,10 @@ def _open(name: str, settings: ModelSettings) -> Model:
             check_name=check != "off",
         ),
     )
+
+
+def _open(name: str, settings: ModelSettings) -> Model:
+    return open_server(name, settings, OpenAIModel)
 
 
 KIND = ModelKind("openai", "openai/NAME", "any OpenAI-compatible server (--base-url)", _open)

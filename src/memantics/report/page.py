@@ -45,6 +45,7 @@ class ReportSettings:
     ``published`` holds papers' rows by task, shown beside runs on a release only. ``find_gold``
     says which options are right where a task names its gold otherwise than its sheet does,
     ``find_marks`` what each free-text answer scores. Images below ``places`` are shown; None: all.
+    ``models`` is the table of models × tasks, which stands on top.
     """
 
     title: str = "Memantics report"
@@ -55,6 +56,7 @@ class ReportSettings:
     find_gold: FindGold | None = None
     find_marks: FindMarks | None = None
     places: tuple[Path, ...] | None = None
+    models: Markup | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
         thumbnails=[
             _embed(t) for t in make_thumbnails(paths, settings.max_image_bytes, settings.places)
         ],
+        models=settings.models,
         starter_note=STARTER_NOTE,
         warnings=list(dict.fromkeys(text for board in boards for text in board.warnings)),
         statuses=STATUSES,

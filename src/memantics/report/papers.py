@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from memantics.core.data import dump_json
 from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
 from memantics.core.text import mask_unseen
-from memantics.report.tables import guard_cell, md_table, quote_markdown
+from memantics.report.tables import guard_cell, md_table, quote_latex, quote_markdown
 
 STATUS_WORDS: Mapping[CellStatus, str] = {
     "reproduced": "computed here; the same to the digits that the paper prints",
@@ -22,11 +22,6 @@ STATUS_WORDS: Mapping[CellStatus, str] = {
     "closed": "cannot be computed from what was released; the note says why",
     "none": "not in the paper's table",
 }
-_LATEX = str.maketrans(
-    {mark: f"\\{mark}" for mark in "&%$#_{}"}
-    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
-    | {"–": "--", "—": "---", "±": r"$\pm$"}
-)
 _CSV_COLUMNS = (
     *("part", "section", "row", "kind", "column", "paper", "value", "low", "high", "sd", "n"),
     *("status", "fill", "reason", "note", "origin"),
@@ -112,13 +107,13 @@ def render_latex(paper: PaperSheet) -> str:
                 lines.append(_latex_line((section, *("" for _ in part.columns))))
             lines.append(_latex_line((row.label, *map(_latex_cell, row.cells))))
         lines += [r"\bottomrule", r"\end{tabular}"]
-        lines += [rf"\caption{{{_latex(f'{part.label}. {part.caption}')}}}", r"\end{table}"]
+        lines += [rf"\caption{{{quote_latex(f'{part.label}. {part.caption}')}}}", r"\end{table}"]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 
 
 def _latex_line(cells: tuple[str, ...]) -> str:
-    return " & ".join(map(_latex, cells)) + r" \\"
+    return " & ".join(map(quote_latex, cells)) + r" \\"
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -126,10 +121,6 @@ def _latex_cell(cell: Cell) -> str:
     if cell.sd is not None:
         value += f" ± {cell.show(cell.sd)}"
     return value if cell.paper is None else f"{value} [{cell.show(cell.paper)}]"
-
-
-def _latex(text: str) -> str:
-    return mask_unseen(text).translate(_LATEX)
 
 
 def render_csv(paper: PaperSheet) -> str:

@@ -8,18 +8,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError, StoreError
 from memantics.core.records import STATUSES, Score
-from memantics.core.result import Result, to_plain
+from memantics.core.result import Result, make_frame, to_plain
 from memantics.core.rundir import (
     RunFacts,
     Scores,
     last_answers,
     read_answers,
     read_facts,
+    read_items,
     read_scores,
 )
 from memantics.core.text import mask_unseen
@@ -28,7 +30,7 @@ STARTER_NOTE = "Starter pack: a sample to try things on. Scores here rank nothin
 _SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run(Result):
     """One run directory: what was run and how it scored. Items and answers stay on disk.
 
@@ -109,6 +111,30 @@ class Run(Result):
         shown = {name: to_plain(getattr(self, name)) for name in names}
         shown |= {"origin": self.facts.origin} if self.facts.origin else {}
         return shown | {"usage": to_plain(self.figures.usage)}
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row for each item: how it ended, what was said, what is right."""
+        last = last_answers(self.folder)
+        return make_frame(
+            {
+                "item": line.item.id,
+                "meme": line.item.group,
+                "status": last[line.item.id].status if line.item.id in last else None,
+                "answer": last[line.item.id].value if line.item.id in last else None,
+                "gold": line.item.gold,
+                "reply": last[line.item.id].reply.text if line.item.id in last else None,
+                "reason": last[line.item.id].reason if line.item.id in last else None,
+                "question": line.item.form.question,
+            }
+            | dict(line.item.tags)
+            for line in read_items(self.folder)
+        )
+
+    def __repr__(self) -> str:
+        main = self.scores.get(self.figures.main)
+        figure = "no figure" if main is None or main.value is None else f"{main.value:.3f}"
+        n = sum(self.counts.values())
+        return f"<Run {self.task} {self.model}: {self.figures.main} {figure}, n = {n}>"
 
     def _repr_html_(self) -> str:
         return render_html([self])

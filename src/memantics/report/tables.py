@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from pydantic import JsonValue
@@ -31,6 +31,13 @@ from memantics.report.runs import STARTER_NOTE, Run
 _RARE = frozenset({"adapted", "imported", "probe", "repeat", "repeat_of", "spread", "wording"})
 _MARKDOWN = str.maketrans(
     {mark: f"\\{mark}" for mark in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+)
+_LATEX = str.maketrans(
+    {mark: f"\\{mark}" for mark in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+    | {"–": "--", "—": "---", "±": r"$\pm$", "†": r"$\dagger$", "…": r"\ldots{}"}
+    | {"“": "``", "”": "''", "·": r"$\cdot$", "→": r"$\rightarrow$", "<": r"\textless{}"}
+    | {">": r"\textgreater{}", "|": r"\textbar{}"}
 )
 _CSV_COLUMNS = (
     *("task", "data", "split", "limit", "model", "label", "note", "trivial", "finished"),
@@ -99,18 +106,29 @@ def quote_markdown(text: str) -> str:
     return mask_unseen(text).translate(_MARKDOWN)
 
 
+def quote_latex(text: str) -> str:
+    """Text that LaTeX shows as it is."""
+    return mask_unseen(text).translate(_LATEX)
+
+
 def render_csv(runs: Sequence[Run], published: Published = _NONE) -> str:
     """One line per model and figure, ready for a data frame."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV_COLUMNS)
+    for row in list_figures(runs, published):
+        writer.writerow([guard_cell(value) for value in row.values()])
+    return out.getvalue()
+
+
+def list_figures(runs: Sequence[Run], published: Published = _NONE) -> Iterator[dict[str, object]]:
+    """A flat record for each figure of each row."""
     for board in make_boards(runs, published):
         for row in board.rows:
             before, after = _csv_row(board, row)
             for s in row.scores:
                 figures = [s.key, s.by, s.label, s.value, s.low, s.high, row.size(s)]
-                writer.writerow([guard_cell(value) for value in (*before, *figures, *after)])
-    return out.getvalue()
+                yield dict(zip(_CSV_COLUMNS, (*before, *figures, *after), strict=True))
 
 
 def _csv_row(board: Board, row: LeaderboardRow) -> tuple[list[object], list[object]]:

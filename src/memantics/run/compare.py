@@ -12,6 +12,7 @@ from memantics.core.records import Outcome
 from memantics.core.rundir import SCORES, RunFacts, read_scores
 from memantics.core.task import Task
 from memantics.metrics.comparison import (
+    Correction,
     clustered_mcnemar,
     cohen_d_z,
     correct_known,
@@ -91,12 +92,12 @@ def _mark(task: Task, side: Side) -> _Marked:
     )
 
 
-def correct(found: Sequence[Comparison]) -> list[Comparison]:
+def correct(found: Sequence[Comparison], correction: Correction = "holm") -> list[Comparison]:
     """Correct the p-values of all comparisons together, each kind of test by itself."""
     rows = [row for one in found for row in one.differences]
-    tests = correct_known([row.p for row in rows])
-    t_tests = correct_known([row.t_test for row in rows])
-    apart = correct_known([row.t_unpaired for row in rows])
+    tests = correct_known([row.p for row in rows], correction)
+    t_tests = correct_known([row.t_test for row in rows], correction)
+    apart = correct_known([row.t_unpaired for row in rows], correction)
     mended = iter(
         replace(row, corrected=p, t_test_corrected=t, t_unpaired_corrected=u)
         for row, p, t, u in zip(rows, tests, t_tests, apart, strict=True)

@@ -1,0 +1,342 @@
+"""An OpenAI-compatible server asked through its batch interface, at the price of batches.
+
+Requests gather until no more come, go up as one file, and are answered together. Each step is
+written down before the next, so that whatever ends the program, the same command goes on:
+
+=============  ===========================================================================
+``written``    the file of requests is on disk; nothing was sent, and it may be dropped
+``uploaded``   the server has the file; a batch of it may exist, and is looked for by name
+``created``    the batch has a number; it is waited for
+``collected``  its answers are on disk; they are handed out to whoever asks the same
+=============  ===========================================================================
+
+A request is known by the hash of what is sent. Batches all of whose answers were handed out are
+dropped when the model is closed: by then runs and cache have them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import aiohttp
+import orjson
+from aiohttp.payload import Payload
+from yarl import URL
+
+from memantics.core.errors import ModelError, Rejected, StoreError, Transient, Unavailable
+from memantics.core.home import home
+from memantics.core.journal import lock_folder, replace_file
+from memantics.core.records import Reply, Request
+from memantics.models.faults import hide_key, judge_status
+from memantics.models.kinds import ModelSettings
+from memantics.models.logprobs import list_keys
+from memantics.models.openai import OpenAIModel, OpenAISettings, open_server, read_bounded
+from memantics.models.wire import decode_reply, encode_request
+
+Step = Literal["written", "uploaded", "created", "collected"]
+# What OpenAI takes in one file.
+MOST_LINES, MOST_BYTES = 50_000, 190_000_000
+ENDPOINT = "/v1/chat/completions"
+_NAME = "memantics"
+_LARGEST: Final = 2**30
+# Seconds after which a server has dropped what nobody fetched, and so do we: thirty days.
+_KEPT = 30 * 24 * 3600
+_OVER = ("completed", "failed", "expired", "cancelled")
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A batch: how far it is, the server's names for it, and the requests it covers."""
+
+    name: str
+    step: Step
+    file: str = ""
+    batch: str = ""
+    covers: set[str] = field(default_factory=set)
+
+
+class BatchModel(OpenAIModel):
+    """The same model behind the same server, asked in batches; its answers share the cache.
+
+    ``at_once`` requests may wait together. ``quiet`` seconds without a new one send a batch;
+    ``first`` to ``longest`` seconds pass between two looks at it.
+    """
+
+    at_once = 4096
+    quiet, first, longest, patience = 1.0, 1.0, 60.0, 20
+
+    def __init__(
+        self, name: str, base_url: str, key: str = "", settings: OpenAISettings | None = None
+    ) -> None:
+        super().__init__(name, base_url, key, settings)
+        digest = hashlib.sha256(orjson.dumps(self.identity, option=orjson.OPT_SORT_KEYS))
+        self._folder = home() / "batches" / digest.hexdigest()[:16]
+        self._batches: dict[str, _Batch] = {}
+        self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}
+        self._answers: dict[str, bytes] = {}
+        self._pending: dict[str, bytes] = {}
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._lock: Any = None
+
+    async def answer(self, request: Request) -> Reply:
+        """Wait for the batch that holds this request; it joins the next where none does."""
+        if self._task is None:
+            self._begin()
+        body = encode_request(self._model, request, self._wire)
+        key = hashlib.sha256(body).hexdigest()
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, []).append(future)
+        if key not in self._answers and not any(key in b.covers for b in self._batches.values()):
+            self._pending[key] = body
+        self._news.set()
+        assert self._task is not None
+        await asyncio.wait((future, self._task), return_when=asyncio.FIRST_COMPLETED)
+        if not future.done():
+            self._task.result()  # raises what ended it
+        return self._read(orjson.loads(future.result()), request)
+
+    def _read(self, line: Mapping[str, Any], request: Request) -> Reply:
+        response = line.get("response")
+        if not isinstance(response, dict) or line.get("error"):
+            error = line.get("error") or {}
+            said = error.get("message") if isinstance(error, dict) else error
+            raise Transient(f"the batch holds no answer: {said or 'no response'}"[:300])
+        body = orjson.dumps(response.get("body"))
+        if response.get("status_code") != 200:
+            raise hide_key(
+                judge_status(int(response.get("status_code") or 500), {}, body), self._key
+            )
+        return decode_reply(body, list_keys(request.form) if self._wire.top_logprobs else ())
+
+    async def close(self) -> None:
+        """Stop waiting; batches whose answers were all handed out are dropped."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, ModelError, StoreError):
+                await self._task
+            self._task = None
+            for batch in list(self._batches.values()):
+                if batch.step == "collected" and not batch.covers:
+                    self._drop(batch)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+        await super().close()
+
+    # What is on disk.
+
+    def _begin(self) -> None:
+        """Take up the batches that an earlier start left, and begin to work on them."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = lock_folder(self._folder)
+        for path in sorted(self._folder.glob("*.json")):
+            known = orjson.loads(path.read_bytes())
+            batch = _Batch(path.stem, known["step"], known["file"], known["batch"])
+            if batch.step == "written" or time.time() - path.stat().st_mtime > _KEPT:
+                self._drop(batch)
+                continue
+            self._batches[batch.name] = batch
+            with self._place(batch, "requests").open("rb") as lines:
+                batch.covers = {orjson.loads(line)["custom_id"] for line in lines}
+            if batch.step == "collected":
+                self._take_answers(batch)
+        self._task = asyncio.create_task(self._work())
+
+    def _place(self, batch: _Batch, kind: str) -> Path:
+        return self._folder / f"{batch.name}.{kind}.jsonl"
+
+    def _note(self, batch: _Batch, step: Step) -> None:
+        """Write down how far a batch is; from here on that is known."""
+        batch.step = step
+        known = {"step": step, "file": batch.file, "batch": batch.batch}
+        replace_file(self._folder / f"{batch.name}.json", orjson.dumps(known), "batch")
+
+    def _drop(self, batch: _Batch) -> None:
+        for path in (
+            self._folder / f"{batch.name}.json",
+            self._place(batch, "requests"),
+            self._place(batch, "answers"),
+        ):
+            path.unlink(missing_ok=True)
+        self._batches.pop(batch.name, None)
+
+    def _take_answers(self, batch: _Batch) -> None:
+        """Hold the answers of a batch; what it covers and did not answer is asked again."""
+        with self._place(batch, "answers").open("rb") as lines:
+            for line in lines:
+                self._answers[orjson.loads(line)["custom_id"]] = line
+        for key in batch.covers - self._answers.keys():
+            self._answers[key] = orjson.dumps({"error": {"message": "it was not answered"}})
+
+    def _hand_out(self) -> None:
+        """Give each answer to one that waits for it; the next who asks the same asks anew."""
+        for key in [key for key in self._waiting if key in self._answers]:
+            futures = [future for future in self._waiting.pop(key) if not future.done()]
+            if not futures:
+                continue
+            line = self._answers.pop(key)
+            for batch in self._batches.values():
+                batch.covers.discard(key)
+            for future in futures:
+                future.set_result(line)
+
+    # What is sent.
+
+    async def _work(self) -> None:
+        tasks = [asyncio.create_task(self._follow(batch)) for batch in self._batches.values()]
+        try:
+            while True:
+                self._hand_out()
+                self._news.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), self.quiet)
+                    continue
+                for task in [task for task in tasks if task.done()]:
+                    tasks.remove(task)
+                    task.result()
+                self._hand_out()
+                if self._pending:
+                    tasks += [asyncio.create_task(self._follow(b)) for b in self._write_pending()]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _write_pending(self) -> Iterator[_Batch]:
+        """The files of what waits to be sent."""
+        lines: dict[str, bytes] = {}
+        size = 0
+        for key, body in [*self._pending.items(), ("", b"")]:
+            head = orjson.dumps({"custom_id": key, "method": "POST", "url": ENDPOINT})
+            line = head[:-1] + b',"body":' + body + b"}\n"
+            if lines and (not key or len(lines) >= MOST_LINES or size + len(line) > MOST_BYTES):
+                batch = _Batch(secrets.token_hex(8), "written", covers=set(lines))
+                replace_file(self._place(batch, "requests"), b"".join(lines.values()), "batch")
+                self._note(batch, "written")
+                self._batches[batch.name] = batch
+                yield batch
+                lines, size = {}, 0
+            if key:
+                lines[key], size = line, size + len(line)
+        self._pending.clear()
+
+    async def _follow(self, batch: _Batch) -> None:
+        """Bring a batch from where it is to its answers."""
+        if batch.step == "written":
+            batch.file = await self._upload(batch)
+            self._note(batch, "uploaded")
+        if batch.step == "uploaded":
+            batch.batch = await self._find_created(batch) or await self._create(batch)
+            self._note(batch, "created")
+        if batch.step == "created":
+            ended = await self._wait(batch)
+            await self._collect(batch, ended)
+            self._note(batch, "collected")
+            self._take_answers(batch)
+            self._news.set()
+
+    async def _upload(self, batch: _Batch) -> str:
+        data = self._place(batch, "requests").read_bytes()
+
+        def make() -> Payload:
+            form = aiohttp.FormData()
+            form.add_field("purpose", "batch")
+            name = f"{_NAME}-{batch.name}.jsonl"
+            form.add_field("file", data, filename=name, content_type="application/jsonl")
+            return form()
+
+        return str((await self._call("POST", "files", make))["id"])
+
+    async def _create(self, batch: _Batch) -> str:
+        body = {
+            "input_file_id": batch.file,
+            "endpoint": ENDPOINT,
+            "completion_window": "24h",
+            "metadata": {_NAME: batch.name},
+        }
+        return str((await self._call("POST", "batches", lambda: orjson.dumps(body)))["id"])
+
+    async def _find_created(self, batch: _Batch) -> str:
+        """The batch that an earlier start created and could not write down any more."""
+        after = ""
+        while True:
+            query = {"limit": "100"} | ({"after": after} if after else {})
+            listed = await self._call("GET", "batches", query=query)
+            rows = listed.get("data") or []
+            for row in rows:
+                if (row.get("metadata") or {}).get(_NAME) == batch.name:
+                    return str(row["id"])
+            if not rows or not listed.get("has_more"):
+                return ""
+            after = str(rows[-1]["id"])
+
+    async def _wait(self, batch: _Batch) -> Mapping[str, Any]:
+        pause = self.first
+        while True:
+            found = await self._call("GET", f"batches/{batch.batch}")
+            if found.get("status") in _OVER:
+                return found
+            await asyncio.sleep(pause)
+            pause = min(self.longest, pause * 1.5)
+
+    async def _collect(self, batch: _Batch, ended: Mapping[str, Any]) -> None:
+        """Write down the answers, and the errors of single requests, as they came."""
+        files = [ended.get(name) for name in ("output_file_id", "error_file_id")]
+        if not any(files) and ended.get("status") == "failed":
+            self._drop(batch)
+            said = orjson.dumps(ended.get("errors")).decode()[:300]
+            raise Unavailable(f"the server refused batch {batch.batch}: {said}", hint="see above")
+        parts = [await self._fetch(str(name)) for name in files if name]
+        lines = [line for part in parts for line in part.splitlines() if line.strip()]
+        replace_file(self._place(batch, "answers"), b"".join(line + b"\n" for line in lines))
+
+    async def _fetch(self, name: str) -> bytes:
+        return await self._send("GET", f"files/{name}/content", None, {})
+
+    async def _call(
+        self, method: str, path: str, make: Any = None, query: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        found = orjson.loads(await self._send(method, path, make, query or {}))
+        if not isinstance(found, dict):
+            raise Rejected(f"{path}: the server's answer is no object")
+        return found
+
+    async def _send(self, method: str, path: str, make: Any, query: Mapping[str, str]) -> bytes:
+        """One call of the interface, repeated while the server is out of reach or busy."""
+        base = self._url.parent.parent
+        place = (URL(str(base)) / path).with_query({**self._url.query, **query})
+        for number in range(self.patience):
+            try:
+                data = make() if make else None
+                # A form says its own type; the session's is JSON's.
+                kind = data.headers if isinstance(data, Payload) else {}
+                async with self._open().request(
+                    method, place, data=data, headers=kind, allow_redirects=False
+                ) as response:
+                    body = await read_bounded(response, _LARGEST)
+                if response.status == 200:
+                    return body
+                raise hide_key(judge_status(response.status, response.headers, body), self._key)
+            except (aiohttp.ClientError, OSError) as error:
+                fault: ModelError = self._judge(error)
+            except Transient as error:
+                fault = error
+            if not isinstance(fault, Transient):
+                raise fault
+            await asyncio.sleep(min(self.longest, self.first * 1.5**number))
+        hint = "run the same command again: it goes on from here"
+        raise Unavailable(f"{fault.what}: the batch interface gives no answer", hint=hint)
+
+
+def open_batch(name: str, settings: ModelSettings) -> BatchModel:
+    """A model on a server, asked in batches."""
+    return open_server(name, settings, BatchModel)
