@@ -24,6 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "any-model",
         "read-the-report",
         "compare-runs",
+        "five-releases-to-a-table",
         "audit-a-benchmark",
         "redo-a-paper",
         "use-official-data",

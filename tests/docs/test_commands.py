@@ -29,7 +29,13 @@ PAGES = [
 LONG = {
     *("add-a-benchmark.md", "any-model.md", "audit-a-benchmark.md", "build-a-benchmark.md"),
     *("build-chats-and-intents.md", "compare-editors.md", "detect-harmful-memes.md"),
-    *("evaluate-a-model.md", "explore-knowledge.md", "make-a-meme-kinder.md", "memeintent.md"),
+    *(
+        "evaluate-a-model.md",
+        "explore-knowledge.md",
+        "five-releases-to-a-table.md",
+        "make-a-meme-kinder.md",
+        "memeintent.md",
+    ),
     *("mer_bench.md", "mquest.md", "publish-a-benchmark.md", "punmemecn.md"),
     *("read-puns-aloud.md", "read-the-report.md", "redo-a-paper.md", "scale.md"),
     *("screen-memes.md", "toxicn_mm.md", "train-an-expert.md", "train-neural-detectors.md"),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, overload
 
 from pydantic import JsonValue
 
+from memantics.actions.own_table import TableColumns, is_table, write_recipe
 from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
-from memantics.core.parameters import Argument, Data, Flag
+from memantics.core.parameters import Argument, Data, Flag, MadeBy
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
 from memantics.core.result import Result, Table, html_table, make_frame, show_cell, to_plain
@@ -185,6 +186,7 @@ class Survey(Result):
     data: DataKind
     found: Found
     statistics: tuple[Statistic, ...]
+    told: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
         """The survey as plain data."""
@@ -228,6 +230,7 @@ def describe_found(survey: Survey) -> Iterator[str]:
         yield f"repaired: {what}: {count:,}"
     for reason, count in Counter(skip.reason for skip in found.skips).items():
         yield f"left out: {count:,} × {reason}"
+    yield from survey.told
     yield from (f"note: {note}" for note in found.notes)
 
 
@@ -238,16 +241,28 @@ def survey_data(name: Name, data: Data = None) -> Survey:
 
 
 def add_release(
-    name: Name,
-    folder: Annotated[Path, Argument("Where you downloaded or cloned it.")],
+    name: Annotated[str, Argument("A benchmark, such as mquest; or a table of your own.")],
+    folder: Annotated[
+        Path | None, Argument("Where you downloaded or cloned it; a table needs none.")
+    ] = None,
     images: Annotated[
         Path | None, Flag("The folder with its images, where they lie apart.")
     ] = None,
+    columns: Annotated[TableColumns, MadeBy(make_columns)] | None = None,
 ) -> Survey:
-    """Check an official release and register it."""
+    """Check an official release and register it; of a table of one's own, write the recipe."""
+    told: tuple[str, ...] = ()
+    if is_table(name):
+        if folder is not None:
+            raise InputError("a table needs no folder", hint=f"memantics data add {name} --label …")
+        made = write_recipe(Path(name), columns or TableColumns())
+        told, folder, name = tuple(made.lines()), Path(name).resolve().parent, made.name
+    elif folder is None:
+        known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
+        raise InputError(f"where is {name}?", hint=known)
     benchmark = find_benchmark(name)
     source = Source("release", _find_folder(folder), _find_folder(images) if images else None)
-    survey = _survey(benchmark, source)
+    survey = replace(_survey(benchmark, source), told=told)
     write_registered(
         Registered(
             name=name,
@@ -259,6 +274,23 @@ def add_release(
         )
     )
     return survey
+
+
+def make_columns(
+    label: Annotated[
+        Sequence[str], Flag("The column of a label, may be repeated (of a table of your own).")
+    ] = (),
+    image: Annotated[str, Flag("The column with image files.", metavar="COLUMN")] = "",
+    text: Annotated[str, Flag("The column with captions.", metavar="COLUMN")] = "",
+    id: Annotated[  # noqa: A002 - the name of the flag
+        str, Flag("The column that names rows. Default: id, else the image.", metavar="COLUMN")
+    ] = "",
+    split_column: Annotated[
+        str, Flag("The column that names splits. Default: split.", metavar="COLUMN")
+    ] = "",
+) -> TableColumns:
+    """Which columns of a table are what, as a user says it."""
+    return TableColumns(tuple(label), image, text, id, split_column)
 
 
 def check_release(name: Name) -> tuple[Survey, Registered]:

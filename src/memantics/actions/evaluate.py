@@ -225,9 +225,8 @@ async def evaluate_async(
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
     each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
     several and compares). Calling it again with the same arguments goes on where it stopped and
-    asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
-    can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``. ``engine`` is
-    ``calls``, or ``batch``: through the batch interface of a server.
+    asks nothing twice. ``Runs.broken`` says why runs could not end; where none could, it raises.
+    ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``; ``engine`` may be ``batch``.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     words, folder, shown = (
@@ -249,9 +248,8 @@ async def evaluate_async(
     jobs, skipped = await asyncio.to_thread(plan_evaluation, wanted)
     watch = SuiteTotal(jobs, read_wish(progress))
     runs = collect_runs(await conduct(jobs, wanted.asking, watch), skipped)
-    asked = sum(job.asked for job in jobs)
-    several = asked > 1 or not isinstance(tasks, str) or not isinstance(model, str)
-    return runs if several else runs[0]
+    alone = isinstance(tasks, str) and isinstance(model, str) and sum(j.asked for j in jobs) < 2
+    return runs[0] if alone else runs
 
 
 evaluate = make_sync(evaluate_async)

@@ -73,11 +73,14 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
 
 @app.command("add")
 @expose(add_release, json=None, watch=_wait)
-def add(survey: Survey, name: str) -> None:
-    """Register a release, check it, and show its figures beside the paper's."""
+def add(survey: Survey) -> None:
+    """Register a release, check it, and show its figures beside the paper's.
+
+    A table of your own needs no recipe: memantics data add my.csv --label COLUMN --text COLUMN.
+    """
     _show_found(survey)
     _show_statistics(_printed(survey))
-    console().print(f"registered: memantics run {name} --data release")
+    console().print(f"registered: memantics run {survey.benchmark.card.name} --data release")
 
 
 @app.command("list")

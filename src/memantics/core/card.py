@@ -16,6 +16,8 @@ from memantics.core.task import InvalidPolicy
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
+CardLanguage = Literal["en", "zh", "ar"]
+
 
 class _Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -87,7 +89,7 @@ class Card(_Closed):
     like: Name | None = None
     title: str
     summary: str
-    languages: tuple[Literal["en", "zh"], ...]
+    languages: tuple[CardLanguage, ...]
     warning: str = ""
     citation: str
     revision: str = ""

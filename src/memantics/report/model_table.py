@@ -6,7 +6,7 @@ significantly better than every other. P-values come corrected over all pairs of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
@@ -175,8 +175,8 @@ def _mark_column(board: Board, found: dict[tuple[str, str], FigureCell], tested:
             notes.append(f"over {cell.n:,} of {size:,} items")
         if board.judges:
             notes.append("a judge's ratings of edits: judges are not ranked")
-        elif base is not None and label not in trivial and _reaches(cell, base.value):
-            notes.append("the interval reaches down to the best trivial baseline")
+        elif base is not None and label not in trivial:
+            notes += _place_by_baseline(cell, base.value)
         p = _find_p(board, tested, best, label)
         mark = "" if label == best or board.judges else show_mark(p)
         found[board.slug, label] = replace(cell, mark=mark, notes=tuple(notes))
@@ -186,8 +186,14 @@ def _mark_column(board: Board, found: dict[tuple[str, str], FigureCell], tested:
         found[board.slug, best] = replace(found[board.slug, best], best=True)
 
 
-def _reaches(cell: FigureCell, value: float | None) -> bool:
-    return cell.low is not None and value is not None and cell.low <= value
+def _place_by_baseline(cell: FigureCell, baseline: float | None) -> Iterator[str]:
+    """Whether a model has shown more than answers that look at no meme."""
+    if baseline is None or cell.value is None:
+        return
+    if cell.value <= baseline:
+        yield "not above the best trivial baseline"
+    elif cell.span and cell.low is not None and cell.low <= baseline:
+        yield "the interval reaches down to the best trivial baseline"
 
 
 def _find_p(board: Board, tested: Tested, one: str, other: str) -> float | None:
@@ -231,5 +237,4 @@ def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple
         )
     if any(board.starter for board in boards):
         said.append(STARTER_NOTE)
-    said += [board.caution for board in boards if board.caution]
     return tuple(said)

@@ -18,7 +18,7 @@ from typing import Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from memantics.core.card import Card, ReleaseCard, SampleCard, TaskCard
+from memantics.core.card import Card, CardLanguage, ReleaseCard, SampleCard, TaskCard
 from memantics.core.data import Found, Skip, Source, checksum, inside, load_toml
 from memantics.core.errors import DataError, UnknownName, first_fault
 from memantics.core.labelled import LabelledMeme, LabelSource, name_group
@@ -37,17 +37,20 @@ from memantics.tasks.factories import Prompts, choice_task, share_right
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
 
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
-_IMAGES = ("images", "img", ".")
+_IMAGES = ("images", "Images", "img", "Labelled Images", ".")
+# How far below the given folder the files of a clone are looked for.
+_DEEPEST = 3
 
 
 class Columns(BaseModel):
-    """Which columns hold what every meme has."""
+    """Which columns hold what every meme has; ``split`` where a table holds several splits."""
 
     model_config = _CLOSED
 
     id: str
-    text: str
+    text: str = ""
     image: str = ""
+    split: str = ""
 
 
 class LabelRecipe(BaseModel):
@@ -76,7 +79,7 @@ class Recipe(BaseModel):
 
     title: str
     summary: str
-    languages: tuple[Literal["en", "zh"], ...]
+    languages: tuple[CardLanguage, ...]
     source: str
     licence: str
     citation: str
@@ -124,10 +127,10 @@ class RecipeRelease:
 def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
     """Read every file of a copy; what is not as the recipe says is named with file and row."""
     found = [
-        (split, source.root / name)
+        (split, path)
         for split, names in recipe.files.items()
         for name in names
-        if (source.root / name).is_file()
+        if (path := _find_file(source.root, name)) is not None
     ]
     if not found:
         names = [name for file in recipe.files.values() for name in file]
@@ -140,6 +143,8 @@ def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
     skips: list[Skip] = []
     for split, path in found:
         for number, row in read_rows(path, ending=recipe.format and f".{recipe.format}"):
+            if recipe.columns.split and row.get(recipe.columns.split, "") != split:
+                continue  # a row of another split of the same table
             meme = _read_row(recipe, source, split, path, (number, row))
             if meme.id in memes:
                 skips.append(Skip(path.name, str(number), "an id that came before"))
@@ -148,8 +153,17 @@ def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
     if not memes:
         raise DataError(source.root, "holds no meme", hint="download it again")
     return RecipeRelease(
-        source, tuple(path for _, path in found), tuple(memes.values()), tuple(skips)
+        source, tuple(dict.fromkeys(p for _, p in found)), tuple(memes.values()), tuple(skips)
     )
+
+
+def _find_file(root: Path, name: str) -> Path | None:
+    """A file of a release: where the recipe says, else the first of that name further down."""
+    if (root / name).is_file():
+        return root / name
+    depths = ("/".join(["*"] * depth) for depth in range(1, _DEEPEST + 1))
+    found = (path for depth in depths for path in sorted(root.glob(f"{depth}/{name}")))
+    return next((path for path in found if path.is_file()), None)
 
 
 def _read_row(
@@ -165,8 +179,8 @@ def _read_row(
         labels[name] = _read_label(label, row, path, number)
     picture = row[columns.image] if columns.image else ""
     image = _find_image(source, picture)
-    name = Path(row[columns.id]).stem if columns.id == columns.image else row[columns.id]
-    return RecipeMeme(name, row[columns.text], image, split, labels, bool(picture))
+    text = row[columns.text] if columns.text else ""
+    return RecipeMeme(row[columns.id], text, image, split, labels, bool(picture))
 
 
 def _read_label(label: LabelRecipe, row: Row, path: Path, number: int) -> tuple[str, ...]:
