@@ -99,6 +99,29 @@ def test_every_task_is_listed_and_registered() -> None:
     assert entry.load() is tasks
 
 
+@pytest.mark.slow
+def test_the_mock_model_runs_without_a_network(tmp_path: Path) -> None:
+    """Its tokens are counted without the table that it would fetch."""
+    words = ["eval", "memantics/mquest_qa", "--model", "mockllm/model", "--limit", "2"]
+    words += ["-T", "data=starter", "--log-dir", str(tmp_path), "--display", "none"]
+    nowhere = {"https_proxy": "http://127.0.0.1:9", "TIKTOKEN_CACHE_DIR": str(tmp_path / "none")}
+    done = subprocess.run(
+        [sys.executable, "-m", "inspect_ai", *words],
+        env=os.environ | nowhere,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("*.eval")
+    log = read_eval_log(str(path))
+    assert log.status == "success"
+    assert log.samples is not None
+    assert len(log.samples) == 2
+    assert log.samples[0].metadata["shown by"].endswith(f"--item {log.samples[0].id}")
+
+
 @pytest.mark.parametrize("name", REFS)
 def test_every_task_runs_on_its_sample(name: str, tmp_path: Path) -> None:
     served = Served()

@@ -63,7 +63,12 @@ def make_sample(task: Own, item: Item) -> Sample:
         id=item.id,
         input=_ask_first(task, item),
         target=show_value(item.gold),
-        metadata={**item.tags, "meme": item.group, "item": pack_item(item)},
+        metadata={
+            **item.tags,
+            "meme": item.group,
+            "item": pack_item(item),
+            "shown by": f"memantics prompts show {task.name} --item {item.id}",
+        },
     )
 
 
