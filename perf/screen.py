@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from memantics.actions.screen_work import ScreenSettings, ScreenWork, _Screener, read_tables
+from memantics.core.lines import ImageReading
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train
 from memantics.detector.novelty import fit_novelty
@@ -254,16 +255,16 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
         ScreenSettings(detector=detector, readings="none"), OperatingPoint(0.5), "perf"
     )
     screener: _Screener = work.open().__self__  # type: ignore[attr-defined]
-    spent, read = 0.0, screener._read
+    spent, read = 0.0, screener._ocr.read
 
-    def clock(data: bytes, name: str) -> tuple[str, int]:
+    def clock(data: bytes, name: str) -> ImageReading:
         nonlocal spent
         started = time.process_time()
         found = read(data, name)
         spent += time.process_time() - started
         return found
 
-    screener._read = clock
+    screener._ocr.read = clock  # type: ignore[method-assign]
     # Enough for two processes to end at about the same time.
     memes = list(read_starter())[: 4 * count]
     refs = [Ref(meme.id, "file", str(image_path(meme.id))) for meme in memes]

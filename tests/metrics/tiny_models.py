@@ -87,20 +87,26 @@ def make_roberta(folder: Path) -> Path:
     return folder
 
 
-def make_image_encoder(folder: Path) -> Path:
-    """A CLIP of random weights that makes eight numbers of a picture."""
+def make_image_encoder(folder: Path, family: str = "CLIP") -> Path:
+    """A CLIP, Siglip or ChineseCLIP of random weights."""
     import torch
     import transformers
 
     torch.manual_seed(1)
-    small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.CLIPConfig(
-        text_config={**small, "vocab_size": 30, "intermediate_size": 16},
-        vision_config={**small, "image_size": 32, "patch_size": 16, "intermediate_size": 16},
-        projection_dim=8,
-    )
-    transformers.CLIPModel(config).save_pretrained(folder)
-    transformers.CLIPImageProcessor(
-        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
-    ).save_pretrained(folder)
+    small = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+    }
+    texts, pictures = {**small, "vocab_size": 30}, {**small, "image_size": 32, "patch_size": 16}
+    more: dict[str, Any] = {} if family == "Siglip" else {"projection_dim": 8}
+    make_config = getattr(transformers, f"{family}Config")
+    config = make_config(text_config=texts, vision_config=pictures, **more)
+    getattr(transformers, f"{family}Model")(config).save_pretrained(folder)
+    sides = {"height": 32, "width": 32}
+    size: Any = sides if family == "Siglip" else {"shortest_edge": 32}
+    cut: dict[str, Any] = {} if family == "Siglip" else {"crop_size": sides}
+    make_processor = getattr(transformers, f"{family}ImageProcessor")
+    make_processor(size=size, **cut).save_pretrained(folder)
     return folder

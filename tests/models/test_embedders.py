@@ -62,6 +62,17 @@ def test_images_become_unit_vectors(image_folder: Path) -> None:
     assert np.allclose(rows[0], rows[2], atol=1e-5)
 
 
+@pytest.mark.parametrize(("family", "width"), [("CLIP", 8), ("Siglip", 16), ("ChineseCLIP", 8)])
+def test_each_family_of_vision_models_sees(family: str, width: int, tmp_path: Path) -> None:
+    paths = [image_path("en-001"), image_path("en-002"), image_path("en-001")]
+    encoder = LocalImageEncoder(make_image_encoder(tmp_path / family, family))
+    rows = encoder.encode_files(paths)
+    assert rows.shape == (3, width) == (3, encoder.width)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert np.allclose(rows[0], rows[2], atol=1e-5)
+    assert not np.allclose(rows[0], rows[1], atol=1e-4)
+
+
 def test_other_folders_are_one_line(tmp_path: Path, text_folder: Path) -> None:
     with pytest.raises(InputError, match=r"no config\.json"):
         LocalTextEncoder(tmp_path)

@@ -41,8 +41,15 @@ def test_everyday_characters_say_nothing(lattice: Lattice) -> None:
 
 
 def test_one_caption_is_a_pun_beside_one_picture_and_none_beside_another() -> None:
-    shown = mm.detect_pun("真菜", description="一片绿色的蔬菜叶子，一个放大镜", model="dictionary")
-    other = mm.detect_pun("真菜", description="一只卡通猫，表情轻蔑", model="dictionary")
+    shown = mm.detect_pun(
+        "真菜",
+        description="一片绿色的蔬菜叶子，一个放大镜",
+        described_by="person",
+        model="dictionary",
+    )
+    other = mm.detect_pun(
+        "真菜", description="一只卡通猫，表情轻蔑", described_by="person", model="dictionary"
+    )
     assert shown.probability > other.probability
     assert not other.is_pun
     assert shown.threshold == load_pun_weights("dictionary", described=True).threshold
@@ -56,9 +63,11 @@ def test_the_vectors_of_caption_and_description_are_compared() -> None:
     assert set(weights.linear.weights) == set(DESCRIBED_FEATURES)
     vector = [1.0] + [0.0] * (len(weights.meaning) - 1)
     away = [0.0, 1.0] + [0.0] * (len(weights.meaning) - 2)
-    same = judge_pun(heard, vector, picture=vector).probability
-    assert same != judge_pun(heard, vector, picture=away).probability
-    assert judge_pun(heard, vector, picture=away) == judge_pun(heard, vector)
+    same = judge_pun(heard, vector, picture=vector, trusted=True).probability
+    assert same != judge_pun(heard, vector, picture=away, trusted=True).probability
+    assert judge_pun(heard, vector, picture=away, trusted=True) == judge_pun(
+        heard, vector, trusted=True
+    )
 
 
 def toy(count: int, seed: int) -> PunData:
@@ -83,3 +92,31 @@ def test_without_vectors_signals_decide() -> None:
     bare = PunData(data.signals, np.zeros((300, 0)), data.pun, data.homophone, data.folds)
     _, meaning, _ = fit_pun(bare, PUN_FEATURES)
     assert meaning == ()
+
+
+PUNS = ("年年有鱼", "真是太锈了", "鸭梨山大", "我太南了", "蕉个朋友", "莓事儿吧", "无盐以对")
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        pytest.param("一只猫坐在沙发上，旁边有一个杯子和一本书", id="another picture's"),
+        pytest.param("person, cup, tie, chair", id="tags"),
+        pytest.param("图片", id="short"),
+        pytest.param("ein Mann steht vor einem Haus", id="another language"),
+        pytest.param("", id="silent"),
+    ],
+)
+def test_a_description_that_shows_nothing_changes_nothing(description: str) -> None:
+    for caption in PUNS:
+        alone = mm.detect_pun(caption, model="dictionary")
+        beside = mm.detect_pun(caption, description=description, model="dictionary")
+        assert (beside.is_pun, beside.probability) == (alone.is_pun, alone.probability)
+
+
+def test_a_description_may_support_a_pun_and_never_speaks_against_it() -> None:
+    for caption, description in (("真菜", "一片绿色的蔬菜叶子"), ("无盐以对", "一袋盐")):
+        alone = mm.detect_pun(caption, model="dictionary")
+        shown = mm.detect_pun(caption, description=description, model="dictionary")
+        assert shown.is_pun >= alone.is_pun
+        assert shown.probability - shown.threshold >= alone.probability - alone.threshold - 0.05

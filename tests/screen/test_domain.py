@@ -23,6 +23,7 @@ from memantics.actions.verdicts import OUTSIDE_NOTE, Moderator
 from memantics.build.analysis.records import Harm
 from memantics.core.errors import InputError
 from memantics.core.images import decode
+from memantics.core.lines import ImageReading, TextLine
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
 from memantics.detector.examples import Example
@@ -194,7 +195,8 @@ def test_it_is_said_wherever_a_detector_judges(detector: Path) -> None:
     verdicts = [row[1] for row in tabulate(examples, said).rows]
     assert ["unlike the training texts" in own for own in verdicts] == [False, True]
     analyst = _open_screen(judge)
-    reasons = [analyst(Meme(own.id, Path("a.png"), own.text, "zh"), 0) for own in examples]
+    unread = ImageReading()
+    reasons = [analyst(Meme(own.id, Path("a.png"), own.text, "zh"), unread) for own in examples]
     assert [own.reason for own in reasons if isinstance(own, Harm)] == ["", note]
 
 
@@ -377,11 +379,11 @@ def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path:
     screener = work.open().__self__  # type: ignore[attr-defined]
     asked: list[str] = []
 
-    def read(_data: bytes, name: str) -> tuple[str, int]:
+    def read(_data: bytes, name: str) -> ImageReading:
         asked.append(name)
-        return f"第{name}张", 0
+        return ImageReading((TextLine(f"第{name}张", (40, 40, 300, 90)),))
 
-    screener._read = read
+    screener._ocr.read = read
     rows = screener.screen(refs)
     assert asked == ["0", "2"]
     assert [row["text"] for row in rows] == ["第0张", "第0张", "第2张"]

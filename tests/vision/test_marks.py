@@ -9,7 +9,6 @@ import pytest
 from PIL import Image, ImageDraw
 
 from memantics.core.lines import TextLine
-from memantics.vision.captions import find_blocks
 from memantics.vision.marks import find_marks
 from memantics.vision.page import erase_captions, read_page, set_caption
 from memantics.vision.typesetting import fit_text
@@ -115,27 +114,3 @@ def test_the_outline_shrinks_with_the_letters() -> None:
     dark = np.asarray(made.convert("L")) < 60
     ruled = np.asarray(image.convert("L")) < 60
     assert dark.sum() < 1.25 * ruled.sum()
-
-
-TITLE = TextLine("WHEN YOU DIVIDE BY ZERO", (20, 10, 580, 70))
-
-
-def test_keys_and_labels_of_the_scene_are_no_captions() -> None:
-    keys = [
-        TextLine(key, (100 + 90 * i, 200, 140 + 90 * i, 218))
-        for i, key in enumerate(["sin", "cos", "tan", "log"])
-    ]
-    assert [own.text for own in find_blocks([TITLE, *keys], (), (600, 400))] == [TITLE.text]
-    # Two small ones may be labels that the joke needs, and so may large ones.
-    assert len(find_blocks([TITLE, *keys[:2]], (), (600, 400))) == 3
-    large = [replace(key, box=(*key.box[:3], key.box[1] + 30)) for key in keys]
-    assert len(find_blocks([TITLE, *large], (), (600, 400))) == 5
-    assert len(find_blocks(keys, (), (600, 400))) == 4
-
-
-@pytest.mark.parametrize("text", ["@memelord_99", "imgflip.com", "www.memes.example", "微博 小猫"])
-def test_watermarks_are_no_captions(text: str) -> None:
-    small, tall = TextLine(text, (10, 376, 120, 394)), TextLine(text, (10, 340, 300, 394))
-    assert [own.text for own in find_blocks([TITLE, small], (), (600, 400))] == [TITLE.text]
-    assert len(find_blocks([TITLE, tall], (), (600, 400))) == 2
-    assert [own.text for own in find_blocks([small], (), (600, 400))] == [text]

@@ -18,6 +18,9 @@ Line = tuple[str, str, Tone]
 def describe(found: Analysis) -> Iterator[Line]:
     """What was found, in the order in which people want to know it."""
     yield "says", found.text or "nothing that could be read", ""
+    if found.beside:
+        told = " · ".join(f"{line.text} ({line.role})" for line in found.beside)
+        yield "not taken", told, "dim"
     yield "", found.form, "dim"
     yield from _list(
         "shows", (f"{sight.part}: {sight.says} (by {sight.by})" for sight in found.shows), 9

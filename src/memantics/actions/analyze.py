@@ -14,6 +14,7 @@ from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
+from memantics.actions.options import TextTaken
 from memantics.actions.retrieve import Known, open_known
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
@@ -27,6 +28,7 @@ from memantics.build.analysis.records import (
 from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
 from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.lines import ImageReading, TextChoice
 from memantics.core.memes import Meme, name_apart
 from memantics.core.opinion import Judges
 from memantics.core.parameters import Argument, Flag
@@ -44,6 +46,7 @@ from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
 from memantics.vision.appearance import Sight
 from memantics.vision.faces import YuNet
+from memantics.vision.roles import read_image_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -133,9 +136,10 @@ class LocalParts:
         judges: Judges | None = None,
         known: Pool | None = None,
         faces: Path | None = None,
+        text: TextChoice = "caption",
     ) -> None:
         self.tools = Tools(
-            read=ocr.read,
+            read=partial(read_image_text, ocr, text=text),
             tell_language=lambda text: guess_language(text).language,
             listen=listen,
             screen=_open_screen(detector),
@@ -162,8 +166,8 @@ class AnalyzeOptions(AskingOptions, total=False):
     ships), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
     writes (default: the meme's); ``journal`` the folder of its calls, which are not asked twice;
     ``known`` are places of what is known about other memes (knowledge stores, builds,
-    collections, ``starter``); ``faces`` is the ONNX file of YuNet, a face detector; ``progress``
-    is called with the counts so far.
+    collections, ``starter``); ``faces`` is the ONNX file of YuNet, a face detector; ``text``
+    is what of an image's text is its caption; ``progress`` is called with the counts so far.
     """
 
     model: Annotated[
@@ -185,6 +189,7 @@ class AnalyzeOptions(AskingOptions, total=False):
         ),
     ]
     faces: Annotated[ImagePath | None, Flag("The ONNX file of YuNet: faces are counted with it.")]
+    text: TextTaken
     journal: Annotated[
         ImagePath,
         Flag(
@@ -266,7 +271,9 @@ def _look_all(
         places = options.get("known")
         known = None if places is None else open_known(places)
         faces = options.get("faces")
-        parts = LocalParts(detector, ocr, None, known, None if faces is None else Path(faces))
+        yunet = None if faces is None else Path(faces)
+        choice = options.get("text", "caption")
+        parts = LocalParts(detector, ocr, None, known, yunet, choice)
         return _look_each(memes, parts.tools)
 
 
@@ -319,10 +326,13 @@ def listen(text: str, language: str) -> list[Sound]:
     return [Sound(text, found.meant.text, found.confidence, tuple(explain(found)))]
 
 
-def _open_screen(detector: Detector) -> Callable[[Meme, int], Harm | str]:
-    def screen(meme: Meme, unread: int = 0) -> Harm | str:
-        example = Example(meme.id, meme.text, image=meme.image)
-        subject = Subject(example, meme.language or "", image=True, unread=unread)
+def _open_screen(detector: Detector) -> Callable[[Meme, ImageReading], Harm | str]:
+    def screen(meme: Meme, read: ImageReading) -> Harm | str:
+        subject = Subject(
+            Example(meme.id, meme.text, image=meme.image), meme.language or "", image=True
+        )
+        if read.lines or read.unread:
+            subject = subject.read(read)
         (verdict,) = judge(detector, [subject], explain=True)
         if verdict.status != "judged":
             return verdict.reason

@@ -114,9 +114,7 @@ class Built(Result, Generic[Report]):
 
 def _count_tokens(*desks: Desk) -> tuple[int, int]:
     seen = [desk.progress for desk in desks]
-    return sum(progress.tokens_in for progress in seen), sum(
-        progress.tokens_out for progress in seen
-    )
+    return sum(one.tokens_in for one in seen), sum(one.tokens_out for one in seen)
 
 
 def _place(
@@ -147,19 +145,19 @@ async def knowledge_async(
     settings: Annotated[ExtractSettings | None, MadeBy(read_extract_settings)] = None,
     out: shared.BuildFolder = None,
     limit: shared.FewMemes = None,
+    text: shared.TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[KnowledgeReport]:
     """Extract what memes show, say and mean, one structured call for each dimension."""
     memes, place = _place(folder, out, model)
     settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
-    found = (await read_once(find_memes(memes, notes=False), limit))[:limit]
+    found = (await read_once(find_memes(memes, notes=False), limit, text))[:limit]
     asking = find_asking(**options)
     async with AsyncExitStack() as stack:
         desk = await stack.enter_async_context(open_desk(model, asking, place, progress))
         adopted = adopt_memes(found, place)
-        few = adopted.memes[:SAMPLE]
-        plain = settings
+        few, plain = adopted.memes[:SAMPLE], settings
         await foresee(
             desk, len(adopted.memes), lambda trial: drain(extract_memes(trial, few, plain))
         )
@@ -203,12 +201,13 @@ async def captions_async(
     ] = "plain",
     out: shared.BuildFolder = None,
     limit: shared.FewMemes = None,
+    text: shared.TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[Drafted[Captioned]]:
     """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
     source, place = _place(folder, out, model)
-    memes = await read_once(find_memes(source), limit)
+    memes = await read_once(find_memes(source), limit, text)
     if again:
         memes = tuple(replace(meme, notes={}) for meme in memes)
     async with open_desk(model, find_asking(**options), place, progress) as desk:
@@ -237,12 +236,13 @@ async def intents_async(
     captions: shared.CaptionFile = None,
     out: shared.BuildFolder = None,
     limit: shared.FewMemes = None,
+    text: shared.TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[Drafted[DraftedIntents]]:
     """Draft background knowledge and ranked intents, and the queue in which people edit them."""
     source, place = _place(folder, out, model)
-    memes = await read_once(find_memes(source), limit)
+    memes = await read_once(find_memes(source), limit, text)
     async with open_desk(model, find_asking(**options), place, progress) as desk:
         adopted = _adopt(memes, place, captions)
         kept, settings = adopted.memes[:limit], settings or IntentSettings()
@@ -266,6 +266,7 @@ async def chats_async(
     captions: shared.CaptionFile = None,
     out: shared.BuildFolder = None,
     limit: shared.WriteLimit = None,
+    text: shared.TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[ChatReport]:
@@ -274,7 +275,7 @@ async def chats_async(
     They are about the first ``limit`` memes; all others may be wrong answers.
     """
     source, place = _place(folder, out, model)
-    memes = await read_once(find_memes(source), limit)
+    memes = await read_once(find_memes(source), limit, text)
     settings, asking = settings or ChatSettings(), find_asking(**options)
     with open_tools(tools or ChatTools()) as (embedders, gauges):
         async with open_desk(model, asking, place, progress) as desk:

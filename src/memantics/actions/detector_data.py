@@ -25,10 +25,10 @@ from memantics.detector.lora.wording import TuningCase
 from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import describe_novelty
 from memantics.detector.sources import read_examples
-from memantics.detector.unjudged import read_captions as read_printed
 from memantics.models.embedded.ocr import open_reader
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks, find_source
 from memantics.starter import MEMES_FILE, image_path, read_starter
+from memantics.vision.roles import read_image_text
 
 RELEASE = "toxicn_mm"
 STARTER = "starter"
@@ -258,12 +258,12 @@ def _make_example(name: str, item: str | Path) -> Example:
             raise InputError(f"{text} is a table, not a text", hint=f"use --data {text}")
         reader = open_reader()
         try:
-            said, unread = read_printed(reader, read_bytes(path), path.name)
+            said = read_image_text(reader, read_bytes(path), path.name)
         finally:
             reader.close()
-        if unread:
-            raise InputError(f"{text}: {explain_unread(unread)}", hint="cut it into parts")
-        return Example(name, said, image=path)
+        if said.unread:
+            raise InputError(f"{text}: {explain_unread(said.unread)}", hint="cut it into parts")
+        return Example(name, said.caption, image=path)
     return Example(name, text)
 
 

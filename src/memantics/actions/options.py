@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
+from memantics.core.lines import TextChoice
 from memantics.core.parameters import Argument, Flag
 from memantics.registry import find_tasks
 from memantics.report.runs import Run
@@ -30,6 +31,8 @@ def complete_models(incomplete: str) -> list[str]:
 RunLike = str | Path | Run
 RunFolders = Annotated[Sequence[RunLike], Argument("Run directories.", "folders")]
 Folders = Annotated[Sequence[Path], Argument("Run directories.", "folders")]
+_TAKEN = "Which text of an image is its caption: what the roles say, or all."
+TextTaken = Annotated[TextChoice, Flag(_TAKEN, "--text", default="caption")]
 FewMemes = Annotated[int | None, Flag("Take only the first N memes.", "--limit", min=1)]
 TaskOptions = Annotated[
     Mapping[str, str], Flag("Choose an option of a task.", "--set", metavar="OPTION=VALUE")

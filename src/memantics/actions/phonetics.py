@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
 
 from memantics.core.memes import Meme
 from memantics.core.waiting import make_sync, run_sync
@@ -54,13 +54,15 @@ __all__ = [
 
 
 ImagePath: TypeAlias = Path | str
+DescribedBy = Literal["person", "model", "tags"]
 JOURNAL = Path("builds/puns")
 
 
 class ListenOptions(TypedDict, total=False):
     """How captions are read, and who looks at the picture.
 
-    ``description`` says what the picture shows: evidence for the literal reading. ``model`` is the
+    ``description`` says what the picture shows: evidence for the literal reading; where
+    ``described_by`` is a person who saw the picture, silence is evidence, too. ``model`` is the
     Chinese language model, ``language`` that of the caption, ``limit`` how many readings to give,
     ``threshold`` the confidence
     from which a reading is ``meant``. ``vlm`` names a vision-language model that is asked about
@@ -69,6 +71,7 @@ class ListenOptions(TypedDict, total=False):
     """
 
     description: str | None
+    described_by: DescribedBy
     language: Spoken
     model: ModelName
     limit: int
@@ -113,27 +116,30 @@ async def detect_pun_async(
     """
     described, settings = options.get("description"), _settings(options)
     heard = read_caption(caption, description=described, settings=settings)
+    trusted = options.get("described_by") == "person"
     if image is None:
-        return _judge(heard, described)
+        return _judge(heard, described, trusted=trusted)
     taken, note = await _ask(Path(image), heard, options)
     if taken is None:
-        verdict = _judge(heard, described)
+        verdict = _judge(heard, described, trusted=trusted)
         return replace(verdict, notes=(*verdict.notes, note))
     if described is None and taken.picture:
         described = taken.picture
         heard = read_caption(caption, description=described, settings=settings)
-    verdict = _judge(heard, described, taken.is_pun)
+    verdict = _judge(heard, described, taken.is_pun, trusted=trusted)
     line = f"{taken.by}: {taken.reason}"
     if taken.word:
         line = f"{taken.by} sees {taken.word} as {taken.seen}: {taken.written} / {taken.other}"
     return replace(verdict, why=(line, *verdict.why), seen_by=taken.by)
 
 
-def _judge(heard: Heard, described: str | None, seen: bool | None = None) -> PunVerdict:
+def _judge(
+    heard: Heard, described: str | None, seen: bool | None = None, *, trusted: bool = False
+) -> PunVerdict:
     if heard.language != "zh":
         return judge_pun(heard, seen=seen)
     picture = _embed(clean_description(described, heard.caption)) if described else None
-    return judge_pun(heard, _embed(heard.caption), seen, picture)
+    return judge_pun(heard, _embed(heard.caption), seen, picture, trusted=trusted)
 
 
 detect_pun = make_sync(detect_pun_async)

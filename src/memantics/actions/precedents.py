@@ -18,10 +18,11 @@ from memantics.core.memes import SUFFIXES
 from memantics.core.parameters import Argument, Flag
 from memantics.detector.judges import open_judge
 from memantics.detector.precedents import Memory, Precedent
-from memantics.detector.unjudged import read_captions
+from memantics.detector.unjudged import MOST_TEXT
 from memantics.detector.wide_hashes import hash_meaning
 from memantics.models.embedded.ocr import open_reader
 from memantics.vision.hashes import PDQ_QUALITY, hash_image, hash_pdq
+from memantics.vision.roles import read_image_text
 
 __all__ = [
     "Precedent",
@@ -142,6 +143,6 @@ def _look(item: str, label: Label, why: str) -> Precedent:
         return Precedent("", label, why, item)
     data = read_bytes(path)
     image = decode(data, path.name)
-    text, _ = read_captions(open_reader("fast"), data, path.name)
+    text = read_image_text(open_reader("fast"), data, path.name, image=image).caption[:MOST_TEXT]
     hashes = hashlib.sha256(data).hexdigest(), f"{hash_image(image):016x}", hash_pdq(image)
     return Precedent("", label, why, text, *hashes)

@@ -13,13 +13,14 @@ from memantics.build.analysis.records import tell_sounds
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import language_of
-from memantics.core.memes import HEARD, TEMPLATE, Meme, read_memes
+from memantics.core.lines import TextChoice
+from memantics.core.memes import BESIDE, HEARD, TEMPLATE, Meme, read_memes
 from memantics.core.registry import read_registry
 from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.registry import find_benchmark, find_source
 from memantics.starter import image_path, read_starter
-from memantics.vision.captions import choose_captions
+from memantics.vision.roles import read_image_text
 
 STARTER = "starter"
 _SIBLINGS, _LONGEST = 3, 80
@@ -76,36 +77,41 @@ def read_release_memes(name: str) -> tuple[Meme, ...]:
     return tuple(memes.values())
 
 
-async def read_once(memes: Sequence[Meme], limit: int | None = None) -> tuple[Meme, ...]:
+async def read_once(
+    memes: Sequence[Meme], limit: int | None = None, text: TextChoice = "caption"
+) -> tuple[Meme, ...]:
     """Memes with what this machine can tell about the first ``limit``; what was given stays.
 
-    An image that cannot be read is left to whoever opens it next.
+    Text that is no caption is a note of its own. An image that cannot be read is left to whoever
+    opens it next.
     """
 
     def work() -> tuple[Meme, ...]:
         with open_reader() as ocr:
-            return tuple(_read(meme, ocr) for meme in memes[:limit])
+            return tuple(_read(meme, ocr, text) for meme in memes[:limit])
 
     read = (*await asyncio.to_thread(work), *(memes[limit:] if limit is not None else ()))
     return tuple(tell_templates(read))
 
 
-def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
-    text = meme.text
+def _read(meme: Meme, ocr: RememberingOcr, choice: TextChoice) -> Meme:
+    text, notes = meme.text, dict(meme.notes)
     if not text.strip():
         try:
-            name = meme.image.name
-            text = "\n".join(choose_captions(ocr.read(read_bytes(meme.image), name).lines))
+            found = read_image_text(ocr, read_bytes(meme.image), meme.image.name, text=choice)
         except ImageError:
             return meme
+        text = found.caption
+        if found.left_out:
+            notes.setdefault(BESIDE, found.left_out)
     if not text.strip():
         return meme
-    known = replace(meme, text=text)
+    known = replace(meme, text=text, notes=notes)
     known = replace(known, language=language_of(known))
     if HEARD in meme.notes or "reading" in meme.notes:
         return known
     heard = tell_sounds(listen(" ".join(text.split()), known.language))
-    return replace(known, notes={**meme.notes, **heard})
+    return replace(known, notes={**notes, **heard})
 
 
 def tell_templates(memes: Sequence[Meme]) -> Iterator[Meme]:

@@ -22,7 +22,7 @@ from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import guess_language
-from memantics.core.lines import TextLine, explain_unread
+from memantics.core.lines import TextChoice, TextLine, explain_unread
 from memantics.core.memes import Meme, name_apart, read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
@@ -51,6 +51,7 @@ from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.reappraise.workshop import ENDINGS, Reappraisal, Stage, Workshop
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines
+from memantics.vision.roles import read_image_text
 
 __all__ = [
     "EMBEDDED",
@@ -143,14 +144,17 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
         ):
             judge = _find_judge(planner, options)
             target = options.get("target")
-            shop = Workshop(planner, line_reader(ocr), out, painter, target, review, judge)
+            read = line_reader(ocr, options.get("text", "caption"))
+            shop = Workshop(planner, read, out, painter, target, review, judge)
             shop = replace(shop, faces=_find_faces(planner, options, len(memes)))
             return await _take_all(memes, shop, options)
 
 
 async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[Meme]:
     """Memes with what was heard in them, where a model is told of it; ours listens itself."""
-    return memes if options.get("model", EMBEDDED) == EMBEDDED else await read_once(memes)
+    if options.get("model", EMBEDDED) == EMBEDDED:
+        return memes
+    return await read_once(memes, text=options.get("text", "caption"))
 
 
 @asynccontextmanager
@@ -215,11 +219,11 @@ def _find_faces(planner: Planner, options: EditingOptions, memes: int) -> FaceFi
     return open_faces(options.get("face", ()), asker, memes)
 
 
-def line_reader(ocr: RememberingOcr) -> ReadLines:
+def line_reader(ocr: RememberingOcr, text: TextChoice = "caption") -> ReadLines:
     """How a reappraisal reads captions."""
 
     def read(data: bytes, name: str) -> Sequence[TextLine]:
-        found = ocr.read(data, name)
+        found = read_image_text(ocr, data, name, text=text)
         if found.unread:  # captions would stay that nobody knows of
             raise InputError(explain_unread(found.unread), hint="cut out the part that matters")
         return found.lines
@@ -350,7 +354,8 @@ async def reappraisal_async(
                 async with open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
                     judge = _find_judge(planner, options)
-                    shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
+                    read = line_reader(ocr, options.get("text", "caption"))
+                    shop = Workshop(planner, read, edited, painter, judge=judge)
                     faces = _find_faces(planner, options, len(memes))
                     shop = replace(shop, emotions=gate.emotions, faces=faces)
                     made[short] = await _take_all(memes, shop, options)
@@ -368,8 +373,8 @@ def _describe(meme: Meme, ocr: RememberingOcr) -> Meme:
     """The meme with its printed text, read where nobody gave it."""
     text = meme.text
     if not text:
-        lines = ocr.read(read_bytes(meme.image), meme.image.name).lines
-        text = " ".join(line.text for line in lines)
+        found = read_image_text(ocr, read_bytes(meme.image), meme.image.name)
+        text = " ".join(line.text for line in found.captions)
     return replace(meme, text=text, language=meme.language or guess_language(text).language)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from memantics.actions.analyze import ImagePath
 from memantics.actions.desk import AskingOptions, Watch
+from memantics.actions.options import TextTaken
 from memantics.core.parameters import Flag
 from memantics.models.embedded.ocr import RememberingOcr
 from memantics.reappraise.planner import NAME as EMBEDDED
@@ -20,7 +21,8 @@ class EditingOptions(AskingOptions, total=False):
     ``best_of`` is how many plans a model makes, of which the best is taken. ``mood`` False: a model
     that sees is not asked whether faces go with the new captions. ``face`` lets a generative editor
     repaint faces alone: places (``X,Y,W,H`` in pixels), ``model``, or the file of a YuNet detector.
-    ``progress`` is told how far it is.
+    ``text`` is which lines of a picture are captions and may be rewritten: what their roles say, or
+    all. ``progress`` is told how far it is.
     """
 
     model: Annotated[
@@ -48,6 +50,7 @@ class EditingOptions(AskingOptions, total=False):
             metavar="WHERE",
         ),
     ]
+    text: TextTaken
     editor_url: Annotated[
         str | None, Flag("Address of an image-edit server. Default: OPENAI_BASE_URL.")
     ]

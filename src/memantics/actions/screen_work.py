@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from memantics.actions.detect import Detector
+from memantics.actions.options import TextTaken
 from memantics.core.data import read_jsonl
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode, probe
@@ -29,7 +30,7 @@ from memantics.detector.operating_points import (
 )
 from memantics.detector.opinions import open_judges
 from memantics.detector.subjects import Subject
-from memantics.detector.unjudged import MOST_TEXT, read_captions
+from memantics.detector.unjudged import MOST_TEXT
 from memantics.detector.verdict import (
     TextSource,
     TopicLabel,
@@ -38,11 +39,13 @@ from memantics.detector.verdict import (
     judge,
     make_verdict_schema,
 )
+from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedded.rapid import Profile
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
 from memantics.vision.copies import SeenPictures
 from memantics.vision.hashes import Bits, find_nearest, hash_image, pack_hashes
+from memantics.vision.roles import read_image_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,8 +66,9 @@ class ScreenSettings:
     range ``review`` are for people, and then what is unjudged; ``reviewers`` of them judge each.
     ``explain`` adds reasons to flagged memes; ``readings`` says of
     which Chinese texts to add what they may be heard as, the dearest step by far where texts are
-    given. ``ocr`` is the profile of the reader, ``language`` that of texts whose source names none,
-    ``templates`` a collection of known pictures.
+    given. ``ocr`` is the profile of the reader, ``printed`` which text of an image is its caption,
+    ``language`` that of texts whose source names none, ``templates`` a collection of known
+    pictures.
     """
 
     detector: Annotated[
@@ -83,6 +87,7 @@ class ScreenSettings:
         Flag("Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
     ] = "flagged"
     ocr: Annotated[Profile, Flag("How images are read where no text is given.")] = "fast"
+    printed: TextTaken = "caption"
     language: Annotated[str, Flag("Language of texts whose source names none.", metavar="CODE")] = (
         ""
     )
@@ -136,7 +141,7 @@ class ScreenWork:
         """The verdict on a meme that could not be read: only what the reference says."""
         text = (ref.text or "")[:MOST_TEXT]
         source: TextSource = "given" if ref.text else "none"
-        return fail(self.detector, reason, id=ref.id, text=text, text_source=source)
+        return fail(self.detector, reason, id=ref.id, text=text, caption=text, text_source=source)
 
     def find_family(self, look: int) -> str | None:
         """The family of the nearest known picture, if one is near."""
@@ -153,7 +158,7 @@ class _Screener:
 
     def __init__(self, work: ScreenWork, detector: Detector) -> None:
         self._work, self._settings, self._detector = work, work.settings, detector
-        self._fetcher, self._read = Fetcher(), _open_reader(work.settings.ocr)
+        self._fetcher, self._ocr = Fetcher(), open_reader(work.settings.ocr)
         self._seen = SeenPictures()
         self._experts = open_judges(work.experts)
 
@@ -184,7 +189,7 @@ class _Screener:
             return verdict
         listens = self._settings.readings
         wanted = listens == "all" or (verdict.flagged and listens != "none")
-        heard = _listen(verdict.text) if wanted and verdict.language == "zh" else []
+        heard = _listen(verdict.caption) if wanted and verdict.language == "zh" else []
         said = [_ask(expert, verdict) for _, expert in sorted(self._experts.items())]
         if not heard and not said:
             return verdict
@@ -222,25 +227,20 @@ class _Screener:
         )
         if given.example.text.strip():
             return known
-        text, unread = self._seen.find(look, image), 0
-        if text is None:
-            text, unread = self._read(data, ref.id)
-            if not unread:
-                self._seen.add(look, image, text)
-        return replace(known, example=Example(ref.id, text), given=False, unread=unread)
+        found = self._seen.find(look, image)
+        if found is None:
+            found = read_image_text(
+                self._ocr, data, ref.id, image=image, text=self._settings.printed
+            )
+            if not found.unread:
+                self._seen.add(look, image, found)
+        return known.read(found)
 
 
 def _ask(expert: Judge, verdict: Verdict) -> TopicLabel:
     """What an expert says of a text: a label, or unknown."""
-    said = expert.ask(verdict.text, verdict.language)
+    said = expert.ask(verdict.caption, verdict.language)
     return TopicLabel(said.topic, said.label, f"{expert.name}@{expert.version}", said.probability)
-
-
-def _open_reader(profile: Profile) -> Callable[[bytes, str], tuple[str, int]]:
-    """Reads an image: its text, and how many regions were left out."""
-    from memantics.models.embedded.ocr import open_reader
-
-    return partial(read_captions, open_reader(profile))
 
 
 def _listen(text: str) -> list[str]:

@@ -30,7 +30,7 @@ from memantics.core.errors import InputError, MissingExtra, ModelError, UnknownN
 from memantics.core.images import MIME, decode, probe, read_bytes
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import TextLine
-from memantics.core.memes import Meme
+from memantics.core.memes import BESIDE, Meme
 from memantics.core.result import Result
 from memantics.detector.examples import Example
 from memantics.detector.explanation import Explanation
@@ -50,8 +50,8 @@ from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.workshop import Workshop
 from memantics.run.progress import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
-from memantics.vision.captions import choose_caption_lines
 from memantics.vision.panels import count_panels
+from memantics.vision.roles import read_image_text
 
 __all__ = ["EMBEDDED", "Progress", "Studio", "image_path", "read_style"]
 PHONETICS = "phonetic engine"
@@ -86,9 +86,10 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class TextFound(Result):
-    """The captions of a meme with their boxes in pixels; ``score`` of a line is how sure OCR is.
+    """The lines of a meme with roles and boxes in pixels; ``score`` of a line is how sure OCR is.
 
-    ``unread`` is how many regions of text were left out because the image has too many.
+    ``text`` are the captions, ``left_out`` is all other text; ``unread`` is how many regions of
+    text were left out because the image has too many.
     """
 
     lines: tuple[TextLine, ...]
@@ -99,6 +100,7 @@ class TextFound(Result):
     height: int
     by: str
     unread: int = 0
+    left_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +193,13 @@ class KinderFound(Result):
 def read_text(studio: Studio, picture: Picture) -> TextFound:
     """Find the captions of a meme."""
     image = decode(picture.data, picture.name)
-    found = studio.ocr.read(picture.data, picture.name)
-    lines = tuple(choose_caption_lines(found.lines))
-    text = " ".join(line.text for line in lines)
+    found = read_image_text(studio.ocr, picture.data, picture.name, image=image)
+    text = " ".join(line.text for line in found.captions)
     language = guess_language(text).language if text else UNKNOWN
-    size = image.size
-    return TextFound(lines, text, language, count_panels(image), *size, "RapidOCR", found.unread)
+    panels, by = count_panels(image), "RapidOCR"
+    return TextFound(
+        found.lines, text, language, panels, *image.size, by, found.unread, found.left_out
+    )
 
 
 def hear(text: str, language: str) -> SoundFound:
@@ -225,10 +228,14 @@ def hear(text: str, language: str) -> SoundFound:
     )
 
 
-def judge(studio: Studio, text: str, language: str, unread: int = 0) -> HarmFound:
-    """A detector's verdict on a caption, with the characters that moved it."""
+def judge(
+    studio: Studio, text: str, language: str, unread: int = 0, left_out: str = ""
+) -> HarmFound:
+    """A detector's verdict on a caption and on all text, with the characters that moved it."""
     detector, example = studio.detector, Example("meme", text)
     subject = Subject(example, language, image=True, given=False, unread=unread)
+    if left_out:
+        subject = replace(subject, text=f"{text}\n{left_out}", left_out=left_out)
     (verdict,) = judge_subjects(detector, [subject])
     if verdict.probability is None:
         known = not text.strip() or unread or verdict.language in detector.languages
@@ -265,8 +272,10 @@ async def ask_meaning(
     name = studio.find_model(model)
     read = await asyncio.to_thread(read_text, studio, picture)
     with _laid_out(picture) as (meme, folder):
-        known = replace(meme, text=read.text, language=read.language)
-        seen = Findings(known, tuple(line.text for line in read.lines), read.language, read.panels)
+        beside = {BESIDE: read.left_out} if read.left_out else {}
+        known = replace(meme, text=read.text, language=read.language, notes=beside)
+        lines = tuple(line.text for line in read.lines if line.role == "caption")
+        seen = Findings(known, lines, read.language, read.panels)
         settings = ExtractSettings(language=language, toxicity="reviewer")
         asking = replace(studio.asking, use_cache=False)
         async with open_desk(name, asking, folder / "journal", watch) as desk:

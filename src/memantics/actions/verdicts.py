@@ -11,7 +11,7 @@ from memantics.core.images import decode
 from memantics.detector.examples import Example
 from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.subjects import Subject
-from memantics.detector.unjudged import MOST_TEXT, read_captions
+from memantics.detector.unjudged import MOST_TEXT
 from memantics.detector.verdict import (
     HARMFUL,
     TypeChance,
@@ -61,24 +61,17 @@ class Moderator:
 
     def _read(self, data: bytes) -> Subject | MemanticsError:
         from memantics.vision.hashes import hash_image
+        from memantics.vision.roles import read_image_text
 
         try:
-            look = hash_image(decode(data, "upload"))
-            text, unread = read_captions(self.ocr, data, "upload")
+            image = decode(data, "upload")
+            found = read_image_text(self.ocr, data, "upload", image=image)
         except MemanticsError as error:
             return error
         digest = hashlib.sha256(data).hexdigest()
-        example = Example("", text)
-        return Subject(
-            example,
-            self._language,
-            image=True,
-            given=False,
-            unread=unread,
-            sha256=digest,
-            phash=f"{look:016x}",
-            data=data,
-        )
+        look = f"{hash_image(image):016x}"
+        known = Subject(Example("", ""), self._language, sha256=digest, phash=look, data=data)
+        return known.read(found)
 
     def judge(self, items: Sequence[str | Subject]) -> list[Verdict]:
         """One verdict for each text, or for what is printed on an image."""

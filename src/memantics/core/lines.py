@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
+
+Role = Literal["caption", "scene", "watermark", "interface"]
+TextChoice = Literal["caption", "all"]  # which lines of an image are taken for its caption
 
 _TILTED, _STEEPEST = 4.0, 40.0  # degrees: OCR is unsure of less, and more is no line
 _LONG = 1.5  # times as wide as high: the tilt of shorter lines is chance
@@ -15,7 +18,8 @@ class TextLine:
     """One line of text as an OCR found it: its box (left, top, right, bottom) in pixels, how sure.
 
     ``tilt`` is by how many degrees it rises to the right, ``span`` its own width and height, and
-    (0, 0) where nobody measured them.
+    (0, 0) where nobody measured them. ``role`` is what the line is in the picture, with its
+    ``chance``; an OCR takes all lines for captions.
     """
 
     text: str
@@ -23,6 +27,8 @@ class TextLine:
     score: float = 1.0
     tilt: float = 0.0
     span: tuple[int, int] = (0, 0)
+    role: Role = "caption"
+    chance: float = 1.0
 
     @property
     def height(self) -> int:
@@ -55,6 +61,21 @@ class ImageReading:
     def text(self) -> str:
         """All lines, one below the other."""
         return "\n".join(line.text for line in self.lines)
+
+    @property
+    def captions(self) -> tuple[TextLine, ...]:
+        """The lines that are captions."""
+        return tuple(line for line in self.lines if line.role == "caption")
+
+    @property
+    def caption(self) -> str:
+        """The captions, one below the other."""
+        return "\n".join(line.text for line in self.captions)
+
+    @property
+    def left_out(self) -> str:
+        """All other text, one below the other."""
+        return "\n".join(line.text for line in self.lines if line.role != "caption")
 
 
 def explain_unread(unread: int) -> str:

@@ -14,7 +14,8 @@ from memantics.core.errors import DataError
 from memantics.core.text import escape_surrogates
 
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
-HEARD, TEMPLATE = "heard as", "template"  # notes that our own reading adds
+# Notes that our own reading adds.
+HEARD, TEMPLATE, BESIDE = "heard as", "template", "text in the picture that is no caption"
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
 # The length stands apart: counted in the pattern it took a tenth of a second to compile.
 ID, LONGEST_ID = r"^\w[\w.\-]*$", 200

@@ -10,9 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memantics.core.images import decode, read_bytes
+from memantics.core.language import understand
+from memantics.core.lines import ImageReading
 from memantics.detector.examples import Example
 from memantics.detector.judges import OpenDetector
 from memantics.detector.precedents import Copied, Memory
+from memantics.detector.unjudged import MOST_TEXT
 from memantics.detector.wide_hashes import hash_meaning
 from memantics.vision.hashes import hash_image, hash_pdq
 
@@ -24,6 +27,8 @@ class Subject:
     ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text
     stands on one, ``given`` that it was told and not read there; ``unread`` is how many regions an
     OCR left out. ``data`` are the bytes of a picture that lies in no file, for detectors that look.
+    The example's text is the caption; ``text`` is all text of an image that has more, ``left_out``
+    what is no caption.
     """
 
     example: Example
@@ -35,6 +40,32 @@ class Subject:
     phash: str | None = None
     family: str | None = None
     data: bytes | None = None
+    text: str = ""
+    left_out: str = ""
+
+    def read(self, found: ImageReading) -> Subject:
+        """The same with what was read in its image."""
+        more = found.text[:MOST_TEXT] if found.left_out else ""
+        return replace(
+            self,
+            example=replace(self.example, text=found.caption[: MOST_TEXT + 1]),
+            image=True,
+            given=False,
+            unread=found.unread,
+            text=more,
+            left_out=found.left_out[:MOST_TEXT],
+        )
+
+
+def widen(detector: OpenDetector, subject: Subject) -> Subject:
+    """All text in the caption's place, where the caption alone is in a language nobody learnt."""
+    if not subject.text or not detector.machine.reads_texts:
+        return subject
+    texts = (subject.example.text, subject.text)
+    known = [not understand(text, detector.languages, subject.language).foreign for text in texts]
+    if known != [False, True]:
+        return subject
+    return replace(subject, example=replace(subject.example, text=subject.text))
 
 
 @contextmanager

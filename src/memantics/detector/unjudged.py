@@ -1,4 +1,4 @@
-"""Why a text is not judged, what an image says to its readers, and what a text says aloud."""
+"""Why a text is not judged, and what a text says aloud."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from memantics.core.language import UNKNOWN
-from memantics.core.lines import Ocr, explain_unread
+from memantics.core.lines import explain_unread
 from memantics.core.memes import SUFFIXES
-from memantics.vision.captions import choose_captions
 
 MOST_TEXT = 20_000
 _SURE = 0.8  # how sure the ear must be that something else is meant
@@ -55,9 +54,3 @@ def hear_meant(text: str) -> str:
         return ""
     meant = read_aloud(text, settings=Settings(language="zh", threshold=_SURE)).meant
     return meant.text if meant is not None else ""
-
-
-def read_captions(ocr: Ocr, data: bytes, name: str) -> tuple[str, int]:
-    """What an image says to its readers, and how many regions of text were left out."""
-    found = ocr.read(data, name)
-    return "\n".join(choose_captions(found.lines))[: MOST_TEXT + 1], found.unread

@@ -20,7 +20,7 @@ from memantics.detector.fast import Prediction
 from memantics.detector.judges import OpenDetector
 from memantics.detector.novelty import OUTSIDE_NOTE, cut_sentences
 from memantics.detector.operating_points import OperatingPoint
-from memantics.detector.subjects import Subject, find_precedent, put_pictures
+from memantics.detector.subjects import Subject, find_precedent, put_pictures, widen
 from memantics.detector.unjudged import MOST_TEXT, NO_PICTURE, explain_unjudged, hear_meant
 from memantics.detector.unmasking import Unmasked, unmask
 
@@ -32,6 +32,7 @@ TextSource = Literal["given", "ocr", "none"]
 HARMFUL: Final = "harmful"
 HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
+WHOLE_NOTE = "harmful with the text around its caption"
 _REASONS = 6  # pieces behind a verdict
 _SHOWN = 200  # characters of a text as it was read
 
@@ -75,6 +76,8 @@ class Verdict(Result):
     text that no training text has, ``out_of_domain`` whether that is too much; both are None where
     the detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs
     beside its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's.
+    ``text`` is all that was given or read, ``caption`` the part that belongs to the joke,
+    ``left_out`` the rest: signs, watermarks, status bars.
     """
 
     id: str = ""
@@ -83,6 +86,8 @@ class Verdict(Result):
     status: VerdictStatus
     reason: str = ""
     text: str = ""
+    caption: str = ""
+    left_out: str = ""
     text_source: TextSource = "none"
     language: str = ""
     label: Literal["harmless", "harmful"] | None = None
@@ -148,6 +153,8 @@ def judge(
     predictions for all subjects as they are written, where they were asked for before, and
     ``beside`` languages that other detectors judge.
     """
+    if said is None:
+        subjects = [widen(detector, subject) for subject in subjects]
     with put_pictures(detector, subjects) as placed:
         return _judge(detector, placed, point or detector.point, explain, said, beside)
 
@@ -179,6 +186,7 @@ def _judge(
             example = shown.get(place, subjects[place].example)
             verdict = replace(verdict, because=_list_pieces(detector, example))
         found[place] = verdict
+    found = _judge_whole(detector, subjects, found, point)
     found = _look_for_padding(detector, found, [text.text for text in read], point)
     pairs = zip(subjects, found, strict=True)
     return [_follow_precedent(detector, subject, verdict) for subject, verdict in pairs]
@@ -202,6 +210,27 @@ def _listen(
         disguise=", ".join(filter(None, (known.disguise, "homophones"))),
         note="; ".join(filter(None, (known.note, shown))),
     )
+
+
+def _judge_whole(
+    detector: OpenDetector, subjects: Sequence[Subject], found: list[Verdict], point: OperatingPoint
+) -> list[Verdict]:
+    """The verdict on all text of an image, where that is graver than on its caption alone."""
+    more = {
+        place: replace(subject.example, text=unmask(subject.text, detector.words).text)
+        for place, subject in enumerate(subjects)
+        if subject.text and found[place].status == "judged" and detector.machine.reads_texts
+    }
+    said = detector.machine.predict([*more.values()]) if more else ()
+    for (place, example), prediction in zip(more.items(), said, strict=True):
+        known = found[place]
+        if prediction.probability > (known.probability or 0.0):
+            whole = _decide(detector, known, prediction, point, example.text)
+            if whole.label != known.label:
+                found[place] = replace(
+                    whole, note="; ".join(filter(None, (known.note, WHOLE_NOTE)))
+                )
+    return found
 
 
 def _follow_precedent(detector: OpenDetector, subject: Subject, verdict: Verdict) -> Verdict:
@@ -324,7 +353,9 @@ def _look(
         phash=subject.phash,
         status="unjudged" if why else "judged",
         reason=why,
-        text=example.text[:MOST_TEXT],
+        text=subject.text or example.text[:MOST_TEXT],
+        caption=example.text[:MOST_TEXT],
+        left_out=subject.left_out,
         text_source=source if text else "none",
         language=read.language if text else "",
         family=subject.family,

@@ -72,6 +72,9 @@ def _multiply(first: Sequence[float], second: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(first, second, strict=True))
 
 
+SHOWN = ("shown_rarest", "shown_share", "shown_thing", "shown_word")
+
+
 @cache
 def load_pun_weights(model: str, described: bool = False) -> PunWeights:
     """The weights for a language model, for captions alone or with the picture described."""
@@ -86,18 +89,29 @@ def judge_pun(
     vector: Sequence[float] | None = None,
     seen: bool | None = None,
     picture: Sequence[float] | None = None,
+    *,
+    trusted: bool = False,
 ) -> PunVerdict:
     """The verdict on a caption that was read aloud, alone or with a description of the picture.
 
-    ``vector`` is its sentence vector where there is one, ``picture`` that of the description.
+    ``vector`` is its sentence vector where there is one, ``picture`` that of the description. A
+    description counts where it names what the caption says, and then for a pun only: one that is
+    silent, short, wrong or a list of tags is no evidence against it, unless it is ``trusted``.
     ``seen`` is what a model that sees the picture says; it counts as much as the published
     accuracy of such models has it, so neither the sound nor the model decides alone.
     """
     if heard.language != "zh" or heard.model == "none":
         odds, limit = _logit(heard.confidence), heard.threshold
     else:
-        weights = load_pun_weights(heard.model, "shown_rarest" in heard.signals)
-        odds, limit = weights.score(heard, vector, picture), weights.threshold
+        weights = load_pun_weights(heard.model)
+        odds, limit = weights.score(heard, vector), weights.threshold
+        shows = any(heard.signals.get(name, 0.0) > 0 for name in SHOWN)
+        if shows or (trusted and SHOWN[0] in heard.signals):
+            weights = load_pun_weights(heard.model, described=True)
+            seen_odds, seen_limit = weights.score(heard, vector, picture), weights.threshold
+            gain = (seen_odds - _logit(seen_limit)) - (odds - _logit(limit))
+            if trusted or round(gain, 9) > 0:
+                odds, limit = seen_odds, seen_limit
     if seen is not None:
         odds += _WITNESS if seen else -_WITNESS
     chance = round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 4)

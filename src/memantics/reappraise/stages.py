@@ -10,7 +10,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from memantics.build.drafts import show_material
-from memantics.core.memes import HEARD, TEMPLATE
+from memantics.core.memes import BESIDE, HEARD, TEMPLATE
 from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.records import Field, Form, Image, Message, Request, Sampling
 from memantics.core.reply import describe_object, describe_reply, read_object
@@ -218,6 +218,8 @@ def _request(
     """The image, then what was read of the meme before, then the task."""
     said = " ".join(caption.text for caption in subject.page.captions)
     form = Form("", fields, subject.page.language, "json", {"caption": said})
-    told = show_material({name: subject.notes.get(name, "") for name in (HEARD, TEMPLATE)}, "")
+    told = show_material(
+        {name: subject.notes.get(name, "") for name in (HEARD, TEMPLATE, BESIDE)}, ""
+    )
     parts = (Image(subject.image), *((told,) if told else ()), text)
     return Request((Message("user", parts),), form, _SAMPLING, schema)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from memantics.core.errors import MissingExtra
+from memantics.core.lines import TextLine
 from memantics.core.result import Result
 from memantics.vision.panels import Region
 
@@ -34,18 +35,24 @@ class Sight(Result):
     by: str
 
 
-def describe_picture(image: Image.Image, panels: Sequence[Region]) -> tuple[Sight, ...]:
+def describe_picture(
+    image: Image.Image, panels: Sequence[Region], lines: Sequence[TextLine] = ()
+) -> tuple[Sight, ...]:
     """Size and layout, main colours, and how it was made, where that can be told.
+
+    ``lines`` are its lines of text with their roles.
 
     >>> image = Image.new("RGB", (90, 60), "red")
     >>> [(trait.part, trait.says) for trait in describe_picture(image, [Region(0, 0, 1, 1)])][:2]
     [('layout', '90 × 60 pixels, one panel'), ('colours', 'red 100%')]
     """
     named = ", ".join(f"{name} {share:.0%}" for name, share in name_colours(image))
+    kind = tell_kind(image, lines)
+    by = "roles of its text" if kind else f"flat areas, {MEDIUM_ACCURACY}"
     sights = (
         Sight("layout", describe_layout(image.size, panels), "lines that run across"),
         Sight("colours", named, "counted pixels"),
-        Sight("made as", tell_medium(image), f"flat areas, {MEDIUM_ACCURACY}"),
+        Sight("made as", kind or tell_medium(image), by),
     )
     return tuple(sight for sight in sights if sight.says)
 
@@ -124,6 +131,35 @@ def tell_medium(image: Image.Image) -> str:
     """Whether a picture is drawn or photographed; empty in between, where that cannot be told."""
     flat = measure_flatness(image)
     return "photograph" if flat <= _PHOTO else "drawing or screenshot" if flat >= _DRAWN else ""
+
+
+_FEWEST, _BARE = 2, 0.97  # lines of an interface; share of one colour around the text
+_INDENT = 0.12  # of the width: bubbles of a chat stand at one side and leave the other free
+
+
+def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> str:
+    """A screenshot, a chat, or text only, by the roles of its lines; empty where none is sure.
+
+    >>> status = [TextLine(text, (0, 0, 9, 9), role="interface") for text in ("9:41", "87%")]
+    >>> tell_kind(Image.new("RGB", (90, 90)), status), tell_kind(Image.new("RGB", (90, 90)), ())
+    ('screenshot', '')
+    """
+    captions = [line.box for line in lines if line.role == "caption"]
+    if sum(line.role == "interface" for line in lines) >= _FEWEST:
+        free = _INDENT * image.width
+        left = any(box[0] <= free and box[2] < image.width - free for box in captions)
+        right = any(box[0] > free and box[2] >= image.width - free for box in captions)
+        return "screenshot of a chat" if left and right else "screenshot"
+    pixels = np.asarray(image.convert("RGB"), np.uint8) >> 4
+    around = np.ones(pixels.shape[:2], bool)
+    for line in lines:
+        margin = line.height // 4
+        top, left_edge = max(0, line.box[1] - margin), max(0, line.box[0] - margin)
+        around[top : line.box[3] + margin, left_edge : line.box[2] + margin] = False
+    colours = pixels[around].astype(np.uint32) @ np.array([256, 16, 1], np.uint32)
+    if not captions or not colours.size:
+        return ""
+    return "text only" if np.bincount(colours).max() >= _BARE * colours.size else ""
 
 
 def has_nudity_check() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memantics.core.lines import TextLine
@@ -15,14 +15,12 @@ _BESIDE = 0.9
 _ALIKE = 1.65  # lines of one caption are of like height
 _ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
 _SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
-_SMALL, _LABEL, _MANY = 0.45, 14, 3  # of the largest caption's height; characters; labels
 _SIGNATURE = 0.07  # of the picture's height
 _SITE = re.compile(
     r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
     r"|\bmematic\b|\b9gag\b|\breddit\b|\bu/\w+|\br/\w+|微博|小红书|抖音|快手|知乎|公众号",
     re.IGNORECASE,
 )
-_CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 _LETTER = re.compile(r"[^\W\d_]")
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -82,29 +80,28 @@ def has_chinese(text: str) -> bool:
 def find_blocks(
     lines: Sequence[TextLine], panels: Sequence[Region], size: tuple[int, int]
 ) -> tuple[CaptionBlock, ...]:
-    """Group lines into captions, from the top; lines that say nothing are left out.
+    """Group lines into captions, from the top; lines that say nothing or have another role are out.
 
-    Watermarks and text that belongs to the scene are no captions. Lines of different panels never
-    share one.
+    Lines of different panels never share a caption.
 
     >>> one, two = TextLine("to be", (10, 0, 90, 20)), TextLine("or not", (12, 24, 80, 44))
     >>> far = TextLine("that is it", (10, 150, 90, 170))
     >>> [block.text for block in find_blocks([one, two, far], (), (100, 200))]
     ['to be or not', 'that is it']
     """
-    kept = [line for line in lines if _is_clear(line)]
+    kept = [line for line in lines if line.role == "caption" and _is_clear(line)]
     places = [_find_panel(line.box, panels, size) for line in kept]
     group = list(range(len(kept)))
     for i, line in enumerate(kept):
         for j in range(i):
-            if places[i] == places[j] and _belong(kept[j], line):
+            if places[i] == places[j] and belong(kept[j], line):
                 old, new = group[i], group[j]
                 group = [new if each == old else each for each in group]
     blocks = [
         CaptionBlock(tuple(kept[i] for i in range(len(kept)) if group[i] == root), places[root])
         for root in dict.fromkeys(group)
     ]
-    blocks = _drop_scenery([block for block in blocks if _says_something(block)], size[1])
+    blocks = [block for block in blocks if _says_something(block)]
     return tuple(sorted(blocks, key=lambda block: (block.panel, block.box[1], block.box[0])))
 
 
@@ -117,26 +114,6 @@ def _is_clear(line: TextLine) -> bool:
 def _says_something(block: CaptionBlock) -> bool:
     """Whether it has letters: a lone one is part of a drawing more often than a caption."""
     return len(_LETTER.findall(block.text)) >= 2
-
-
-def _drop_scenery(blocks: Sequence[CaptionBlock], height: int) -> list[CaptionBlock]:
-    """Captions without watermarks and text of the scene: keys of a calculator, labels on a map."""
-    marked = [_is_watermark(block, height) for block in blocks]
-    rest = [block for block, mark in zip(blocks, marked, strict=True) if not mark]
-    largest = max((block.line_height for block in rest), default=0)
-    small = [
-        block
-        for block in rest
-        if block.line_height < _SMALL * largest and len(block.text) <= _LABEL
-    ]
-    if len(small) < _MANY:
-        return rest or list(blocks)  # a signature alone is all that there is to rewrite
-    return [block for block in rest if block not in small]
-
-
-def _is_watermark(block: CaptionBlock, height: int) -> bool:
-    """Whether it is small and names a site or an account."""
-    return is_signature(block.text, block.line_height, height)
 
 
 def is_signature(text: str, line_height: float, height: int) -> bool:
@@ -156,9 +133,10 @@ def _find_panel(box: PixelBox, panels: Sequence[Region], size: tuple[int, int]) 
     return min(range(len(panels)), key=measure_way, default=0)
 
 
-def _belong(one: TextLine, other: TextLine) -> bool:
+def belong(one: TextLine, other: TextLine) -> bool:
+    """Whether two lines may be rows or parts of one caption: near, aligned and of like height."""
     a, b = one.box, other.box
-    low, high = sorted((_thickness(one), _thickness(other)))
+    low, high = sorted((measure_thickness(one), measure_thickness(other)))
     if one.tilted or other.tilted:
         return False  # their boxes reach into each other; each is set alone
     if high > _ALIKE * low or _differ(one.text, other.text) or _is_stray(one, other):
@@ -189,23 +167,6 @@ def _shouts(text: str) -> bool | None:
     return all(c.isupper() for c in letters) if len(letters) >= 3 else None
 
 
-def _thickness(line: TextLine) -> int:
+def measure_thickness(line: TextLine) -> int:
     """The height of a line, or the width of one that runs downwards."""
     return min(line.box[2] - line.box[0], line.height) if len(line.text) > 1 else line.height
-
-
-def choose_captions(lines: Iterable[TextLine]) -> list[str]:
-    """The texts of the lines that are captions.
-
-    >>> box = (0, 0, 9, 9)
-    >>> choose_captions(TextLine(text, box) for text in ("?", "0", "白", "最近有点键忘"))
-    ['最近有点键忘']
-    """
-    return [line.text.strip() for line in choose_caption_lines(lines)]
-
-
-def choose_caption_lines(lines: Iterable[TextLine]) -> list[TextLine]:
-    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
-    said = [line for line in lines if any(char.isalnum() for char in line.text)]
-    longest = max((len(line.text.strip()) for line in said), default=0)
-    return [line for line in said if len(line.text.strip()) > 1 or longest < _CAPTION]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from memantics.core.lines import ImageReading
 from memantics.vision.hashes import measure_distance
 
 Thumb = NDArray[np.uint8]
@@ -43,27 +44,27 @@ def measure_blocks(one: Thumb, other: Thumb) -> float:
 
 
 class SeenPictures:
-    """Texts of the last pictures, for copies of them."""
+    """What was read in the last pictures, for copies of them."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[int, tuple[int, int], Thumb, str]] = deque(maxlen=_KEPT)
+        self._seen: deque[tuple[int, tuple[int, int], Thumb, ImageReading]] = deque(maxlen=_KEPT)
 
-    def find(self, look: int, image: Image.Image) -> str | None:
-        """The text of a picture of which this one is a copy."""
+    def find(self, look: int, image: Image.Image) -> ImageReading | None:
+        """What was read in a picture of which this one is a copy."""
         near = [
-            (thumb, text)
-            for known, size, thumb, text in self._seen
+            (thumb, said)
+            for known, size, thumb, said in self._seen
             if size == image.size and measure_distance(known, look) <= COPY_BITS
         ]
         values = make_thumb(image) if near else None
         return next(
-            (text for thumb, text in near if values is not None and _same(thumb, values)),
+            (said for thumb, said in near if values is not None and _same(thumb, values)),
             None,
         )
 
-    def add(self, look: int, image: Image.Image, text: str) -> None:
+    def add(self, look: int, image: Image.Image, said: ImageReading) -> None:
         """Remember what a picture says."""
-        self._seen.append((look, image.size, make_thumb(image), text))
+        self._seen.append((look, image.size, make_thumb(image), said))
 
 
 def _same(one: Thumb, other: Thumb) -> bool:

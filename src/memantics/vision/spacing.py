@@ -1,10 +1,14 @@
-"""Spaces that an OCR lost between words: found again as wide gaps between letters.
+"""Spaces that an OCR lost between words: found again as wide gaps between letters, or by words.
 
 Gaps tell how many words there are and how wide each is; the letters are dealt out so that words
-of a known font come out as wide as that.
+of a known font come out as wide as that. Without pixels, frequencies of English words tell.
 """
 
 from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +21,53 @@ _EMPTY = 0.04  # of the fullest column
 _WIDE = 2.0  # of the usual gap between two letters
 _LEAST, _LEAST_CAPITAL = 0.15, 0.1  # of the height of a line: capitals are set tighter
 _WRONG = 0.16  # of the mean width of a word: a dealing that misses by more proves nothing
+
+
+_RUN = re.compile(r"(?<![@\w./])[A-Za-z]{7,}(?![\w.@/])")
+_RARE, _COMMON, _EVERYDAY = 1e-7, 3e-6, 1e-4  # frequencies: known, a part of a run, of a name
+_SHORT = frozenset({"a", "i"})
+
+
+def part_known_words(text: str) -> str:
+    """A text with runs of English words parted, where the list of frequencies is installed.
+
+    >>> part_known_words("internationalboxing day"), part_known_words("Feierabend! restless")
+    ('international boxing day', 'Feierabend! restless')
+    """
+    return _RUN.sub(lambda run: _part_run(run.group()), text)
+
+
+def _part_run(run: str) -> str:
+    """The words that a run of letters is made of; the run itself where it is one, or unknown."""
+    words, lower = _read_frequencies(), run.lower()
+    # Names of places are made of words, too (Oakfield), but seldom of everyday ones.
+    least = _EVERYDAY if run.istitle() else _COMMON
+    if not words or words.get(lower, 0.0) >= _RARE:
+        return run
+    # best[end]: how unlikely the words are that end there, and where they are cut
+    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for end in range(1, len(run) + 1):
+        made = [
+            (round(best[start][0] + 1 - np.log10(words[part]), 9), (*best[start][1], end))
+            for start in range(max(0, end - 18), end)
+            if start in best
+            and words.get(part := lower[start:end], 0.0) >= least
+            and (len(part) > 2 or part in _SHORT or words[part] >= 100 * _COMMON)
+        ]
+        if made:
+            best[end] = min(made)
+    cuts = best[len(run)][1] if len(run) in best else ()
+    return " ".join(run[a:b] for a, b in zip((0, *cuts), cuts, strict=False)) or run
+
+
+@cache
+def _read_frequencies() -> dict[str, float]:
+    """English words and how often they are used; empty without the package."""
+    try:
+        found: dict[str, float] = import_module("wordfreq").get_frequency_dict("en", "small")
+    except ImportError:
+        return {}
+    return found
 
 
 def part_words(text: str, profile: Profile, height: float) -> str:

@@ -26,7 +26,7 @@ from memantics.build.intents.draft import IntentSettings, make_intent_step
 from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.lines import ImageReading, explain_unread
-from memantics.core.memes import HEARD, Meme
+from memantics.core.memes import BESIDE, HEARD, Meme
 from memantics.core.opinion import Judges, Opinion
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
@@ -37,7 +37,6 @@ from memantics.vision.appearance import (
     has_nudity_check,
     rate_nudity,
 )
-from memantics.vision.captions import choose_captions
 from memantics.vision.faces import YuNet
 from memantics.vision.panels import find_panels
 
@@ -46,17 +45,17 @@ from memantics.vision.panels import find_panels
 class Tools:
     """What this machine can do without a model; each part can be absent.
 
-    ``read`` gives what is printed on an image (bytes and name), ``tell_language`` the language
-    of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict on a meme
-    of which so many regions of text were not read, or why it gives none; ``judges`` are experts by
-    topic, ``retrieve`` finds known memes near a meme and its template family; ``faces`` is a
-    detector of faces.
+    ``read`` gives what is printed on an image (bytes and name), each line with its role,
+    ``tell_language`` the language of a text, ``listen`` what a caption may be heard as, ``screen``
+    a detector's verdict on a meme and on what was read in its image, or why it gives none;
+    ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and its template
+    family; ``faces`` is a detector of faces.
     """
 
     read: Callable[[bytes, str], ImageReading]
     tell_language: Callable[[str], str]
     listen: Callable[[str, str], Sequence[Sound]]
-    screen: Callable[[Meme, int], Harm | str] | None = None
+    screen: Callable[[Meme, ImageReading], Harm | str] | None = None
     judges: Judges = field(default_factory=dict)
     retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], FamilyUse | None]] | None = None
     faces: YuNet | None = None
@@ -73,10 +72,11 @@ def look(meme: Meme, tools: Tools) -> Findings:
     data = read_bytes(meme.image)
     image = decode(data, meme.image.name)
     printed = tools.read(data, meme.image.name)
-    lines = tuple(choose_captions(printed.lines))
+    lines = tuple(line.text for line in printed.captions)
     text = meme.text or " ".join(lines)
     language = meme.language or tools.tell_language(text)
-    known = replace(meme, text=text, language=language)
+    beside = {BESIDE: printed.left_out} if printed.left_out else {}
+    known = replace(meme, text=text, language=language, notes={**beside, **meme.notes})
     opinions = tuple(judge.ask(text, language) for _, judge in sorted(tools.judges.items()))
     missing = _list_unsaid(opinions)
     unread = explain_unread(printed.unread)
@@ -84,7 +84,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
         missing.append(Missing("some of its text", unread))
     screened: Harm | str | None = None
     if tools.screen:
-        screened = tools.screen(known, 0 if meme.text else printed.unread)
+        screened = tools.screen(known, ImageReading((), 0) if meme.text else printed)
     if isinstance(screened, str):
         missing.append(Missing("harm by a detector", screened))
     sounds: tuple[Sound, ...] = ()
@@ -100,7 +100,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
         lines,
         language,
         len(panels),
-        (*describe_picture(image, panels), *seen),
+        (*describe_picture(image, panels, printed.lines), *seen),
         harms=(screened,) if isinstance(screened, Harm) else (),
         sounds=sounds,
         feelings=tuple(
@@ -110,6 +110,8 @@ def look(meme: Meme, tools: Tools) -> Findings:
         near=near,
         family=family,
         missing=(*missing, *unseen),
+        printed=printed.lines,
+        size=image.size,
     )
 
 

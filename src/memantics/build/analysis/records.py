@@ -10,6 +10,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from memantics.build.drafts import name_language
 from memantics.core.language import UNKNOWN
+from memantics.core.lines import TextLine
 from memantics.core.memes import HEARD, Meme
 from memantics.core.opinion import Opinion
 from memantics.core.result import Result, to_plain
@@ -115,7 +116,8 @@ class Findings(Result):
     those of this machine. ``opinions`` are what the experts in use say beside the emotion; ``near``
     are known memes that say or show nearly the same, ``family`` those on the same picture.
     Baselines (the starter pack's detector, the embedded reader) are shown as findings only where
-    nobody else judged.
+    nobody else judged. ``printed`` are all lines of text with their roles, in an image of that
+    ``size``; ``lines`` are the captions among them.
     """
 
     meme: Meme
@@ -137,6 +139,13 @@ class Findings(Result):
     contradictions: tuple[Contradiction, ...] = ()
     missing: tuple[Missing, ...] = ()
     statuses: Counts = field(default_factory=dict)
+    printed: tuple[TextLine, ...] = ()
+    size: tuple[int, int] = (0, 0)
+
+    @property
+    def beside(self) -> tuple[TextLine, ...]:
+        """Lines of text that are no captions."""
+        return tuple(line for line in self.printed if line.role != "caption")
 
     @property
     def text(self) -> str:
@@ -192,6 +201,8 @@ class Findings(Result):
             "image": str(self.meme.image),
             "text": self.text,
             "lines": list(self.lines),
+            "caption": "\n".join(self.lines),
+            "printed": to_plain(self.printed),
             "language": self.language,
             "panels": self.panels,
             "shows": to_plain(self.shows),

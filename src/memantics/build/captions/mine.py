@@ -28,7 +28,7 @@ from memantics.build.drafts import (
 from memantics.core.closed import Closed
 from memantics.core.journal import write_lines
 from memantics.core.language import language_of
-from memantics.core.memes import CAPTIONS, HEARD, Meme
+from memantics.core.memes import BESIDE, CAPTIONS, HEARD, Meme
 from memantics.core.prompt import prompts_beside
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
@@ -128,7 +128,10 @@ def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "p
         holes["spoken"] = name_language(language_of(meme))
     if note == "meaning":
         holes["material"] = show_material(
-            {"printed text": meme.text, HEARD: meme.notes.get(HEARD, "")}
+            {
+                "printed text": meme.text,
+                **{name: meme.notes.get(name, "") for name in (HEARD, BESIDE)},
+            }
         )
     body = find_prompts()[note if wording == "plain" else f"{note}_{wording}"].fill(**holes)
 

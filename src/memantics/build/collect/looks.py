@@ -14,10 +14,10 @@ from PIL import Image as Pillow
 from memantics.core.errors import ImageError
 from memantics.core.images import decode, read_bytes
 from memantics.core.lines import Ocr, TextLine
-from memantics.vision.captions import choose_captions, is_signature
 from memantics.vision.hashes import hash_image
+from memantics.vision.roles import read_image_text
 
-VERSION = "looks-4"
+VERSION = "looks-5"
 _SIDE = 128  # of the small copy in which the picture around the text is judged
 _MARGIN = 0.12  # of a line's height: outlines and shadows of letters belong to the text
 # A box of which each letter takes more of the image than this is a drawing misread as a letter.
@@ -32,7 +32,7 @@ class Look:
     ``height`` of the largest line in pixels; ``covered`` the share of the image under text;
     ``variety`` the share of the picture around the text that is not of its one commonest colour.
     ``error`` says why there is no more than that; ``watermark`` is a small line that names a site
-    or an account.
+    or an account. ``text`` are the captions, ``left_out`` is all other text.
     """
 
     sha256: str
@@ -47,6 +47,7 @@ class Look:
     variety: float = 0.0
     error: str = ""
     watermark: str = ""
+    left_out: str = ""
 
 
 def digest_file(path: Path) -> str:
@@ -67,7 +68,7 @@ def look_at(path: Path, reader: Ocr) -> Look:
     digest = hashlib.sha256(data).hexdigest()
     try:
         image = decode(data, path.name)
-        printed = reader.read(data, path.name)
+        printed = read_image_text(reader, data, path.name, image=image)
     except ImageError as error:
         return Look(digest, version, error=error.reason)
     lines = [line for line in printed.lines if line.text.strip()]
@@ -78,19 +79,14 @@ def look_at(path: Path, reader: Ocr) -> Look:
         width=image.width,
         height=image.height,
         hash=f"{hash_image(image):016x}",
-        text="\n".join(choose_captions(lines)),
+        text=printed.caption,
         certainty=round(_weigh(lines), 4),
         line_height=max((line.box[3] - line.box[1] for line in lines), default=0),
         covered=round(covered, 4),
         variety=round(variety, 4),
-        watermark=_find_watermark(lines, image.height),
+        watermark=next((line.text for line in lines if line.role == "watermark"), ""),
+        left_out=printed.left_out,
     )
-
-
-def _find_watermark(lines: Sequence[TextLine], height: int) -> str:
-    """The first small line that names a site or an account."""
-    marks = (line for line in lines if is_signature(line.text, line.box[3] - line.box[1], height))
-    return next((line.text.strip() for line in marks), "")
 
 
 def _weigh(lines: Sequence[TextLine]) -> float:

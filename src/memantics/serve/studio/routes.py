@@ -54,6 +54,7 @@ class Said(BaseModel):
     text: str = Field(max_length=_MOST_TEXT)
     language: str = Field(default="", max_length=16)
     unread: int = Field(default=0, ge=0)
+    left_out: str = Field(default="", max_length=_MOST_TEXT)
 
 
 def need_own_page(request: Request) -> None:
@@ -143,7 +144,8 @@ async def find_sound(said: SentText, queues: Queues) -> Response:
 @router.post("/studio/harm", dependencies=_own_page)
 async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
     """A detector's verdict."""
-    return await answer(queues.work(judge, studio, said.text, said.language, said.unread))
+    sent = (said.text, said.language, said.unread, said.left_out)
+    return await answer(queues.work(judge, studio, *sent))
 
 
 @router.post("/studio/kinder", dependencies=_own_page)

@@ -113,34 +113,40 @@
   const showText = (found) => {
     meme.parts.text = found;
     drawBoxes(found);
-    if (!found.lines.length) {
+    const captions = found.lines.filter(({ role }) => role === "caption");
+    const others = found.lines.filter(({ role }) => role !== "caption");
+    if (!captions.length) {
       settle("text", [el("p", { textContent: t("text.none") })], [t("text.by", { by: found.by })]);
       announce(t("text.none"));
       return;
     }
-    const said = el("p", { className: "said", lang: found.language });
-    found.lines.forEach((line, place) => {
-      const piece = el("span", { className: "line", tabIndex: 0 }, own(line.text));
+    const show = (line) => {
+      const piece = el("span", { className: "line", tabIndex: 0, title: t(`role.${line.role}`) }, own(line.text));
       for (const [kind, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
-        piece.addEventListener(kind, () => byId("boxes").children[place]?.classList.toggle("lit", on));
+        piece.addEventListener(kind, () => byId("boxes").children[found.lines.indexOf(line)]?.classList.toggle("lit", on));
       }
-      said.append(piece, " ");
-    });
+      return piece;
+    };
+    const said = el("p", { className: "said", lang: found.language }, ...captions.flatMap((line) => [show(line), " "]));
+    const roles = [...new Set(others.map(({ role }) => role))];
+    const beside = roles.map((role) => el("p", { className: "beside quiet" }, `${t(`role.${role}`)}: `,
+      ...others.filter((line) => line.role === role).flatMap((line, place) => [place ? " · " : "", show(line)])));
     const language = tell(`language.${found.language}`, t("language.other"));
     const form = t(found.panels === 1 ? "text.form_one" : "text.form", { language, panels: found.panels });
-    const mean = found.lines.reduce((sum, line) => sum + line.score, 0) / found.lines.length;
+    const mean = captions.reduce((sum, line) => sum + line.score, 0) / captions.length;
     const notes = [form, ...(found.unread ? [t("text.unread", { count: found.unread })] : [])];
-    settle("text", [said, ...notes.map((note) => el("p", { className: "quiet", textContent: note }))],
+    settle("text", [said, ...beside, ...notes.map((note) => el("p", { className: "quiet", textContent: note }))],
       [`${t("text.by", { by: found.by })}, ${t("result.sure", { percent: percent(mean) })}`]);
     announce(t("text.done", { text: found.text }));
   };
   const drawBoxes = (found) => {
     const boxes = byId("boxes");
     boxes.setAttribute("viewBox", `0 0 ${found.width} ${found.height}`);
-    boxes.replaceChildren(...found.lines.map(({ box: [left, top, right, bottom] }) => {
+    boxes.replaceChildren(...found.lines.map(({ box: [left, top, right, bottom], role }) => {
       const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
       const around = { x: left - 3, y: top - 3, width: right - left + 6, height: bottom - top + 6, rx: 4 };
       for (const [name, value] of Object.entries(around)) rect.setAttribute(name, value);
+      rect.classList.toggle("other", role !== "caption");
       return rect;
     }));
   };
@@ -395,7 +401,7 @@
       const found = await ask("/studio/text", file, signal);
       if (signal.aborted) return;
       showText(found);
-      const said = { text: found.text, language: found.language, unread: found.unread };
+      const said = { text: found.text, language: found.language, unread: found.unread, left_out: found.left_out };
       make("sound", async () => { const heard = await ask("/studio/sound", said, signal); if (!signal.aborted) showSound(heard); });
       make("harm", async () => { const judged = await ask("/studio/harm", said, signal); if (!signal.aborted) showHarm(judged); });
       make("kinder", async () => { const made = await ask("/studio/kinder", file, signal); if (!signal.aborted) showKinder(made); });

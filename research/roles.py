@@ -1,0 +1,272 @@
+"""Which lines of a picture are its caption: pictures, labels by alignment, and the fit that ships.
+
+A line is a caption when its characters stand, in their order, in the caption that the release
+prints. ``python -m research.roles`` fits ``vision/roles.json`` on all pictures that research may
+learn from; ``python -m research rest roles/zh`` rehearses the study.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from PIL import Image
+
+from memantics.core.images import decode
+from memantics.core.lines import TextLine
+from memantics.metrics.weighted import Case
+from memantics.models.embedded.ocr import open_reader
+from memantics.models.embedded.rapid import Profile
+from memantics.phonetics.caption import simplify
+from memantics.phonetics.detector import fit_logistic
+from memantics.vision.roles import FEATURES, WEIGHTS, choose_roles, measure_lines, rate_lines
+from research.data import read_puns
+from research.pictures import crowd_meme, draw_meme
+from research.protocol import DATA, ROOT, Cases, Row, place_of, split_folds, take_rest
+
+Matrix = NDArray[np.float64]
+DRAWN = ROOT / "build" / "roles"
+_SAME, _SAME_MISREAD = 0.6, 0.5  # of a line's characters stand in the caption
+_WORD = (
+    5  # Latin letters in a row: fewer are in any caption, so a shorter line must be a word of it
+)
+_READ_WELL = 0.97  # a less certain OCR may have misread
+KNOTS, RIDGE = 4, 3.0
+LOSS = 0.003  # of the captions' characters may be lost for the sake of precision
+DATASET, YES, CROWDED = "punmemecn", "yes", "zh, crowded"
+LAST, STRIDE = "CN00150", 4  # of 250 groups with pictures: reading takes time
+KEPT, TAKEN = "characters of the caption kept", "taken characters that are the caption"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as it was read: lines, their features, which are captions, and the caption."""
+
+    lines: tuple[TextLine, ...]
+    table: Matrix
+    labels: tuple[bool, ...]
+    caption: str
+    path: Path
+    height: int
+
+    @property
+    def captions(self) -> list[TextLine]:
+        """The lines that are the caption."""
+        return [line for line, label in zip(self.lines, self.labels, strict=True) if label]
+
+
+def clean(text: str) -> str:
+    """Letters and digits alone, simplified.
+
+    >>> clean("So, AM I!")
+    'soami'
+    """
+    return "".join(simplify(char) for char in text.casefold() if char.isalnum())
+
+
+def label_lines(lines: Sequence[TextLine], caption: str) -> tuple[bool, ...]:
+    """Which lines are the caption: longer lines first, each where no other said most of it.
+
+    A line that repeats another one of the caption is one, too.
+
+    >>> def label(*texts):
+    ...     return label_lines([TextLine(text, (0, 0, 9, 9)) for text in texts], "缺大德")
+    >>> label("缺大德", "地图", "大"), label("缺", "大德")
+    ((True, False, False), (True, True))
+    """
+    wanted, texts = clean(caption), [clean(line.text) for line in lines]
+    words = {clean(word) for word in re.findall(r"[\x21-\x7e]+", caption)}
+    left, found = Counter(wanted), [False] * len(texts)
+    for place in sorted(range(len(texts)), key=lambda at: -len(texts[at])):
+        said = texts[place]
+        if said.isascii() and 1 < len(said) < _WORD:
+            found[place] = said in words
+        elif len(said) > 1:
+            least = _WORD if said.isascii() else 1 if len(said) <= 4 else 2
+            blocks = SequenceMatcher(None, said, wanted, autojunk=False).get_matching_blocks()
+            same = sum(block.size for block in blocks if block.size >= least)
+            share = _SAME if lines[place].score >= _READ_WELL else _SAME_MISREAD
+            free = (Counter(said) & left).total() >= len(said) / 2
+            again = any(found[at] and texts[at] == said for at in range(len(texts)))
+            found[place] = same >= share * len(said) and (free or again)
+        elif said:
+            found[place] = left[said] > 0
+        if found[place]:
+            left -= Counter(said)
+    return tuple(found)
+
+
+def _read(path: Path, caption: str, profile: Profile) -> Picture:
+    data = path.read_bytes()
+    with open_reader(profile) as ocr:
+        lines = ocr.read(data, path.name).lines
+    image = decode(data, path.name)
+    labels = label_lines(lines, caption)
+    table = measure_lines(lines, np.asarray(image))
+    return Picture(lines, table, labels, caption, path, image.height)
+
+
+@cache
+def read_chinese(profile: Profile = "fast") -> list[Row[Picture]]:
+    """PunMemeCN's pictures; a group is a pun with the two memes made from it."""
+    folder = DATA / "punmemecn" / "images"
+    rows = []
+    for row in read_puns():
+        path = folder / f"{row.id.removesuffix('.png')}.png"
+        if path.is_file() and row.group <= LAST:
+            picture = _read(path, row.content.caption, profile)
+            rows.append(Row(row.id, row.group, picture, {**row.tags, "language": "zh"}))
+    return rows
+
+
+@cache
+def read_drawn(profile: Profile = "fast") -> list[Row[Picture]]:
+    """Every fourth picture of PunMemeCN drawn on: in turns an English and a crowded Chinese meme.
+
+    English captions stand where the Chinese ones were painted over; crowded pictures keep their
+    captions and have other Chinese text drawn into them. A drawn meme belongs to the group of its
+    picture, so that the sealed part holds no ground that was learnt from.
+    """
+    texts = [
+        " ".join(str(value["text"]).split())
+        for value in json.loads((DATA / "memeintent" / "sigdial.json").read_bytes()).values()
+    ]
+    texts = [text for text in texts if text.isascii() and 3 <= len(text.split()) <= 24]
+    DRAWN.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for place, row in enumerate(read_chinese(profile)[::STRIDE]):
+        language = ("en", CROWDED)[place % 2]
+        path = DRAWN / f"{row.id}.png"
+        note = path.with_suffix(".txt")
+        seed = int(1000 * place_of("drawn", row.id))
+        if not note.is_file():
+            caption = row.content.caption
+            if language == "en":
+                meme = draw_meme(_paint_over(row.content), texts[seed % len(texts)], seed)
+                meme.image.save(path)
+                caption = meme.caption
+            else:
+                image = decode(row.content.path.read_bytes(), path.name)
+                boxes = [line.box for line in row.content.captions]
+                crowd_meme(image, boxes, seed).save(path)
+            note.write_text(caption, encoding="utf-8")
+        picture = _read(path, note.read_text(encoding="utf-8"), profile)
+        rows.append(Row(f"{row.id} {language}", row.group, picture, {"language": language}))
+    return rows
+
+
+def _paint_over(picture: Picture) -> Image.Image:
+    import cv2
+
+    image = decode(picture.path.read_bytes(), picture.path.name)
+    pixels = np.array(image)
+    holes = np.zeros(pixels.shape[:2], np.uint8)
+    for line, label in zip(picture.lines, picture.labels, strict=True):
+        if label:
+            left, top, right, bottom = line.box
+            grow = 4 + line.height // 10
+            holes[max(0, top - grow) : bottom + grow, max(0, left - grow) : right + grow] = 1
+    return Image.fromarray(cv2.inpaint(pixels, holes, 3, cv2.INPAINT_TELEA))
+
+
+def spread(table: Matrix, knots: Sequence[Sequence[float]]) -> Matrix:
+    """Each feature as itself and as what it exceeds each of its inner knots by."""
+    parts = []
+    for place, at in enumerate(knots):
+        column = np.clip(table[:, place], at[0], at[-1])
+        parts.append(column)
+        parts.extend(np.maximum(0.0, column - knot) for knot in at[1:-1])
+    return np.column_stack(parts)
+
+
+def fit_curves(rows: Sequence[Row[Picture]]) -> dict[str, Any]:
+    """Curves of all features: piecewise linear between quantiles of the lines."""
+    table = np.vstack([row.content.table for row in rows])
+    labels = np.array([label for row in rows for label in row.content.labels])
+    shares = np.linspace(0.02, 0.98, KNOTS)
+    knots = [sorted(set(np.round(np.quantile(column, shares), 3).tolist())) for column in table.T]
+    wide = spread(table, knots)
+    names = [str(place) for place in range(wide.shape[1])]
+    linear = fit_logistic(wide, labels, names, RIDGE)
+    weights, curves, start = list(linear.weights.values()), {}, 0
+    for name, at in zip(FEATURES, knots, strict=True):
+        size = 1 + max(0, len(at) - 2)
+        slopes = np.cumsum(weights[start : start + size])
+        start += size
+        if len(at) > 1:
+            gives = np.cumsum(np.concatenate(([at[0] * slopes[0]], np.diff(at) * slopes)))
+            curves[name] = [at, np.round(gives, 4).tolist()]
+    return {"bias": round(linear.bias, 4), "curves": curves}
+
+
+def fit(rows: Sequence[Row[Picture]]) -> dict[str, Any]:
+    """Curves, and the threshold that loses few of the captions' characters on held-out folds."""
+    held: list[tuple[float, int]] = []
+    parts = split_folds(DATASET, rows)
+    for part in parts:
+        model = fit_curves([row for other in parts if other is not part for row in other])
+        for row in part:
+            chances = rate_lines(row.content.table, model)
+            best = max(chances, default=0.0)
+            held.extend(
+                (chance, len(clean(line.text)))
+                for line, label, chance in zip(
+                    row.content.lines, row.content.labels, chances, strict=True
+                )
+                if label and chance < best
+            )
+    total = sum(len(clean(line.text)) for row in rows for line in row.content.captions)
+    lost, threshold = 0, 0.01
+    for chance, size in sorted(held):
+        if lost + size > LOSS * total:
+            break
+        lost, threshold = lost + size, chance
+    return fit_curves(rows) | {"threshold": round(threshold, 3)}
+
+
+def measure(known: Sequence[Row[Picture]], asked: Sequence[Row[Picture]]) -> Cases:
+    """Characters of captions that are kept, and of what is taken, by three ways to choose lines."""
+    model = fit(known)
+    cases: dict[str, list[Case]] = {}
+    for row in asked:
+        picture = row.content
+        chances = rate_lines(picture.table, model)
+        found = choose_roles(picture.lines, chances, picture.height, model["threshold"])
+        taken = [line.role == "caption" for line in found]
+        for way, chosen in (("roles", taken), ("all lines", [True] * len(taken))):
+            for name, values in _count(picture, chosen).items():
+                cases.setdefault(f"{way}, {name}", []).extend(
+                    Case(f"{row.id}/{at}", row.group, YES, YES if value else None, None, row.tags)
+                    for at, value in enumerate(values)
+                )
+    return cases
+
+
+def _count(picture: Picture, chosen: Sequence[bool]) -> dict[str, list[bool]]:
+    """Each character of the caption: is it kept; each that is taken: is it of the caption."""
+    pairs = list(zip(picture.lines, picture.labels, chosen, strict=True))
+    said = Counter(char for line, _, take in pairs if take for char in clean(line.text))
+    wanted = Counter(clean(picture.caption))
+    kept = [place < said[char] for char, count in wanted.items() for place in range(count)]
+    right = [label for line, label, take in pairs if take for _ in clean(line.text)]
+    return {KEPT: kept, TAKEN: right}
+
+
+def main() -> None:
+    """Fit on all pictures that research may learn from, and write what ships."""
+    rows = take_rest(DATASET, [*read_chinese(), *read_drawn()])
+    WEIGHTS.write_bytes(orjson.dumps(fit(rows), option=orjson.OPT_INDENT_2) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

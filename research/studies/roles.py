@@ -1,0 +1,45 @@
+"""Roles of text in pictures: Chinese memes as they are, English ones as drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from memantics.metrics.weighted import Figure
+from research.protocol import Cases, Claim, Row, Study
+from research.roles import CROWDED, DATASET, KEPT, TAKEN, Picture, measure, read_chinese, read_drawn
+
+_SEEN = "An earlier study looked at 300 of the pictures; features are those that it found to carry."
+
+
+def _read_both() -> Sequence[Row[Picture]]:
+    return [*read_chinese(), *read_drawn()]
+
+
+def _study(
+    name: str, language: str, kept: float, taken: float, read: Callable[[], Sequence[Row[Picture]]]
+) -> Study[Picture]:
+    """Learns from both languages, and is judged on one."""
+
+    def judge(known: Sequence[Row[Picture]], asked: Sequence[Row[Picture]]) -> Cases:
+        return measure(known, [row for row in asked if row.tags["language"] == language])
+
+    return Study(
+        name,
+        DATASET,
+        read,
+        judge,
+        (
+            Claim(f"roles, {KEPT}", Figure("accuracy"), kept),
+            Claim(f"roles, {TAKEN}", Figure("accuracy"), taken),
+            Claim(f"all lines, {KEPT}", Figure("accuracy")),
+            Claim(f"all lines, {TAKEN}", Figure("accuracy")),
+        ),
+        seen=_SEEN,
+    )
+
+
+STUDIES = (
+    _study("roles/zh", "zh", 0.975, 0.92, _read_both),
+    _study("roles/zh, crowded", CROWDED, 0.975, 0.92, _read_both),
+    _study("roles/en", "en", 0.99, 0.98, _read_both),
+)

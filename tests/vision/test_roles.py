@@ -1,0 +1,117 @@
+"""What each line of a picture is: drawn memes are read by the OCR that ships, and told apart."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from memantics.core.lines import ImageReading, TextLine
+from memantics.models.embedded.ocr import RememberingOcr
+from memantics.models.embedded.rapid import RapidReader
+from memantics.vision import roles
+from memantics.vision.roles import assign_roles, measure_lines, rate_lines, read_image_text
+from tests.vision.worded import CASES
+
+TITLE = TextLine("WHEN YOU DIVIDE BY ZERO", (20, 10, 580, 70))
+
+
+def as_png(image: Image.Image) -> bytes:
+    data = io.BytesIO()
+    image.save(data, "PNG")
+    return data.getvalue()
+
+
+def squeeze(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+@pytest.fixture(scope="module")
+def ocr() -> RememberingOcr:
+    return RememberingOcr(RapidReader(), None)
+
+
+ROW = pytest.mark.xfail(reason="a row of tiles is read as one line of the caption's size")
+TRAPS = [pytest.param(name, marks=ROW) if "tiles" in name else name for name in CASES]
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_captions_are_told_from_the_rest(name: str, ocr: RememberingOcr) -> None:
+    drawn = CASES[name]()
+    found = read_image_text(ocr, as_png(drawn.image), name, image=drawn.image)
+    said = squeeze(found.caption)
+    for text in drawn.caption:
+        assert squeeze(text) in said, (text, found)
+    for line in found.lines:
+        for text, role in drawn.others.items():
+            if squeeze(line.text) == squeeze(text):
+                assert line.role == role, line
+    # Scraps of the scene may slip in; most of what is taken is the caption.
+    assert len(said) <= 1.15 * len(squeeze("".join(drawn.caption))) + 1, said
+
+
+def test_all_text_is_the_caption_where_a_person_says_so(ocr: RememberingOcr) -> None:
+    drawn = CASES["watermark"]()
+    data = as_png(drawn.image)
+    assert "memelord" in read_image_text(ocr, data, "m", text="all").caption
+    found = read_image_text(ocr, data, "m")
+    assert "memelord" in found.left_out
+    assert "memelord" in found.text
+    assert found.caption == "MONDAY AGAIN"
+
+
+def test_the_best_line_is_always_kept() -> None:
+    image = Image.new("RGB", (600, 400), "white")
+    for text in ("@memelord_99", "9:41", "x"):
+        (line,) = assign_roles([TextLine(text, (500, 380, 560, 392), 0.6)], image)
+        assert line.role == "caption"
+    assert assign_roles([], image) == ()
+
+
+@pytest.mark.parametrize("text", ["@memelord_99", "imgflip.com", "www.memes.example", "微博 小猫"])
+def test_a_small_site_or_account_is_a_watermark(text: str) -> None:
+    image = Image.new("RGB", (600, 400), "white")
+    at_most, more = TextLine(text, (10, 366, 120, 394)), TextLine(text, (10, 365, 120, 394))
+    assert [line.role for line in assign_roles([TITLE, at_most], image)][1] == "watermark"
+    assert [line.role for line in assign_roles([TITLE, more], image)][1] != "watermark"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9:41", "下午 3:05", "87%", "5G", "LTE", "312 likes", "Delivered", "中国移动", "12.5 KB/s"],
+)
+def test_a_small_status_is_interface(text: str) -> None:
+    image = Image.new("RGB", (600, 400), "white")
+    small = TextLine(text, (10, 300, 60, 320))
+    assert assign_roles([TITLE, small], image)[1].role == "interface"
+
+
+def test_a_clock_time_of_the_captions_size_is_none() -> None:
+    image = Image.new("RGB", (600, 400), "white")
+    # Below the status bar, and taller than six tenths of the tallest line (60 pixels).
+    for height, role in ((36, "interface"), (37, "caption"), (60, "caption")):
+        line = TextLine("3:07 AM", (200, 300, 400, 300 + height))
+        found = assign_roles([TITLE, line], image)[1].role
+        assert (found == "interface") == (role == "interface")
+
+
+def test_chances_are_rounded_and_features_are_finite() -> None:
+    image = Image.new("RGB", (300, 200), "white")
+    lines = [TextLine("so", (0, 0, 2, 2), 0.0), TextLine("", (290, 190, 400, 300), 1.0), TITLE]
+    table = measure_lines(lines, np.asarray(image))
+    assert table.shape == (3, len(roles.FEATURES))
+    assert np.isfinite(table).all()
+    for chance in rate_lines(table):
+        assert chance == round(chance, 5)
+        assert 0 <= chance <= 1
+
+
+def test_a_reading_keeps_every_line() -> None:
+    lines = (TITLE, replace(TITLE, text="sin", role="scene"), replace(TITLE, text="and"))
+    found = ImageReading(lines)
+    assert found.text.split("\n") == ["WHEN YOU DIVIDE BY ZERO", "sin", "and"]
+    assert found.caption.split("\n") == ["WHEN YOU DIVIDE BY ZERO", "and"]
+    assert found.left_out == "sin"
