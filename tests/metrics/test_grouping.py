@@ -68,7 +68,7 @@ def test_joined_places_are_connected_components() -> None:
     rng = np.random.default_rng(3)
     pairs = [(int(a), int(b)) for a, b in rng.integers(0, 80, (50, 2))]
     ours = join_pairs(80, pairs)
-    matrix = sparse.coo_matrix(([1] * len(pairs), zip(*pairs, strict=True)), (80, 80))
+    matrix = sparse.coo_matrix(([1] * len(pairs), tuple(zip(*pairs, strict=True))), (80, 80))
     _, theirs = csgraph.connected_components(matrix, directed=False)
     for one, other in combinations(range(80), 2):
         assert (ours[one] == ours[other]) == (theirs[one] == theirs[other])

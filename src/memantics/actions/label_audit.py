@@ -17,7 +17,13 @@ from memantics.core.splits import GroupKind
 from memantics.core.tables import TABLE_ENDINGS
 from memantics.detector.examples import Loaded
 from memantics.detector.folds import split_random
-from memantics.detector.grouping import FOLDS, Grouping, group_memes, make_split
+from memantics.detector.grouping import (
+    FOLDS,
+    Grouping,
+    find_copies,
+    group_memes,
+    make_split,
+)
 from memantics.detector.held_out import HeldOutVerdicts, draw_memes, judge_held_out, list_strata
 from memantics.detector.labels import FEWEST_MEMBERS
 from memantics.detector.mislabels import (
@@ -167,10 +173,11 @@ def _draft_doubts(
     noise, gap = judge_noise(data, texts, held)
     if noise is None:
         notes.gaps.append(gap)
-    doubts = rank_doubts(data, texts, held.mean)
+    copies = find_copies(data)
+    doubts = rank_doubts(data, copies, held.mean)
     if doubts:
         folder = wishes.folder / "review"
         queue_doubts(data, doubts, folder, warning=wishes.warning)
         notes.files["review queue"] = folder
         notes.files["doubtful labels"] = write_lines(wishes.folder / "doubts.jsonl", doubts)
-    return [draft for draft in (judge_copies(data, texts), noise) if draft is not None]
+    return [draft for draft in (judge_copies(data, copies), noise) if draft is not None]

@@ -39,7 +39,7 @@ class SplitFile(Closed):
     data_checksum: str
     by: GroupKind
     checksum: str
-    rows: tuple[SplitRow, ...]
+    rows: list[SplitRow]
 
     def list_ids(self, part: str) -> list[str]:
         """The memes of a part, or of ``all``."""

@@ -69,6 +69,13 @@ def group_memes(data: Loaded, by: GroupKind) -> Grouping:
     return Grouping(by, groups, deal_groups(list_strata(data), groups, FOLDS))
 
 
+def find_copies(data: Loaded) -> tuple[str, ...]:
+    """Groups of memes with nearly one text, whatever else the data say hangs together."""
+    texts = [example.text for example in data.examples]
+    roots = join_pairs(len(texts), list_near_pairs(texts, NEAR_TEXT, split_pieces))
+    return tuple(data.examples[root].id for root in roots)
+
+
 def _list_bound(data: Loaded) -> list[tuple[int, int]]:
     """What the data themselves say hangs together."""
     return _join_equal(data.groups)
@@ -114,14 +121,14 @@ def _group_in_time(data: Loaded) -> Grouping:
 def make_split(data: Loaded, grouping: Grouping) -> SplitFile:
     """Three folds to train with, one to develop with, and the last to test with."""
     parts = ("train",) * (FOLDS - 2) + ("dev", "test")
-    rows = tuple(
+    rows = [
         SplitRow.model_validate(
             {"id": example.id, "part": parts[fold], "fold": fold, "group": group}
         )
         for example, fold, group in zip(
             data.examples, grouping.folds.tolist(), grouping.groups, strict=True
         )
-    )
+    ]
     return SplitFile(
         data=data.labels.name,
         data_checksum=data.checksum,

@@ -54,13 +54,13 @@ class Doubt:
     why: str
 
 
-def rank_doubts(data: Loaded, texts: Grouping, chances: Floats) -> tuple[Doubt, ...]:
+def rank_doubts(data: Loaded, copies: Sequence[str], chances: Floats) -> tuple[Doubt, ...]:
     """Memes in doubt, contradicting near-duplicates first, each by the chance of its label."""
     labels, classes = number_labels(data), data.labels.classes
     judged = find_doubtful(labels, chances).tolist()
-    copies = _find_contradicted(texts.groups, labels, chances)
-    known = set(copies)
-    places = [*copies, *(place for place in judged if place not in known)]
+    contradicted = _find_contradicted(copies, labels, chances)
+    known = set(contradicted)
+    places = [*contradicted, *(place for place in judged if place not in known)]
     doubts = []
     for place in places:
         others = chances[place].copy()
@@ -100,11 +100,11 @@ def _find_contradicted(groups: Sequence[str], labels: Ints, chances: Floats) -> 
     return sorted(found, key=lambda place: (own[place], place))
 
 
-def judge_copies(data: Loaded, texts: Grouping) -> Draft | None:
+def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
     """How often near-duplicates contradict each other."""
     labels = number_labels(data)
     members: dict[str, list[int]] = {}
-    for place, group in enumerate(texts.groups):
+    for place, group in enumerate(copies):
         members.setdefault(group, []).append(place)
     flags = {}
     for group, places in members.items():

@@ -41,6 +41,7 @@ _DRAWS = 500
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _FEW = 20
 _MACRO = Figure("macro_f1")
+_SOUND = f"It concerns less than {KNOW:g} of the set, or cannot be told from chance."
 
 
 class Draft(NamedTuple):
@@ -66,7 +67,7 @@ def settle_verdicts(drafts: Sequence[Draft]) -> list[Finding]:
             replace(
                 draft.finding,
                 verdict=kept,
-                meaning="Not found on these data." if sound else draft.meaning,
+                meaning=_SOUND if sound else draft.meaning,
                 advice="Nothing." if sound else draft.advice,
                 p=p,
             )
