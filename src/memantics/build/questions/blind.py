@@ -168,8 +168,11 @@ async def _answer(
 
     request = pose(posed, settings, subjects[items[0].slot.meme])
     taken = await asker.take(Step(f"{items[0].id}/{way}", request, read, 2))
+    if taken.value is None and len(items) > 1:  # one that gives orders spoils no other
+        alone = [await _answer(asker, [item], subjects, settings, how) for item in items]
+        return [found for few in alone for found in few]
     if taken.value is None:
-        return [(item.id, None) for item in items]
+        return [(items[0].id, None)]
     return [
         (item.id, orders[item.id][LETTERS.index(letter)] == (0 if item.correct is not None else 3))
         for item, letter in zip(items, taken.value, strict=True)
