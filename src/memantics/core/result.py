@@ -27,6 +27,8 @@ def to_plain(value: object) -> JsonValue:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "model_dump"):  # a pydantic record
+        return to_plain(value.model_dump())
     if isinstance(value, Mapping):
         return {str(key): to_plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -112,7 +112,9 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
 
 
 def _fits(run: ScoredRun, options: Mapping[str, str]) -> bool:
-    return all(run.facts.options.get(name, value) == value for name, value in options.items())
+    """Whether a run was asked so; in Chinese, as the paper's, where nothing else is said."""
+    wanted = {"language": "zh", **options}
+    return all(run.facts.options.get(name, value) == value for name, value in wanted.items())
 
 
 def _ask_model(
@@ -202,7 +204,7 @@ def _show_prompts(
     material: Material, part: DeclaredPart, language: str, explored: Sequence[str]
 ) -> PaperPart:
     """Models by prompt in a language; what the authors released stands where the paper's would."""
-    released = read_released(material.release)
+    released, other = read_released(material.release), {"language": language}
     others = dict.fromkeys(
         run.model
         for metric in _PROMPTED
@@ -217,9 +219,9 @@ def _show_prompts(
         for name in (*explored, *others):
             cells = []
             for number in STYLES:
-                options = {"prompt": number, "language": language}
-                cell = _ask_model(material, part, metric, name, options)
-                told = _find_released(material, released, name, metric, options)
+                asked = {"prompt": number} | ({} if language == "zh" else other)
+                cell = _ask_model(material, part, metric, name, asked)
+                told = _find_released(material, released, name, metric, asked | other)
                 cells.append(_put_beside(cell, told, part))
             kind: RowKind = "paper" if name in explored else "own"
             rows.append(PaperRow(name, tuple(cells), kind, section))
