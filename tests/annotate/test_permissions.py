@@ -13,7 +13,7 @@ import pytest
 from memantics.annotate.errors import Forbidden, Locked
 from memantics.annotate.records import Actor, Preferences
 from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import ProjectSettings
+from memantics.annotate.workflow import ProjectSettings, Words
 from tests.annotate.team import PASSWORD, add_people, make_queue, open_project, plain_items
 
 ROLES = ("lead", "annotator", "reviewer", "adjudicator", "former", "outsider", "nobody")
@@ -112,6 +112,13 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
         LEAD,
         lambda s, a: s.service.lead.set_training(a, s.project, s.user, "passed"),
     ),
+    "lead.gather": (LEAD, lambda s, a: s.service.lead.gather(a, s.project)),
+    "guideline.unclear": (LEAD, lambda s, a: s.service.guideline.unclear(a, s.project)),
+    "guideline.describe": (LEAD, lambda s, a: s.service.guideline.describe(a, s.project)),
+    "guideline.clarify": (
+        LEAD,
+        lambda s, a: s.service.guideline.clarify(a, s.project, Words(en="A rule.")),
+    ),
     "exchange.make_project": (
         frozenset(),
         lambda s, a: s.service.exchange.make_project(a, s.queue),
@@ -158,7 +165,7 @@ OWN = {
 
 
 def methods_with_an_actor(service: AnnotationService) -> Iterator[str]:
-    for part in ("accounts", "projects", "work", "lead", "exchange"):
+    for part in ("accounts", "projects", "work", "lead", "guideline", "exchange"):
         for name, method in inspect.getmembers(getattr(service, part), inspect.ismethod):
             if not name.startswith("_") and "actor" in inspect.signature(method).parameters:
                 yield f"{part}.{name}"
