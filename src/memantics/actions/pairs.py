@@ -42,7 +42,7 @@ __all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
 PAIRS, MEMES = "pairs.jsonl", "memes.jsonl"
 
 
-class PairRow(Closed):
+class MinimalPair(Closed):
     """A pair as it is written: two memes on one picture, what they say, and what is read back."""
 
     id: str
@@ -123,7 +123,7 @@ def _draw_all(
     readers: tuple[Read, Read],
     place: Path,
     failed: dict[str, str],
-) -> Iterator[PairRow]:
+) -> Iterator[MinimalPair]:
     """Every meme carries its share of the pairs, so that one picture is never all of a kind."""
     queue = list(wanted)
     for number, meme in enumerate(memes):
@@ -142,7 +142,7 @@ def _draw_all(
             drawn, shares = draw_pair(canvas, (pair.first, pair.second), readers[1])
             for side, image in zip("ab", drawn, strict=True):
                 replace_file(place / "images" / f"{name}-{side}.png", encode_png(image), "pair")
-            yield PairRow(
+            yield MinimalPair(
                 id=name,
                 meme=meme.id,
                 **pair.model_dump(),
@@ -151,7 +151,7 @@ def _draw_all(
             )
 
 
-def _list_memes(row: PairRow) -> Iterator[dict[str, str]]:
+def _list_memes(row: MinimalPair) -> Iterator[dict[str, str]]:
     """Both sides as rows of a data set."""
     for side, text, label in zip("ab", (row.first, row.second), row.labels, strict=True):
         name = f"{row.id}-{side}"
@@ -191,7 +191,7 @@ def check_pairs(
     if not (folder / PAIRS).is_file():
         raise InputError(f"{folder} holds no pairs", hint="memantics build pairs MEMES")
     rows = [
-        conform(PairRow, line, folder / PAIRS, number)
+        conform(MinimalPair, line, folder / PAIRS, number)
         for number, line in read_jsonl(folder / PAIRS)
     ]
     said = _ask_detector(model, rows) if model else _read_run(run or Path())
@@ -217,7 +217,7 @@ def check_pairs(
     return PairCheck(str(model or run), tuple(scores), failing)
 
 
-def _ask_detector(model: Path, rows: Sequence[PairRow]) -> dict[str, str]:
+def _ask_detector(model: Path, rows: Sequence[MinimalPair]) -> dict[str, str]:
     """What a detector says to the words of each side."""
     examples = [
         Example(f"{row.id}-{side}", text)

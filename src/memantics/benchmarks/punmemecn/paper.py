@@ -333,14 +333,14 @@ def table_7_ways(material: Material, part: DeclaredPart) -> PaperPart:
         for row in released
         if row.task in ("ocr", "pinyin")
     )
-    own = dict.fromkeys(
+    others = dict.fromkeys(
         run.model
         for task in ("ocr", "pinyin")
         for run in material.of_task(task)
         if run.facts.options["language"] == "en" and not material.name_system(run.model)
     )
     rows = []
-    for name in (*systems, *own):
+    for name in (*systems, *others):
         cells = []
         for metric in part.metrics:
             asked = {k: v for k, v in metric.options.items() if k == "language"}
