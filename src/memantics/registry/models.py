@@ -53,10 +53,11 @@ def _open_embedded(name: str, _: ModelSettings) -> Model:
     from memantics.models.embedded import EmbeddedReader
     from memantics.models.embedded.reader import open_senses
     from memantics.registry.ear import PhoneticEar
+    from memantics.vision.roles import read_image_text
 
     if name != EmbeddedReader.name:
         raise UnknownName("model", name, [EmbeddedReader.name])
-    return EmbeddedReader(open_senses(open_judges(), PhoneticEar))
+    return EmbeddedReader(open_senses(open_judges(), PhoneticEar, read_image_text))
 
 
 EMBEDDED = ModelKind(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from memantics.core.images import decode, read_bytes
-from memantics.core.lines import Ocr
+from memantics.core.lines import ImageReading, Ocr
 from memantics.core.opinion import Judges
 from memantics.core.records import Field, Form, Image, Request
 from memantics.models.embedded.encoder import Encoder
@@ -17,17 +17,27 @@ from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.models.embedded.sound import Ear
 
 _THUMBNAIL = (32, 32)
+Look = Callable[[Ocr, bytes, str], ImageReading]
 
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """The parts of the reader, each behind its protocol; ``judges`` are experts by topic."""
+    """The parts of the reader, each behind its protocol; ``judges`` are experts by topic.
+
+    ``look`` reads an image with an OCR so that every line has its role; without it all lines count.
+    """
 
     ocr: Ocr
     encoder: Encoder
     lexicon: MoodLexicon
     ear: Ear
     judges: Judges = field(default_factory=dict)
+    look: Look | None = None
+
+    def read(self, data: bytes, name: str) -> str:
+        """What an image says: its captions, or all its text where none of it is one."""
+        found = self.look(self.ocr, data, name) if self.look else self.ocr.read(data, name)
+        return found.caption or found.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +82,13 @@ def gather(request: Request, senses: Senses) -> Evidence:
     option_paths = {option.image.path for _, option in choices if option.image is not None}
     shown = [path for path in _shown(request) if path not in option_paths]
     data = {path: read_bytes(path) for path in dict.fromkeys(shown)}
-    texts = tuple(senses.ocr.read(data[path], path.name).text for path in shown)
+    texts = tuple(senses.read(data[path], path.name) for path in shown)
     said: dict[tuple[str, str], str] = {}
     for name, option in choices:
         parts = [option.text]
         if option.image is not None:
             path = option.image.path
-            parts.append(senses.ocr.read(read_bytes(path), path.name).text)
+            parts.append(senses.read(read_bytes(path), path.name))
         said[name, option.key] = "\n".join(part for part in parts if part)
     pair = (data[shown[0]], data[shown[-1]]) if len(shown) > 1 else None
     return Evidence(form, texts, said, None if pair is None else compare_pixels(*pair))

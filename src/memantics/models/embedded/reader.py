@@ -12,7 +12,7 @@ from memantics.core.opinion import Judges, name_judges
 from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose, decide, rate
 from memantics.models.embedded.encoder import Encoder, open_encoder
-from memantics.models.embedded.evidence import Evidence, Senses, gather
+from memantics.models.embedded.evidence import Evidence, Look, Senses, gather
 from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.embedded.sound import DeafEar, Ear
@@ -20,18 +20,21 @@ from memantics.models.embedded.wording import write
 from memantics.models.replies import render_reply
 
 NAME = "embedded/reader"
-_RULES = "3"
+_RULES = "4"
 OpenEar = Callable[[Encoder], Ear]
 
 
-def open_senses(judges: Judges | None = None, listen: OpenEar | None = None) -> Senses:
+def open_senses(
+    judges: Judges | None = None, listen: OpenEar | None = None, look: Look | None = None
+) -> Senses:
     """The parts that ship with Memantics, and experts; nothing is loaded before it is needed.
 
-    ``listen`` makes an ear from the encoder; the registry hands in the phonetic engine.
+    ``listen`` makes an ear from the encoder; the registry hands in the phonetic engine, and what
+    tells captions from other text as ``look``.
     """
     encoder = open_encoder()
     ear = DeafEar() if listen is None else listen(encoder)
-    return Senses(open_reader(), encoder, MoodLexicon(), ear, judges or {})
+    return Senses(open_reader(), encoder, MoodLexicon(), ear, judges or {}, look)
 
 
 class EmbeddedReader:
@@ -61,6 +64,7 @@ class EmbeddedReader:
             "encoder": senses.encoder.version,
             "lexicon": senses.lexicon.version,
             "ear": senses.ear.version,
+            "text": "captions" if senses.look else "all",
             **({"experts": name_judges(senses.judges)} if senses.judges else {}),
         }
 
