@@ -9,6 +9,7 @@ import pytest
 
 import memantics as mm
 from memantics.actions.datasets import add_release
+from memantics.actions.detector_data import find_examples
 from memantics.actions.own_table import TableColumns
 from tests.commands import Shell
 
@@ -110,3 +111,19 @@ def test_deeper_than_three_folders_nothing_is_looked_for(tmp_path: Path) -> None
     (folder / "train.json").write_bytes(b"{}")
     with pytest.raises(mm.DataError, match="no Fine"):
         add_release("fine_grained_hateful_memes", tmp_path / "clone")
+
+
+def test_a_registered_set_trains_detectors_whatever_its_labels_are_called(table: Path) -> None:
+    add_release(str(table), columns=TableColumns(["humor"], "file", "caption"))
+    found = find_examples("my_memes/humor=serious", "all")
+    assert [example.label for example in found.examples] == [0, 1, 0, 1, 0]
+    assert found.notes == ("harmful: serious; harmless: funny",)
+    assert len(find_examples("my_memes/humor=serious", "test").examples) == 3
+    for wrong, said in (
+        ("my_memes/mood=serious", "unknown label of my_memes: 'mood'"),
+        ("my_memes/humor=sad", "unknown value of my_memes/humor: 'sad'"),
+    ):
+        with pytest.raises(mm.UnknownName, match=said):
+            find_examples(wrong, "all")
+    with pytest.raises(mm.UnknownName, match="unknown split"):
+        find_examples("my_memes/humor=serious", "dev")

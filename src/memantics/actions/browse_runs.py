@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
@@ -47,6 +49,7 @@ Verdict = Literal["right", "wrong", "invalid", "open", "waiting"]
 VERDICTS: dict[int, Verdict] = {RIGHT: "right", WRONG: "wrong", INVALID: "invalid", OPEN: "open"}
 ALIVE = 120.0  # seconds without an answer after which a run no longer counts as running
 _DEPTH = 3
+_REASONS = 8
 _ITEM = TypeAdapter(ItemLine)
 _Line = TypeVar("_Line", ItemLine, Answer)
 
@@ -55,7 +58,8 @@ _Line = TypeVar("_Line", ItemLine, Answer)
 class RunRow(Result):
     """One run of a folder: what it is, how far it is, and its main figure once it is scored.
 
-    ``total`` is None where it is not known; ``reason`` says why a run is damaged.
+    ``total`` is None where it is not known; ``reason`` says why a run is damaged; ``left`` is the
+    time that it will still take at the pace so far.
     """
 
     name: str
@@ -73,6 +77,16 @@ class RunRow(Result):
     main: str = ""
     score: Score | None = None
     reason: str = ""
+    left: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpending(Result):
+    """Why items of a run have no answer, commonest first, and its tokens and cost so far."""
+
+    reasons: dict[str, int]
+    tokens: int
+    cost: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +156,18 @@ class RunFolder:
             return _describe(name, path, facts)
         except StoreError as error:
             return RunRow(name, "damaged", reason=str(error))
+
+    def spending(self, name: str) -> RunSpending:
+        """Failures of a run by reason, and what it has used so far."""
+        path = self.path(name)
+        answers = last_answers(path).values()
+        reasons = Counter(f"{a.status}: {a.reason}" for a in answers if a.status != "answered")
+        sizes = [
+            sum(getattr(a.reply, name) for a in answers) for name in ("tokens_in", "tokens_out")
+        ]
+        prices = read_facts(path).prices
+        cost = sum(p * n for p, n in zip(prices, sizes, strict=True)) / 1e6 if prices else None
+        return RunSpending(dict(reasons.most_common(_REASONS)), sum(sizes), cost)
 
     def items(
         self, name: str, verdict: str = "", start: int = 0, count: int = 50
@@ -239,7 +265,18 @@ def _describe(name: str, path: Path, facts: RunFacts) -> RunRow:
         counts,
         facts.main,
         _find_main(scores),
+        left=_tell_left(facts, done, total),
     )
+
+
+def _tell_left(facts: RunFacts, done: int, total: int | None) -> str:
+    """Hours, minutes and seconds that an unfinished run needs at its pace so far."""
+    if facts.finished or not done or total is None:
+        return ""
+    with contextlib.suppress(ValueError):
+        passed = (datetime.now(UTC) - datetime.fromisoformat(facts.started)).total_seconds()
+        return str(timedelta(seconds=round(passed / done * max(0, total - done))))
+    return ""
 
 
 def _tell_state(path: Path, facts: RunFacts) -> RunState:

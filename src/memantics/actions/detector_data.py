@@ -12,7 +12,7 @@ from memantics.benchmarks.punmemecn import load as punmemecn
 from memantics.benchmarks.toxicn_mm import load as toxicn
 from memantics.core.card import read_card
 from memantics.core.data import checksum
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.images import read_bytes
 from memantics.core.lines import explain_unread
 from memantics.core.memes import read_captions, read_memes
@@ -44,13 +44,16 @@ LabelVersion = Literal["v1", "v2"]
 Version = Annotated[LabelVersion, Flag("Label version of ToxiCN MM.")]
 DATA_HELP = (
     f"{STARTER}, {RELEASE} (the registered release), a benchmark that was published from"
-    " votes on harm, a .csv, a .jsonl, or a folder of images with metadata. Default: the"
-    " release if registered, else the starter pack."
+    " votes on harm, NAME/LABEL=VALUE,… of a registered set (the values that mean harm), a .csv,"
+    " a .jsonl, or a folder of images with metadata. Default: the release if registered, else the"
+    " starter pack."
 )
 CAPTIONS_HELP = (
     "JSON lines with id, text_caption and image_caption, such as 'build captions' writes:"
     " they take the place of the data's own."
 )
+# A label of a registered set, and which of its values mean harm.
+_NAMED = re.compile(r"(?P<name>\w+)/(?P<label>\w+)=(?P<harmful>.+)")
 DetectorData = Annotated[str | None, Flag(DATA_HELP)]
 Captions = Annotated[Path | None, Flag(CAPTIONS_HELP)]
 
@@ -106,6 +109,8 @@ def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
         return read_starter_examples()
     if chosen == RELEASE:
         return read_release(find_benchmark(RELEASE), split, labels)
+    if (named := _NAMED.fullmatch(chosen)) and not Path(chosen).exists():
+        return read_labelled(named["name"], named["label"], named["harmful"].split(","), split)
     benchmark = _find_published(chosen)
     if benchmark is not None:
         return read_release(benchmark, split, labels)
@@ -231,6 +236,45 @@ def read_release(benchmark: Benchmark, split: str, labels: LabelVersion) -> Load
         notes=tuple(f"{what}: {count}" for what, count in release.repairs.items()),
         licence=licence or "not said",
         checksum=f"{checksum(release.files, release.folder)}/{labels}/{split}",
+    )
+
+
+def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> Loaded:
+    """A registered set with labels of any name; those in ``harmful`` mean harm, all others none."""
+    benchmark = find_benchmark(name)
+    known = benchmark.plugin.labels
+    if label not in known:
+        raise UnknownName(f"label of {name}:", label, known)
+    release = benchmark.open(find_source(benchmark, "release"))
+    memes = [meme for meme in known[label].read(release) if meme.labels]
+    values = {value: None for meme in memes for value in meme.labels}
+    for value in harmful:
+        if value not in values:
+            raise UnknownName(f"value of {name}/{label}:", value, values)
+    splits = sorted({meme.split for meme in memes})
+    if split not in (*splits, "all"):
+        raise UnknownName(f"split of {name}/{label}:", split, [*splits, "all"])
+    examples = tuple(
+        Example(
+            id=meme.id,
+            text=meme.text,
+            text_caption=meme.text_caption,
+            image_caption=meme.image_caption,
+            image=meme.image,
+            label=int(any(value in harmful for value in meme.labels)),
+        )
+        for meme in memes
+        if split in (meme.split, "all")
+    )
+    told = f"harmful: {', '.join(harmful)}; harmless: " + ", ".join(
+        value for value in values if value not in harmful
+    )
+    return Loaded(
+        name=f"{benchmark.card.title}, {label}, split {split}",
+        examples=examples,
+        notes=(told,),
+        licence=benchmark.card.release.licence if benchmark.card.release else "not said",
+        checksum=f"{benchmark.survey(release).checksum}/{label}/{','.join(harmful)}/{split}",
     )
 
 

@@ -15,11 +15,11 @@ from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.journal import replace_file
 from memantics.core.language import read_script
 from memantics.core.result import Result
-from memantics.core.tables import Row, read_rows
+from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
 from memantics.registry.recipes import find_own_recipes
 
 __all__ = ["OwnTable", "TableColumns", "is_table", "write_recipe"]
-ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet")
+
 _IDS, _SPLITS = ("id", "ID", "item", "name"), ("split", "set", "partition")
 _MOST_VALUES = 26
 _SHARE = 0.05
@@ -66,7 +66,7 @@ class OwnTable(Result):
 
 def is_table(word: str) -> bool:
     """Whether the first word of ``data add`` is a table, not the name of a benchmark."""
-    return Path(word).suffix.lower() in ENDINGS and Path(word).is_file()
+    return Path(word).suffix.lower() in TABLE_ENDINGS and Path(word).is_file()
 
 
 def write_recipe(file: Path, columns: TableColumns) -> OwnTable:

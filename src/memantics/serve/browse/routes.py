@@ -205,10 +205,12 @@ def show_run(
     try:
         row = runs.get(name)
         total, items = runs.items(name, verdict, start, ITEMS)
+        spending = runs.spending(name)
     except MemanticsError as error:
         return pages.refuse(request, error)
     context = {
         "row": row,
+        "spending": spending,
         "items": items,
         "total": total,
         "verdict": verdict,

@@ -22,6 +22,7 @@
   const update = (place, row) => {
     set(place, "state", states.get(row.state) ?? row.state);
     set(place, "count", row.total ? `${row.done} / ${row.total}` : String(row.done));
+    set(place, "left", row.left);
     for (const [status, count] of Object.entries(row.counts)) set(place, status, String(count));
     const bar = place.querySelector("progress");
     if (bar) { bar.max = row.total || row.done || 1; bar.value = row.done; }
