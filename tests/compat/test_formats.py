@@ -121,6 +121,12 @@ def drop_random(scores: bytes) -> dict[str, Any]:
 ASK = ("--limit", "3", "--data", "starter", "--out", "runs", "--no-cache", "--model")
 
 
+def run_on(shell: Shell, task: str, model: str) -> None:
+    """Go on with a run; one without a readable reply says so since, and ends with 1."""
+    ran = shell.run("run", task, *ASK, model)
+    assert ran.code == (1 if "replies holds an answer (" in ran.err else 0), ran
+
+
 @pytest.mark.slow
 def test_going_on_asks_nothing_again(shell: Shell, runs: Path) -> None:
     """Where a prompt or the reader has changed since, the run is another one and begins anew."""
@@ -128,7 +134,7 @@ def test_going_on_asks_nothing_again(shell: Shell, runs: Path) -> None:
     done(shell, "run", "suite", *ASK, "embedded/reader")
     for task, model in FAKES:
         if model != "fake/break":
-            done(shell, "run", task, *ASK, model)
+            run_on(shell, task, model)
     after = read_all(runs, "answers.jsonl")
     assert {name: after[name] for name in before} == before
     old = {key_of(runs / name): runs / name for name in RUNS}
@@ -161,7 +167,7 @@ def test_going_on_asks_again_what_failed(shell: Shell, runs: Path) -> None:
     ]
     before = "".join(line + "\n" for line in lines)
     path.write_text(before, encoding="utf-8")
-    done(shell, "run", "mquest/qa", *ASK, "fake/babble")
+    run_on(shell, "mquest/qa", "fake/babble")
     after = path.read_text(encoding="utf-8")
     assert after.startswith(before)
     asked = [json.loads(line) for line in after[len(before) :].splitlines()]
@@ -176,6 +182,8 @@ def test_the_report_is_the_same(shell: Shell, runs: Path) -> None:
     assert list_differences(json.loads((shell.folder / "report.json").read_bytes()), before) == []
     done(shell, "report", *folders, "--no-images", "--out", "report.html")
     page = (shell.folder / "report.html").read_text(encoding="utf-8")
+    # The table of models and tasks on top came later.
+    page = re.sub(r'<table class="figures models">.*?</table>', "", page, flags=re.DOTALL)
     old = (FIXTURES / "report.html").read_text(encoding="utf-8")
     assert figures_of(page) == figures_of(old)
 

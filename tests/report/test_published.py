@@ -113,7 +113,7 @@ def test_the_page_marks_them_and_says_why_one_cannot_be_true(release_runs: list[
     assert page.count('<tr role="row" class="published">') == 3
     assert "published, <bdi>Table 2</bdi>" in page
     assert (
-        "infeasible with the stated n: <bdi>accuracy 0.9100 is not k/9 for any whole k</bdi>"
+        "impossible with the stated n: <bdi>accuracy 0.9100 is not k/9 for any whole k</bdi>"
         in page
     )
     assert "<li><bdi>two more reasons</bdi></li>" in page
@@ -142,7 +142,7 @@ def test_tables_tell_source_and_flag(release_runs: list[Path]) -> None:
     assert {li["n"] for li in lines if li["model"] == "Small VL"} == {""}
     assert {li["published"] for li in lines if li["model"] == "openai/x"} == {""}
     assert (
-        f"Paper VL (published, Table 2; infeasible with the stated n: {REASON})"
+        f"Paper VL (published, Table 2; impossible with the stated n: {REASON})"
         in render_markdown(runs, ROWS)
     )
     (board,) = json.loads(render_json(runs, ROWS))["boards"]
@@ -180,7 +180,7 @@ def test_the_command_shows_a_papers_rows_for_a_release_only(shell: Shell, tmp_pa
     assert shell.run("report", starter, "--format", "md").code == 0
 
 
-@pytest.mark.parametrize(("f1", "fault"), [(0.3646, "infeasible"), (0.3595, "")])
+@pytest.mark.parametrize(("f1", "fault"), [(0.3646, "impossible by arithmetic"), (0.3595, "")])
 def test_a_row_that_contradicts_itself_needs_no_number_of_items(f1: float, fault: str) -> None:
     figures = {"macro_f1": f1, "macro_precision": 0.3566, "macro_recall": 0.3623}
     reason = {"reason": "macro-F1 above the mean"} if fault else {}

@@ -112,7 +112,7 @@ async def audit_async(
     settings: AuditSettings | None = None,
     progress: ProgressWish = None,
 ) -> Audit:
-    """Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.
+    """Audit a benchmark: shortcuts, dead options, leaks, impossible tables.
 
     With a model also: blind run, order of options, consistency of judges. Each finding has a
     figure, a verdict in plain words, and what to do about it. ``model`` names one or several,

@@ -70,7 +70,7 @@ def _end(found: Audit) -> None:
     ),
 )
 def audit_benchmark(audit: Audit, out: Path | None) -> None:
-    """Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.
+    """Audit a benchmark: shortcuts, dead options, leaks, impossible tables.
 
     With a model also: blind run, order of options, consistency of judges. Each finding has a
     figure, a verdict in plain words, and what to do about it.

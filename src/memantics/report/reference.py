@@ -34,7 +34,7 @@ def show_reference(row: PublishedRow) -> str:
 
     >>> show_reference(PublishedRow(task="qa", system="x", figures={"accuracy": 0.5}, digits=1,
     ...                             source="Table 2", feasible=False, reason="not k/9"))
-    'published, Table 2; infeasible with the stated n: not k/9'
+    'published, Table 2; impossible with the stated n: not k/9'
     """
     flag = f"; {tell_fault(row)}: {row.reason}" if row.feasible is False else ""
     return f"published, {row.source}{flag}"
@@ -45,7 +45,7 @@ def tell_fault(row: PublishedRow) -> str:
     if row.feasible is not False:
         return ""
     certain = is_impossible(row.figures, Claims(row.digits, row.sizes, row.parts, row.classes))
-    return "infeasible" if certain else "infeasible with the stated n"
+    return "impossible by arithmetic" if certain else "impossible with the stated n"
 
 
 def _tell_apart(rows: Sequence[PublishedRow], taken: set[str]) -> list[str]:
