@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,11 +127,13 @@ def _draw_all(
 ) -> Iterator[MinimalPair]:
     """Every meme carries its share of the pairs, so that one picture is never all of a kind."""
     queue = list(wanted)
+    reasons: dict[str, str] = {}
+    seen: Counter[tuple[str, str]] = Counter()
     for number, meme in enumerate(memes):
         left = len(memes) - number
         texts, queue = queue[: -(-len(queue) // left)], queue[-(-len(queue) // left) :]
         if not texts:
-            return
+            break
         try:
             canvas = open_canvas(load(meme.image).convert("RGB"), readers[0])
         except InputError as error:
@@ -138,8 +141,15 @@ def _draw_all(
             queue = [*texts, *queue]
             continue
         for pair in texts:
-            name = f"{meme.id}-{pair.template}"
-            drawn, shares = draw_pair(canvas, (pair.first, pair.second), readers[1])
+            # With few memes a template comes to one picture again, with other words.
+            seen[meme.id, pair.template] += 1
+            name = f"{meme.id}-{pair.template}-{seen[meme.id, pair.template]}"
+            try:
+                drawn, shares = draw_pair(canvas, (pair.first, pair.second), readers[1])
+            except InputError as error:
+                reasons[pair.template] = str(error)
+                queue.append(pair)  # another meme may have more room
+                continue
             for side, image in zip("ab", drawn, strict=True):
                 replace_file(place / "images" / f"{name}-{side}.png", encode_png(image), "pair")
             yield MinimalPair(
@@ -149,6 +159,7 @@ def _draw_all(
                 labels=list(pair.labels),
                 read=[round(share, 4) for share in shares],
             )
+    failed.update({pair.template: reasons.get(pair.template, "no meme is left") for pair in queue})
 
 
 def _list_memes(row: MinimalPair) -> Iterator[dict[str, str]]:
