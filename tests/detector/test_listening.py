@@ -42,11 +42,14 @@ def test_the_ear_speaks_only_where_it_is_sure() -> None:
 def test_a_homophone_is_heard_where_the_point_says_so(detector: Path, tmp_path: Path) -> None:
     file = tmp_path / "listens.zip"
     file.write_bytes(detector.read_bytes())
+    # The text as it is meant is just harmful.
+    limit = f"{Detector.load(file).predict(MEANT)[0].probability:.9f}"
+    Shell(tmp_path).done("detector", "set", file, "--threshold", limit)
     deaf = Detector.load(file)
     assert deaf.verdicts([MEANT])[0].label == "harmful"
     before = deaf.verdicts([HIDDEN])[0]
     assert (before.label, before.disguise) == ("harmless", "")
-    Shell(tmp_path).done("detector", "set", file, "--listen")
+    Shell(tmp_path).done("detector", "set", file, "--threshold", limit, "--listen")
     hearing = Detector.load(file)
     assert hearing.point.listen
     assert hearing.choose_point(threshold=0.9).listen  # another threshold listens as well
@@ -63,8 +66,9 @@ def test_a_homophone_is_heard_where_the_point_says_so(detector: Path, tmp_path: 
     settings = ScreenSettings(detector=file, readings="none")
     screen(source, settings, out=tmp_path / "out", engine=InlineEngine())
     (row,) = read_rows(tmp_path / "out")
-    assert (row["label"], row["disguise"]) == ("harmful", "homophones")
-    set_point(file, clear=True)
+    assert row["disguise"] == "homophones"
+    assert same_chance(row["probability"], hidden.probability)
+    set_point(file, threshold=float(limit))
     assert Detector.load(file).verdicts([HIDDEN])[0].label == "harmless"
 
 

@@ -25,7 +25,7 @@ from memantics.actions.detector_files import set_point
 from memantics.actions.screen import ScreenSettings, read_rows, screen
 from memantics.detector.examples import Example
 from memantics.detector.storage import load_with_card, save
-from memantics.serve.settings import Models, ServeSettings
+from memantics.serve.settings import Bounds, Models, ServeSettings
 from tests.scale.inline import InlineEngine
 from tests.serve.site import Site, serving
 
@@ -175,7 +175,9 @@ def test_two_hundred_requests_a_second_lose_none_to_reloads(
 ) -> None:
     """Requests start on time, whether or not earlier ones were answered."""
     live = Path(shutil.copy(english, tmp_path / "live.zip"))
-    settings = ServeSettings(models=Models(detector=live), state=tmp_path / "state")
+    # Room for all: what a slow machine refuses with 429 is no loss to a reload.
+    bounds = Bounds(waiting=5000, deadline=120)
+    settings = ServeSettings(models=Models(detector=live), bounds=bounds, state=tmp_path / "state")
     with serving(settings, tmp_path / "home") as site:
         swaps = [strict, english] * 3
         pressing = press_and_reload(site.address, live, swaps, 6.0, TEXTS["en"][1])
