@@ -246,6 +246,13 @@ def ask_store(shell: Shell, store: Path) -> dict[str, Any]:
     }
 
 
+def drop_ontology(answers: dict[str, Any]) -> dict[str, Any]:
+    """What is said of memes: the ontology that a new store is given may have grown."""
+    rows = answers["classes"]["rows"]
+    kept = [row for row in rows if not row["c"].startswith("http://www.w3.org/2002/07/owl#")]
+    return answers | {"classes": answers["classes"] | {"rows": kept}}
+
+
 def test_a_store_answers_the_same_queries(shell: Shell, store: Path) -> None:
     assert ask_store(shell, store) == SAID["answers"]
     for ending in ("nq", "trig"):
@@ -259,7 +266,7 @@ def test_a_store_answers_the_same_queries(shell: Shell, store: Path) -> None:
 def test_an_export_is_read_again(shell: Shell, ending: str) -> None:
     made = shell.folder / "made"
     done(shell, "kb", "import", FIXTURES / f"export.{ending}", "--store", made)
-    assert ask_store(shell, made) == SAID["answers"]
+    assert drop_ontology(ask_store(shell, made)) == drop_ontology(SAID["answers"])
 
 
 @pytest.fixture
