@@ -93,7 +93,8 @@ def test_a_row_says_where_its_text_is_from(
     mixed: tuple[Screened, dict[str, dict[str, Any]]],
 ) -> None:
     done, rows = mixed
-    assert (rows["image"]["text_source"], rows["image"]["text"]) == ("ocr", "最近有点键忘")
+    assert (rows["image"]["text_source"], rows["image"]["caption"]) == ("ocr", "最近有点键忘")
+    assert rows["image"]["caption"] in rows["image"]["text"].split("\n")
     assert (rows["given"]["text_source"], rows["zh"]["text_source"]) == ("given", "given")
     assert rows["image"]["readings"][0] == "最近有点健忘"
     assert len(rows["image"]["sha256"]) == 64

@@ -115,3 +115,7 @@ def test_a_reading_keeps_every_line() -> None:
     assert found.text.split("\n") == ["WHEN YOU DIVIDE BY ZERO", "sin", "and"]
     assert found.caption.split("\n") == ["WHEN YOU DIVIDE BY ZERO", "and"]
     assert found.left_out == "sin"
+    letters = [replace(TITLE, text=char, role="scene") for char in "HAT?"]
+    assert ImageReading((TITLE, *letters)).left_out == "H\nA\nT"
+    assert ImageReading((TITLE, *letters[1:])).left_out == ""
+    assert ImageReading((TITLE, *letters[1:])).said == TITLE.text

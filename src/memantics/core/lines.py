@@ -10,6 +10,7 @@ Role = Literal["caption", "scene", "watermark", "interface"]
 TextChoice = Literal["caption", "all"]  # which lines of an image are taken for its caption
 
 _TILTED, _STEEPEST = 4.0, 40.0  # degrees: OCR is unsure of less, and more is no line
+_SPELT = 3  # single letters beside the caption that may spell a word: toy letters, tiles
 _LONG = 1.5  # times as wide as high: the tilt of shorter lines is chance
 
 
@@ -74,8 +75,26 @@ class ImageReading:
 
     @property
     def left_out(self) -> str:
-        """All other text, one below the other."""
-        return "\n".join(line.text for line in self.lines if line.role != "caption")
+        """All other text, one below the other; a few single characters are scraps of a drawing."""
+        return "\n".join(line.text for line in self._say_something() if line.role != "caption")
+
+    @property
+    def said(self) -> str:
+        """Captions and other text without such scraps, in reading order."""
+        return "\n".join(line.text for line in self._say_something())
+
+    def _say_something(self) -> list[TextLine]:
+        others = [line.text.strip() for line in self.lines if line.role != "caption"]
+        spelt = sum(len(text) == 1 and text.isalpha() for text in others) >= _SPELT
+        return [
+            line
+            for line in self.lines
+            if line.role == "caption"
+            or (
+                any(char.isalnum() for char in line.text)
+                and (len(line.text.strip()) > 1 or (spelt and line.text.strip().isalpha()))
+            )
+        ]
 
 
 def explain_unread(unread: int) -> str:

@@ -45,7 +45,7 @@ class Subject:
 
     def read(self, found: ImageReading) -> Subject:
         """The same with what was read in its image."""
-        more = found.text[:MOST_TEXT] if found.left_out else ""
+        more = found.said[:MOST_TEXT] if found.left_out else ""
         return replace(
             self,
             example=replace(self.example, text=found.caption[: MOST_TEXT + 1]),
