@@ -222,7 +222,7 @@ def test_protocol_and_identity() -> None:
     assert isinstance(model, Model)
     assert (model.name, model.note) == ("embedded/reader", "baseline, not a VLM")
     assert model.cacheable is False
-    assert set(model.identity) == {"name", "rules", "ocr", "encoder", "lexicon", "ear"}
+    assert set(model.identity) == {"name", "rules", "ocr", "encoder", "lexicon", "ear", "text"}
 
 
 def test_a_missing_image_is_an_error_by_name(tmp_path: Path) -> None:
