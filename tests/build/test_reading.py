@@ -18,7 +18,7 @@ from memantics.build.extract.plan import DEFAULT
 from memantics.build.intents.draft import IntentSettings, make_background_step, make_intent_step
 from memantics.build.questions.asking import QuestionSubject, ask_draft
 from memantics.build.questions.records import QuestionSettings, plan_slots
-from memantics.core.memes import HEARD, TEMPLATE, Meme, read_memes
+from memantics.core.memes import BESIDE, HEARD, TEMPLATE, Meme, read_memes
 from memantics.knowledge.records import Individual, Knowledge
 from memantics.starter import image_path
 from tests.build.extract.scripts import text_of
@@ -35,7 +35,8 @@ def test_a_plain_folder_is_read_before_anything_is_asked(tmp_path: Path) -> None
     (folder / "broken.png").write_bytes(b"no image")
     built = knowledge(folder, model="fake/builder", out=tmp_path / "b")
     (meme,) = read_memes(built.folder)
-    assert "robot" in meme.text.casefold()
+    assert "awkward" in meme.text.casefold()
+    assert "robot" in meme.notes[BESIDE].casefold()
     assert meme.language == "en"
     assert [skip.row for skip in built.skips] == ["broken"]
 
