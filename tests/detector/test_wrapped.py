@@ -154,7 +154,7 @@ def judge_at_doors(file: Path, table: Path, folder: Path) -> dict[str, dict[str,
     source.mkdir()
     for image in images:
         (source / image.name).write_bytes(image.read_bytes())
-    settings = ScreenSettings(detector=file, readings="none")
+    settings = ScreenSettings(detector=file, readings="none", ocr="thorough")
     screen(source, settings, out=folder / "screened", engine=InlineEngine())
     found["screen"] = {
         Path(row["id"]).stem: row["probability"] for row in read_rows(folder / "screened")
