@@ -64,3 +64,12 @@ def differing(now: Mapping[str, object], then: Mapping[str, object]) -> list[str
     """
     assert list(now) == list(then)
     return [item for item in then if not same(now[item], then[item])]
+
+
+def holds(after: object, before: object) -> bool:
+    """Whether a record says all that it said; more may be said, such as a guideline's version."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return all(name in after and holds(after[name], old) for name, old in before.items())
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(map(holds, after, before))
+    return before == after

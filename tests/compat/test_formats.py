@@ -21,7 +21,7 @@ import pytest
 import memantics
 from tests.commands import Shell
 from tests.compat.make import FAKES, MEMES, MOST_BYTES, TEXTS, pick_reported
-from tests.figures import NEAR, list_differences
+from tests.figures import NEAR, holds, list_differences
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PACKAGE = Path(memantics.__file__).parent
@@ -368,15 +368,6 @@ def check_exports(shell: Shell, database: Path) -> None:
         after = out.read_text(encoding="utf-8").splitlines()
         pairs = zip(after, before, strict=True)
         assert all(holds(json.loads(new), json.loads(old)) for new, old in pairs)
-
-
-def holds(after: object, before: object) -> bool:
-    """Whether a record says all that it said; more may be said, such as a guideline's version."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        return all(name in after and holds(after[name], old) for name, old in before.items())
-    if isinstance(before, list) and isinstance(after, list):
-        return len(before) == len(after) and all(map(holds, after, before))
-    return before == after
 
 
 def test_a_database_opens_and_answers_come_out(shell: Shell, database: Path) -> None:

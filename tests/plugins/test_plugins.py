@@ -139,4 +139,4 @@ def test_an_unknown_form_is_told_the_known_ones(shell: Shell) -> None:
     ran = shell.run("report", run, "--format", "pdf")
     assert ran.code == 2
     assert "unknown format 'pdf'" in ran.err
-    assert "csv, html, json, md" in ran.err
+    assert "csv, html, json, latex, md" in ran.err

@@ -10,7 +10,7 @@ import pytest
 import memantics as mm
 from memantics.actions.datasets import add_release
 from memantics.actions.detector_data import find_examples
-from memantics.actions.own_table import TableColumns
+from memantics.actions.own_table import LabelledColumns
 from tests.commands import Shell
 
 ROWS = """file,caption,humor,split
@@ -52,7 +52,7 @@ def test_a_table_is_understood_registered_and_run(table: Path, tmp_path: Path) -
 
 
 def test_ids_keep_what_they_hold(table: Path) -> None:
-    add_release(str(table), columns=TableColumns(["humor"], "file", "caption"))
+    add_release(str(table), columns=LabelledColumns(["humor"], "file", "caption"))
     items = mm.load_dataset("my_memes").items
     assert [item.id for item in items] == [f"images/m0{n}.png" for n in (2, 3, 4)]
 
@@ -114,7 +114,7 @@ def test_deeper_than_three_folders_nothing_is_looked_for(tmp_path: Path) -> None
 
 
 def test_a_registered_set_trains_detectors_whatever_its_labels_are_called(table: Path) -> None:
-    add_release(str(table), columns=TableColumns(["humor"], "file", "caption"))
+    add_release(str(table), columns=LabelledColumns(["humor"], "file", "caption"))
     found = find_examples("my_memes/humor=serious", "all")
     assert [example.label for example in found.examples] == [0, 1, 0, 1, 0]
     assert found.notes == ("harmful: serious; harmless: funny",)

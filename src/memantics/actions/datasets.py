@@ -11,7 +11,7 @@ from typing import Annotated, Any, overload
 
 from pydantic import JsonValue
 
-from memantics.actions.own_table import TableColumns, is_table, write_recipe
+from memantics.actions.own_table import LabelledColumns, is_table, write_recipe
 from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.parameters import Argument, Data, Flag, MadeBy
@@ -248,14 +248,14 @@ def add_release(
     images: Annotated[
         Path | None, Flag("The folder with its images, where they lie apart.")
     ] = None,
-    columns: Annotated[TableColumns, MadeBy(make_columns)] | None = None,
+    columns: Annotated[LabelledColumns, MadeBy(make_columns)] | None = None,
 ) -> Survey:
     """Check an official release and register it; of a table of one's own, write the recipe."""
     told: tuple[str, ...] = ()
     if is_table(name):
         if folder is not None:
             raise InputError("a table needs no folder", hint=f"memantics data add {name} --label …")
-        made = write_recipe(Path(name), columns or TableColumns())
+        made = write_recipe(Path(name), columns or LabelledColumns())
         told, folder, name = tuple(made.lines()), Path(name).resolve().parent, made.name
     elif folder is None:
         known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
@@ -288,9 +288,9 @@ def make_columns(
     split_column: Annotated[
         str, Flag("The column that names splits. Default: split.", metavar="COLUMN")
     ] = "",
-) -> TableColumns:
+) -> LabelledColumns:
     """Which columns of a table are what, as a user says it."""
-    return TableColumns(tuple(label), image, text, id, split_column)
+    return LabelledColumns(tuple(label), image, text, id, split_column)
 
 
 def check_release(name: Name) -> tuple[Survey, Registered]:

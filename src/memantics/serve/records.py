@@ -69,9 +69,10 @@ def describe_result(name: str, result: type, without: Collection[str] = (), **ot
 AnalysisRecord = describe_result(
     "AnalysisRecord",
     Analysis,
-    without=("harms", "feelings", "missing"),
+    without=("harms", "feelings", "missing", "size"),
     meme=str,
     text=str,
+    caption=str,
     harm=tuple[Harm, ...],
     emotion=tuple[Feeling, ...],
     baselines=tuple[str, ...],

@@ -130,7 +130,7 @@ def test_a_baseline_is_a_footnote_beside_a_verdict_and_a_guess_alone() -> None:
 def test_every_prompt_about_harm_has_the_same_words() -> None:
     asked = text_of(ask_harm(MEME, "en", "m").request)
     (step,) = [own for own in DEFAULT.steps if own.dimension == "Toxicity"]
-    graph = text_of(ask_individuals(Situation(MEME), step, {}, ()))
+    graph = text_of(ask_individuals(Situation(MEME, toxicity="reviewer"), step, {}, ()))
     for part in (THRESHOLD, *(term.definition for term in HARM_TERMS.values())):
         assert part in asked
         assert part in graph
