@@ -18,7 +18,7 @@ from memantics.core.result import Result
 from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
 from memantics.registry.recipes import find_own_recipes
 
-__all__ = ["OwnTable", "TableColumns", "is_table", "write_recipe"]
+__all__ = ["LabelledColumns", "OwnTable", "is_table", "write_recipe"]
 
 _IDS, _SPLITS = ("id", "ID", "item", "name"), ("split", "set", "partition")
 _MOST_VALUES = 26
@@ -27,7 +27,7 @@ _LATIN = "Latin letters"
 
 
 @dataclass(frozen=True, slots=True)
-class TableColumns:
+class LabelledColumns:
     """Which columns of a table are what; empty names are found out where that is possible."""
 
     labels: Sequence[str] = ()
@@ -69,7 +69,7 @@ def is_table(word: str) -> bool:
     return Path(word).suffix.lower() in TABLE_ENDINGS and Path(word).is_file()
 
 
-def write_recipe(file: Path, columns: TableColumns) -> OwnTable:
+def write_recipe(file: Path, columns: LabelledColumns) -> OwnTable:
     """Find out what a table holds, and write its recipe; the name is that of the file."""
     rows = [row for _, row in read_rows(file)]
     if not rows:
@@ -95,7 +95,7 @@ def write_recipe(file: Path, columns: TableColumns) -> OwnTable:
     )
 
 
-def _find_columns(file: Path, row: Row, wanted: TableColumns) -> TableColumns:
+def _find_columns(file: Path, row: Row, wanted: LabelledColumns) -> LabelledColumns:
     """The columns that were named, and those that can be told by their names."""
     for named in (*wanted.labels, wanted.image, wanted.text, wanted.id, wanted.split):
         if named and named not in row:
@@ -112,7 +112,7 @@ def _find_columns(file: Path, row: Row, wanted: TableColumns) -> TableColumns:
             f"{file.name}: no column says which row is which", hint="name it: --id NAME"
         )
     split = wanted.split or next((name for name in _SPLITS if name in row), "")
-    return TableColumns(wanted.labels, wanted.image, wanted.text, found, split)
+    return LabelledColumns(wanted.labels, wanted.image, wanted.text, found, split)
 
 
 def _count_values(file: Path, rows: Sequence[Row], label: str) -> dict[str, int]:
@@ -127,7 +127,7 @@ def _count_values(file: Path, rows: Sequence[Row], label: str) -> dict[str, int]
     return dict(counts.most_common())
 
 
-def _count_duplicates(rows: Sequence[Row], known: TableColumns) -> int:
+def _count_duplicates(rows: Sequence[Row], known: LabelledColumns) -> int:
     """Rows whose text, or whose image, came before."""
     seen: set[tuple[str, str]] = set()
     count = 0
@@ -152,7 +152,7 @@ def _pick_languages(scripts: Counter[str]) -> list[str]:
 
 def _dump_recipe(
     file: Path,
-    known: TableColumns,
+    known: LabelledColumns,
     splits: Sequence[str],
     languages: Sequence[str],
     labels: dict[str, dict[str, int]],
