@@ -38,6 +38,7 @@ TEXTS = ("今天天气真好", "你们这些人真是没救了", "最近有点�
 PATH = "/v1/moderations"
 RELOAD = "/v1/detectors/reload"
 PACE = 200  # requests a second under which detectors are swapped
+POOL = 256  # connections of that client; beyond 512 the service answers 503, reload or not
 
 
 @dataclass(slots=True)
@@ -253,7 +254,7 @@ async def press_and_reload(
                 found.reloads[str(reply.status)] += 1
 
     timeout = aiohttp.ClientTimeout(total=120)
-    connector = aiohttp.TCPConnector(limit=0)
+    connector = aiohttp.TCPConnector(limit=POOL)
     async with aiohttp.ClientSession(address, connector=connector, timeout=timeout) as session:
         swapping = asyncio.create_task(swap(session))
         began, asked = time.monotonic(), []
@@ -270,6 +271,8 @@ def measure_reload(folder: Path, seconds: float) -> Reloads:
 
     live = Path(shutil.copy(DETECTOR_FILE, folder / "live.zip"))
     with serving("live", folder) as (_, address):
+        # The ear is loaded behind the first request, which takes seconds.
+        asyncio.run(press(address, [body(text) for text in TEXTS], Load(), 10.0, 2))
         return asyncio.run(
             press_and_reload(address, live, [DETECTOR_FILE] * round(seconds), seconds)
         )
