@@ -136,8 +136,10 @@ def moderate(doors: Doors, given: object) -> Said:
         return read_moderation(client.post("/v1/moderations", json={"input": given}))
 
 
-def ask_studio(doors: Doors, text: str, language: str = "", unread: int = 0) -> Said:
-    asked = {"text": text, "language": language, "unread": unread}
+def ask_studio(
+    doors: Doors, text: str, language: str = "", unread: int = 0, left_out: str = ""
+) -> Said:
+    asked = {"text": text, "language": language, "unread": unread, "left_out": left_out}
     with doors.site.client(**{"x-memantics": "studio"}) as client:
         answer = client.post("/studio/harm", json=asked)
     if answer.status_code in (400, 422):
@@ -337,7 +339,9 @@ def look_through(doors: Doors, image: Path) -> dict[str, Said]:
         if answer.status_code != 200:
             return Said("failed", reason=answer.text)
         found = answer.json()
-        return ask_studio(doors, found["text"], found["language"], found["unread"])
+        return ask_studio(
+            doors, found["text"], found["language"], found["unread"], found["left_out"]
+        )
 
     part = {"type": "image_url", "image_url": {"url": data_url(image.read_bytes())}}
     ways: dict[str, Callable[[], Said]] = {
@@ -349,6 +353,21 @@ def look_through(doors: Doors, image: Path) -> dict[str, Said]:
         "python": lambda: ask_python(doors, image),
     }
     return {name: way() for name, way in ways.items()}
+
+
+def test_text_of_the_scene_is_judged_alike_at_every_door(doors: Doors) -> None:
+    """The caption is kind; what stands small in the picture is not."""
+    image = Image.new("RGB", (760, 560), "#dcd6c8")
+    pen, face = ImageDraw.Draw(image), FONTS / "NotoSansSC-Regular-subset.otf"
+    pen.text((30, 430), KIND[0], fill="white", font=ImageFont.truetype(face, 88), stroke_width=5)
+    for place, text in enumerate((CRUEL[0], CRUEL[1])):
+        pen.text((60 + 300 * place, 120), text, fill="#6b6b6b", font=ImageFont.truetype(face, 20))
+    path = doors.folder / "sign.png"
+    image.save(path)
+    (said,) = set(look_through(doors, path).values())
+    (row,) = read_rows(doors.folder / f"screened-{path.name}")
+    assert row["left_out"], "nothing was taken for the scene: this picture shows nothing"
+    assert said.outcome in ("harmful", "review", "harmless")
 
 
 def test_an_image_gets_the_same_verdict_at_every_door(

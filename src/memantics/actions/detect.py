@@ -44,7 +44,7 @@ from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.settings import PRESETS as NETWORKS
 from memantics.detector.robustness import Evasion, Robustness, measure_evasion, measure_leakage
 from memantics.detector.storage import save
-from memantics.detector.subjects import Subject
+from memantics.detector.subjects import see_example
 from memantics.detector.verdict import Verdict, judge, mark_predictions
 from memantics.report.pages.detector import (
     draw_thresholds,
@@ -224,11 +224,8 @@ class Detector(TrainedDetector[Evaluation]):
     def verdicts(self, items: Item | Sequence[Item], language: str = "") -> list[Verdict]:
         """Verdicts on texts, image files (read by OCR) or examples, as ``screen`` writes them."""
         examples = self.prepare(items)
-        subjects = [
-            Subject(example, read_language(language), image=read, given=not read)
-            for example in examples
-            for read in (example.image is not None,)
-        ]
+        spoken = read_language(language)
+        subjects = [see_example(e, spoken, given=e.image is None) for e in examples]
         return judge(self, subjects)
 
     def explain(self, item: Item) -> Explanation:

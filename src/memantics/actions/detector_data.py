@@ -307,7 +307,7 @@ def _make_example(name: str, item: str | Path) -> Example:
             reader.close()
         if said.unread:
             raise InputError(f"{text}: {explain_unread(said.unread)}", hint="cut it into parts")
-        return Example(name, said.caption, image=path)
+        return Example(name, said.caption, image=path, printed=said.said if said.left_out else "")
     return Example(name, text)
 
 

@@ -31,6 +31,7 @@ class Example:
 
     ``text`` is printed on it, ``text_caption`` says what that text means and ``image_caption``
     what the image shows; ``ocr`` is what a reader found in the image, where one was asked.
+    ``printed`` is all text of an image that has more than its caption.
     ``label`` is 1 for harmful, 0 for harmless, None where nobody said. ``modality`` says where
     the harm lies, ``target`` whom it attacks. ``id`` and the image's name are for people and for
     splits: no feature may look at them.
@@ -46,6 +47,7 @@ class Example:
     modality: Modality | None = None
     ocr: str = ""
     target: str | None = None
+    printed: str = ""
 
     @property
     def empty(self) -> bool:

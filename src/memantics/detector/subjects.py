@@ -57,6 +57,20 @@ class Subject:
         )
 
 
+def see_example(example: Example, language: str = "", *, given: bool = True) -> Subject:
+    """What is judged of an example: its caption, and beside it all text of its image."""
+    captions = example.text.split("\n")
+    others = [line for line in example.printed.split("\n") if line not in captions]
+    return Subject(
+        example,
+        language,
+        example.image is not None,
+        given,
+        text=example.printed[:MOST_TEXT],
+        left_out="\n".join(others)[:MOST_TEXT],
+    )
+
+
 def widen(detector: OpenDetector, subject: Subject) -> Subject:
     """All text in the caption's place, where the caption alone is in a language nobody learnt."""
     if not subject.text or not detector.machine.reads_texts:

@@ -20,7 +20,7 @@ from memantics.detector.fast import Prediction
 from memantics.detector.judges import OpenDetector
 from memantics.detector.novelty import OUTSIDE_NOTE, cut_sentences
 from memantics.detector.operating_points import OperatingPoint
-from memantics.detector.subjects import Subject, find_precedent, put_pictures, widen
+from memantics.detector.subjects import Subject, find_precedent, put_pictures, see_example, widen
 from memantics.detector.unjudged import MOST_TEXT, NO_PICTURE, explain_unjudged, hear_meant
 from memantics.detector.unmasking import Unmasked, unmask
 
@@ -307,7 +307,7 @@ def mark_predictions(
     language: str = "",
 ) -> list[Prediction]:
     """Predictions that say what the verdict is; where there is none, ``unjudged`` says why."""
-    subjects = [Subject(e, language, image=e.image is not None) for e in examples]
+    subjects = [see_example(example, language) for example in examples]
     marked = []
     for verdict, prediction in zip(judge(detector, subjects, said=said), said, strict=True):
         if verdict.probability is None:
