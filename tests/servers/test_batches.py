@@ -66,7 +66,11 @@ async def killed_at(server: BatchServer, shell: Shell, step: str) -> AsyncIterat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["upload", "create", "look", "download"])
-async def test_a_kill_at_every_step_asks_nothing_twice(step: str, tmp_path: Path) -> None:
+def test_a_kill_at_every_step_asks_nothing_twice(step: str, tmp_path: Path) -> None:
+    asyncio.run(kill_at(step, tmp_path))
+
+
+async def kill_at(step: str, tmp_path: Path) -> None:
     server, shell = BatchServer(), Shell(tmp_path)
     async with killed_at(server, shell, step) as url:
         code, _, err = await finish(await start(shell, url))
@@ -83,7 +87,11 @@ async def test_a_kill_at_every_step_asks_nothing_twice(step: str, tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_what_failed_in_a_batch_is_asked_in_the_next(tmp_path: Path) -> None:
+def test_what_failed_in_a_batch_is_asked_in_the_next(tmp_path: Path) -> None:
+    asyncio.run(fail_once(tmp_path))
+
+
+async def fail_once(tmp_path: Path) -> None:
     """A passing fault is asked again, a refusal of the server is not."""
     shell, seen = Shell(tmp_path), set[str]()
 
