@@ -190,7 +190,7 @@ def test_ten_kills_lose_no_acknowledged_answer(
 ) -> None:
     lead = make_lead(service)
     project = service.projects.create(lead, "many", "label-by-vote")
-    service.exchange.import_items(lead, project.id, [(item, []) for item in plain_items(1_000)])
+    service.exchange.import_items(lead, project.id, [(item, []) for item in plain_items(4_000)])
     people = add_people(service, lead, project.id, ["a", "b"], ["annotator"])
     for person in people:
         service.projects.set_limits(lead, project.id, person.id, 0, 0)

@@ -35,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_questions_end_in_time(folder: Path) -> None:
+    before = _measure_children()
     store, ends = KnowledgeStore.open(folder), set()
     for query in generate(SEED, count_cases(len(KINDS))):
         with noted("starving", {"query": query}):
@@ -47,9 +48,13 @@ def test_questions_end_in_time(folder: Path) -> None:
                 ends.add("seconds" if "seconds" in str(error) else "refused")
             assert time.monotonic() - began < SECONDS + PATIENT
     assert "seconds" in ends
-    # The helper's memory is bounded; the greediest of all children so far tells.
-    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    assert most < MEMORY + 1024**3
+    # The helper's memory is bounded; a child of another test may have been greedier.
+    assert _measure_children() < max(before + 1, MEMORY + 1024**3)
+
+
+def _measure_children() -> int:
+    """The memory of the greediest of all children of this process so far."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
 def test_the_command_ends_in_one_line(folder: Path, shell: Shell) -> None:

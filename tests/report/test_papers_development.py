@@ -121,7 +121,7 @@ def test_memeintent(tmp_path: Path) -> None:
     lost = [row for row in parts["Table 3"].rows if row.label == "one of the three"]
     assert [cell.paper for row in lost for cell in row.cells] == [0.015, 0.287, 0.899, 0.339]
     assert all(c.value is not None for r in parts["Table 3"].rows if r not in lost for c in r.cells)
-    quoted = len([row for row in parts["Table 1"].rows if row.cells[0].reason])
+    quoted = sum(bool(cell.reason) for row in parts["Table 1"].rows for cell in row.cells)
     assert counts["closed"] == quoted + 4
     assert len(parts["Section 5.1"].rows) == 4, "one for each AutoBK setting"
     assert "correlation over 4 settings" in parts["Section 5.1"].notes[0]

@@ -23,6 +23,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         made = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes
         )
+        made = _plain_tuples(made)
         made["servers"] = [{"url": "/"}]
         schemas = made["components"]["schemas"]
         _, bodies = models_json_schema(
@@ -35,6 +36,19 @@ def describe(app: FastAPI) -> dict[str, Any]:
                 operation["security"] = [{}] if path in OPEN else [{"token": []}, {}]
         app.openapi_schema = made
     return app.openapi_schema
+
+
+def _plain_tuples(schema: Any) -> Any:
+    """Tuples of one type as lists of so many: generators of clients know no other."""
+    if isinstance(schema, list):
+        return [_plain_tuples(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kinds = schema.get("prefixItems", [])
+    if kinds and all(kind == kinds[0] for kind in kinds):
+        schema = {key: part for key, part in schema.items() if key != "prefixItems"}
+        schema["items"] = kinds[0]
+    return {key: _plain_tuples(part) for key, part in schema.items()}
 
 
 @router.get("/openapi.json")
