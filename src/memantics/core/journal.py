@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import io
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,8 +138,8 @@ def write_whole(file: IO[bytes], line: bytes) -> None:
 
 def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out") -> None:
     """Write a file in one step, its folder included: nobody ever sees half of it."""
-    # Two processes may write the same file at once: each has its own half.
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    # Two threads or processes may write the same file at once: each has its own half.
+    partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_bytes(hide_bytes(data))
@@ -175,7 +176,7 @@ def whole_file(path: Path, *, masked: bool = True) -> Iterator[IO[bytes]]:
 
     Archives are not ``masked``: their heads say how long each member is.
     """
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # two may write it at once
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
         raw = part.open("wb", buffering=0)
         with (MaskingWriter if masked else io.BufferedWriter)(raw) as file:
