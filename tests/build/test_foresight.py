@@ -98,6 +98,14 @@ def test_an_analysis_says_it_before_and_after(shell: Shell) -> None:
     assert " tokens sent, " in ran.out
 
 
+def test_a_reappraisal_says_what_it_took(shell: Shell) -> None:
+    with serve(lambda _: "…") as url:
+        ran = shell.run("reappraise", image_path("en-001"), "-m", "openai/x", "--base-url", url)
+    assert " tokens sent; " in ran.err
+    plain = shell.run("reappraise", image_path("en-001"), "--editor", "none")
+    assert " tokens sent" not in plain.err
+
+
 def test_captions_that_are_there_cost_nothing(shell: Shell) -> None:
     with serve(lambda _: "…") as url:
         words = ("build", "captions", "starter", "--limit", "2", "--model", "openai/x")

@@ -47,13 +47,17 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
 
 
-def watch(title: str) -> Callable[[Prices], AbstractContextManager[Mapping[str, Any]]]:
-    """Show the progress of a command's action, under this title."""
+def watch(
+    title: str, *, tokens: bool = False
+) -> Callable[[Prices], AbstractContextManager[Mapping[str, Any]]]:
+    """Show the progress of a command's action, under this title; at the end its ``tokens``."""
 
     @contextmanager
     def begin(prices: Prices) -> Iterator[Mapping[str, Any]]:
         with resumable(), Watcher(title, None, prices) as view:
             yield {"progress": view.show}
+        if tokens and (view.last.tokens_in or view.last.tokens_out):
+            tell(f"{view.last.tokens_in:,} tokens sent; {view.last.tokens_out:,} received")
 
     return begin
 
@@ -101,6 +105,7 @@ class Watcher(_View):
         self._prices = prices
         super().__init__()
         self._foretold = False
+        self.last = Progress()
         self._bars = Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -113,6 +118,7 @@ class Watcher(_View):
 
     def show(self, progress: Progress) -> None:
         """Show the counts now, and once what is to come."""
+        self.last = progress
         if progress.expected_in and not self._foretold:
             self._foretold = True
             tell(foretell(progress, self._prices))

@@ -28,7 +28,7 @@ def _watch(prices: Prices, interactive: Interactive = False) -> Iterator[Mapping
     if interactive and not sys.stdin.isatty():
         raise InputError("--interactive needs a terminal", hint="edit plan.json in --out instead")
     review = {"review": review_in_terminal} if interactive else {}
-    with watch("reappraise")(prices) as watchers:
+    with watch("reappraise", tokens=True)(prices) as watchers:
         yield {**watchers, **review}
 
 
@@ -86,7 +86,7 @@ def _end_drafts(made: ReappraisalDrafts) -> None:
 
 @expose(
     action.reappraisal,
-    watch=watch("reappraise"),
+    watch=watch("reappraise", tokens=True),
     dump=_count,
     end=_end_drafts,
     defaults={"concurrency": 8},
