@@ -1,7 +1,5 @@
 """A model that drafts a clarification of a guideline, for the app and for the command."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path

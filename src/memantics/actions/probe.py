@@ -1,7 +1,5 @@
 """``probe``: what the answers of a model rest on, by changing one thing at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

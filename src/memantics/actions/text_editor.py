@@ -1,7 +1,5 @@
 """A record in the user's editor, as JSON."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """``memantics build chat-quality``: a table of chat data sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

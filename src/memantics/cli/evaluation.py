@@ -1,7 +1,5 @@
 """``memantics run`` and ``score``: what they say before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``memantics``: the commands, and the one place where errors become lines and exit codes."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

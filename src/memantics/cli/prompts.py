@@ -1,7 +1,5 @@
 """``memantics prompts``: what a task sends, and its prompt files to change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

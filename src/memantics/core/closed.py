@@ -1,7 +1,5 @@
 """The base of records that come from files, requests and replies of models."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 

@@ -1,7 +1,5 @@
 """Passages of texts on disk, and those that fit a question best (BM25), with their sources."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -4,8 +4,6 @@
 ``.npy`` without objects; nothing is ever unpickled.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import math

@@ -1,7 +1,5 @@
 """Ways to hold examples out. Ids order the blocks here, and here alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

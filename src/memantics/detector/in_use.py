@@ -1,7 +1,5 @@
 """Which detector and which experts are used wherever none is named: small files in the home."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import orjson

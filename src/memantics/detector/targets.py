@@ -5,8 +5,6 @@ that use its words: those that memes against it use far more often than all othe
 with a prior: Monroe, Colaresi and Quinn 2008, "Fightin' Words").
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Why a text is not judged, and what a text says aloud."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

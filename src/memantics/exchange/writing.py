@@ -8,8 +8,6 @@
 ===============  ==================================================================
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Asking: the task's own request, again while the answer is invalid, as its policy says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

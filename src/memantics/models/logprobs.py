@@ -1,7 +1,5 @@
 """Probabilities of options, from the log-probabilities of tokens that a server returns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

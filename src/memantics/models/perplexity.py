@@ -5,8 +5,6 @@ others. The two kinds are not comparable with each other, nor are two models; ``
 one it was. Faults that a user can mend are ``ValueError`` with one line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Between values and text: the reply that a form asks for, and what ``--param`` values say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import orjson

@@ -5,8 +5,6 @@ with its own accent; reading is therefore lenient about what is absent and stric
 cannot be an answer.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import secrets

@@ -1,7 +1,5 @@
 """Images as they enter the page: small, each once, and never trusted."""
 
-from __future__ import annotations
-
 import base64
 import io
 import os

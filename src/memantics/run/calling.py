@@ -1,7 +1,5 @@
 """Calls to one model: as many at once as it bears, repeated while they may still succeed."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

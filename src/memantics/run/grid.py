@@ -1,7 +1,5 @@
 """Options with several values: one run for every combination of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

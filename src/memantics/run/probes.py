@@ -14,8 +14,6 @@
 A model that ignores what was changed answers as before; one that rests on it falls.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """How far a run is, for whoever watches it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from memantics.core.records import STATUSES, Status

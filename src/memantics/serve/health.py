@@ -1,7 +1,5 @@
 """Whether the service lives and is ready, and its figures, for those that watch over it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Literal
 

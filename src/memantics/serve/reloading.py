@@ -1,7 +1,5 @@
 """Swapping detectors while the service runs: ``POST /v1/detectors/reload``, or SIGHUP."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

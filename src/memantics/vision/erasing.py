@@ -1,7 +1,5 @@
 """Pictures for probes: a white one of the same size, and one whose text is painted over."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The server that runs an app, and the layers around it."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """MemeIntent's paper, redone from data, runs and reviews: what ``paper.toml`` cannot look up."""
 
-from __future__ import annotations
-
 import statistics as figures
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """MemeIntent's format: a numbered table of memes with background knowledge and intents."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from memantics.core.language import BY_SCRIPT, guess_language

@@ -1,7 +1,5 @@
 """MER-Bench's format: the index of wishes, and the pictures that editors made, by editor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from memantics.core.data import inside

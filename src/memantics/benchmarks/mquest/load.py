@@ -1,7 +1,5 @@
 """Reader of the M-QUEST release: candidate questions and knowledge bases, image paths by id."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

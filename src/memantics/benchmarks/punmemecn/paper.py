@@ -1,7 +1,5 @@
 """PunMemeCN's paper, redone from data, runs and people: what ``paper.toml`` cannot look up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two abilities that puns presuppose: reading the caption, and knowing how it sounds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue

@@ -1,7 +1,5 @@
 """What ToxiCN MM's paper says of detectors and language models, redone from studies and runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean

@@ -4,8 +4,6 @@
 that was killed is run again and takes every answer from the journal.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable

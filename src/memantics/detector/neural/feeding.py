@@ -1,7 +1,5 @@
 """Batches on their way to a device: which rows, in which order, and how much each one counts."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The packages of the extra ``detector``: imported when a network is built, never before."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 An exported file is asked with onnxruntime: neither PyTorch nor transformers is needed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Short texts: one plain sentence from what was read and how it feels."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
