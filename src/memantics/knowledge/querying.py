@@ -7,11 +7,12 @@ cannot be interrupted, and only there can sockets be ruled out.
 from __future__ import annotations
 
 import html
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 100_000
 PATIENCE = 60.0  # seconds for what a command asks of a whole store
+SHORT, BEHIND = 2.0, 5  # seconds of a question that keeps its priority; that of longer ones
 Row = dict[str, str]
 _HELPER = "memantics.knowledge.answering"
 _SHOWN = 200
@@ -167,23 +169,37 @@ def _call(
     head: dict[str, object], timeout: float, late: MemanticsError, body: bytes = b""
 ) -> dict[str, Any]:
     """What the helper says; ``late`` is raised where it says nothing in time."""
-    try:
-        done = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", _HELPER],
-            input=orjson.dumps({**head, "seconds": timeout}) + b"\n" + body,
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise late from error
-    if done.returncode:
+    said = orjson.dumps({**head, "seconds": timeout}) + b"\n" + body
+    helper = subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", _HELPER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    with helper:
+        try:
+            answer = _wait(helper, said, timeout)
+        except subprocess.TimeoutExpired as error:
+            raise late from error
+        finally:
+            helper.kill()
+    if helper.returncode:
         raise StoreError(
-            f"the query ended with code {done.returncode}",
+            f"the query ended with code {helper.returncode}",
             hint="it may have run out of memory or be nested too deeply: ask for less",
         )
-    reply: dict[str, Any] = orjson.loads(done.stdout)
+    reply: dict[str, Any] = orjson.loads(answer)
     return reply
+
+
+def _wait(helper: subprocess.Popen[bytes], said: bytes, timeout: float) -> bytes:
+    """What the helper answers; a long question steps back behind short requests."""
+    with suppress(subprocess.TimeoutExpired):
+        return helper.communicate(said, timeout=min(SHORT, timeout))[0]
+    if hasattr(os, "setpriority"):
+        with suppress(OSError):  # it has just ended
+            os.setpriority(os.PRIO_PROCESS, helper.pid, BEHIND)
+    return helper.communicate(timeout=max(timeout - SHORT, 0))[0]
 
 
 def _sound(text: str) -> str:

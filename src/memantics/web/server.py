@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from memantics.web.logs import note, start_logs
 from memantics.web.shell import Limits, Shell, Watch
 
 GRACE = 20
+SWITCH = 0.001  # seconds after which a thread that computes lets another one in
 HEAD_SECONDS = 20.0
 WRITE_SECONDS = 30.0
 LEAST_READ = 16 * 1024  # bytes of an answer that a client takes in that time
@@ -121,6 +123,7 @@ def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
 def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
     """Serve until the process is told to stop; requests in hand are finished first."""
     start_logs()
+    sys.setswitchinterval(SWITCH)
     # The server takes these signals while it runs, ends, and raises them again: what was opened
     # around it must then still be closed in order.
     for number in (signal.SIGINT, signal.SIGTERM):
