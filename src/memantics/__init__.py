@@ -8,6 +8,8 @@
 the package costs next to nothing.
 """
 
+from __future__ import annotations
+
 import importlib
 import os
 import sys

@@ -1,5 +1,7 @@
 """An analysis in short lines, each with a title and a tone: for a terminal, a chat, a mail."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """``import_answers`` and ``export_task``: answers from other tools, tasks for other tools."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

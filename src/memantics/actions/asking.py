@@ -1,5 +1,7 @@
 """How an action asks models: which server, how many calls at once, prices, and the cache."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """``audit``: what a benchmark measures besides what it means to measure."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Look into a knowledge store: search it, ask it, and show one meme with its graph."""
 
+from __future__ import annotations
+
 import threading
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """Look into a folder of runs: how far each is, its items, and what every model answered."""
 
+from __future__ import annotations
+
 import contextlib
 import tempfile
 import time

@@ -3,6 +3,8 @@
 Every verb asks a model, keeps its calls in the folder of the build, and asks nothing twice.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Settings of the verbs of :mod:`memantics.actions.build`, from the words a user gives."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

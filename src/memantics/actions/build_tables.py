@@ -1,5 +1,7 @@
 """What the verbs of :mod:`memantics.actions.build` left, as tables."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 

@@ -1,5 +1,7 @@
 """``audit_chains``: what the chains of thought of a run say."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast

@@ -1,5 +1,7 @@
 """``build chat-quality``: fluency, coherence and diversity of any file of chats."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

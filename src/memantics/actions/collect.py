@@ -1,5 +1,7 @@
 """From a folder of images to memes that can be worked with; nothing is deleted."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``compare``: runs of one task item by item, and models over a suite of tasks."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, overload

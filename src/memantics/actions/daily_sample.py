@@ -4,6 +4,8 @@ A folder for each day (UTC) holds JSON lines, one file for each process that wri
 kept by chance, whatever it is; beyond ``most`` a day nothing more is kept.
 """
 
+from __future__ import annotations
+
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping

@@ -1,5 +1,7 @@
 """``demo``: a tour of what Memantics does, on the memes that ship with it, as one page."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """How actions open a desk: a model, its journal in a folder, the cache, and progress."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace

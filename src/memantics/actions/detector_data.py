@@ -1,5 +1,7 @@
 """Examples for detectors by name: the registered release, the starter pack, or a user's files."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Predictions as a table and as a file, detectors as single files, and the one used by default."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,5 +1,7 @@
 """Training a detector of harm or of any other labels: its options, what judges, figures, card."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated

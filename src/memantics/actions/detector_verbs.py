@@ -1,5 +1,7 @@
 """The verbs of ``detector`` and ``expert``: one train, eval, predict and explain for any labels."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

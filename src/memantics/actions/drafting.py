@@ -1,5 +1,7 @@
 """A model that drafts a clarification of a guideline, for the app and for the command."""
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Callable
 from pathlib import Path

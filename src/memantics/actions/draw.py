@@ -1,5 +1,7 @@
 """``build draw``: which questions of a build people judge, and in which round."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

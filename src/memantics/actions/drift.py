@@ -1,5 +1,7 @@
 """``drift``: whether what is screened now is still what was screened then."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path

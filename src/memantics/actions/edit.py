@@ -1,5 +1,7 @@
 """``edit``: run an editor over MER-Bench's index; the judge takes the folder that it writes."""
 
+from __future__ import annotations
+
 import asyncio
 import re
 import shutil

@@ -1,5 +1,7 @@
 """``evaluate``: ask models the questions of benchmarks, and score the answers."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

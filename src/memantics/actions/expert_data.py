@@ -1,5 +1,7 @@
 """Labelled memes by name: ``NAME/LABEL`` of a benchmark, or a column of a table."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,6 +4,8 @@ Nothing is sent. Later steps hold what earlier ones answered, so the figure is a
 images are counted as :mod:`memantics.run.estimate` counts them, repairs are not.
 """
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from memantics.core.images import probe, read_bytes

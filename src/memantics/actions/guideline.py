@@ -1,5 +1,7 @@
 """``annotate guideline``: what divides people, a draft that settles it, and the decision."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Unpack

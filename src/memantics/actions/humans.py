@@ -1,5 +1,7 @@
 """``humans``: replies rated blind by people, from the queue to the figures."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,7 @@
 """Tasks for another harness (Inspect): made from names and plain values, judged text by text."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

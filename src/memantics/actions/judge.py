@@ -1,5 +1,7 @@
 """``judge``: free-text answers of runs judged by models, checked against people."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Knowledge about memes: a store that is imported into, asked, checked, drawn and exported."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Audits of labels: disjoint splits, and labels that are probably wrong; files for both."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,7 @@
 """``detector learn``: what people decided goes into a new detector, compared with the old one."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path

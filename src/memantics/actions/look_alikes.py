@@ -1,5 +1,7 @@
 """``build look-alikes``: puns beside the memes nearest to them in picture and in words."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,7 @@
 """Models × tasks in one table, with marks of significance."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import suppress
 

@@ -1,5 +1,7 @@
 """Runs of one task with one thing changed each, as a finding for each model."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

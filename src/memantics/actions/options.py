@@ -1,5 +1,7 @@
 """Parameters that several actions share, each with its help and its flag."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated

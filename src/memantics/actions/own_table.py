@@ -1,5 +1,7 @@
 """``data add FILE``: a table of one's own, without a recipe to write by hand."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """``build pairs`` and ``detector check``: minimal pairs of memes, and who is consistent on them."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

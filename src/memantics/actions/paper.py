@@ -1,5 +1,7 @@
 """``paper``: every table and figure of a benchmark's paper, redone from the material at hand."""
 
+from __future__ import annotations
+
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence

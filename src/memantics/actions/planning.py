@@ -1,5 +1,7 @@
 """What an evaluation runs: every task, every combination of options, every model, in order."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

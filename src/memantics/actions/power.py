@@ -1,5 +1,7 @@
 """``power``: how many memes show a difference between two models, from pilot runs."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Decided memes that a detector remembers: teach, forget, list, and exchange them as CSV."""
 
+from __future__ import annotations
+
 import csv
 import hashlib
 import io

@@ -1,5 +1,7 @@
 """``probe``: what the answers of a model rest on, by changing one thing at a time."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

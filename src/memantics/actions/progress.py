@@ -1,5 +1,7 @@
 """How far an action is: counts of several runs as one, in words, for whoever wants to know."""
 
+from __future__ import annotations
+
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,7 @@
 """``prompts``: what a task sends, and its prompt files to change."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

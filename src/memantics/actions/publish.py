@@ -1,5 +1,7 @@
 """``publish``: a reviewed queue becomes a benchmark that runs, and a data set."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

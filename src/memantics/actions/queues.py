@@ -1,5 +1,7 @@
 """Queues for people that no model drafts: who they are, what memes say, why models go wrong."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

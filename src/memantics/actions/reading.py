@@ -1,5 +1,7 @@
 """Which memes a user means, and one reading of each: text, language, sound, template."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """``build remake``: what people sent back or revised is made again, and goes back to them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``report`` and its kin: runs as a page, a table, a gallery, logs of Inspect, or a queue."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Find known memes, and what was said of them, near a meme."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Sequence
 from pathlib import Path
 

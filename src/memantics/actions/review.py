@@ -1,5 +1,7 @@
 """The memes of a screening that people are to look at, as a queue of the annotation app."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

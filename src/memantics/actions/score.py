@@ -1,5 +1,7 @@
 """``score``: finished answers scored again; no model is asked."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -5,6 +5,8 @@ that is to be scored and writes one when that is done; it ends with its input, s
 outlives the command that started it.
 """
 
+from __future__ import annotations
+
 import asyncio
 import os
 import sys

@@ -1,5 +1,7 @@
 """``screen``: images or texts in, verdicts out, a million at a time, each meme once."""
 
+from __future__ import annotations
+
 import codecs
 import hashlib
 import math

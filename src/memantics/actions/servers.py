@@ -1,5 +1,7 @@
 """What a server takes, measured by a few small calls."""
 
+from __future__ import annotations
+
 import asyncio
 import tempfile
 from collections.abc import Mapping

@@ -4,6 +4,8 @@ Images are bytes: what must lie in a file lies in a temporary folder while a par
 of images stay in memory only, and models are asked without a cache.
 """
 
+from __future__ import annotations
+
 import asyncio
 import base64
 import tempfile

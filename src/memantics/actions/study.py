@@ -1,5 +1,7 @@
 """``detector study``: variants of detectors, trained alike, tested once and compared."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

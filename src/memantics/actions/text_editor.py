@@ -1,5 +1,7 @@
 """A record in the user's editor, as JSON."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import subprocess

@@ -1,5 +1,7 @@
 """Train networks that detect harmful memes, and tune local models by LoRA (extra ``detector``)."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

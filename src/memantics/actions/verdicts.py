@@ -1,5 +1,7 @@
 """Verdicts on texts and images by a detector that stays loaded."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """``detector wrap``: a classifier of others becomes a detector, calibrated on rows of one's own."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

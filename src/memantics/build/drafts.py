@@ -1,5 +1,7 @@
 """What drafting intents, chats and captions share: requests, checks, counts, and queues."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """What counts as harmful: one taxonomy and threshold (``harm.toml``) for every prompt that asks."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template

@@ -4,6 +4,8 @@ PunMemeCN's groups of three. Both come from the memes of the same review that pe
 so that they are labelled; none serves two puns.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

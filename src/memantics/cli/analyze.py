@@ -1,5 +1,7 @@
 """``memantics analyze``: one meme, everything at once; an analysis as a card in a terminal."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """``memantics annotate``: the web app in which people validate, edit and agree."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """``memantics import-answers`` and ``export-task``: other tools' answers, and tasks for them."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import typer

@@ -1,5 +1,7 @@
 """``memantics audit``: what a benchmark measures besides what it means to measure."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``memantics build``: knowledge, questions and their draws, captions, intents, chats."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``memantics build shards``: analyses, knowledge or captions of any number of memes."""
 
+from __future__ import annotations
+
 from memantics.actions import build_shards as action
 from memantics.cli.expose import expose
 from memantics.cli.screen import stop_at_failures, watch

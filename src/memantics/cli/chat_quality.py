@@ -1,5 +1,7 @@
 """``memantics build chat-quality``: a table of chat data sets."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

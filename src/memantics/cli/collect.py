@@ -1,5 +1,7 @@
 """``memantics collect``: from a folder of images to memes that can be worked with."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

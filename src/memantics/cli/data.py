@@ -1,5 +1,7 @@
 """``memantics data``: register, check and describe official releases; ``memantics models``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

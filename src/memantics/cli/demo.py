@@ -1,5 +1,7 @@
 """``memantics demo`` and ``memantics starter``: the memes that ship with the package."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """``memantics detector``: train, measure, use, compare, export and explain detectors."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated

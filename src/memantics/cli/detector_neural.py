@@ -1,5 +1,7 @@
 """``memantics detector train-neural`` and ``memantics detector tune`` (extra ``detector``)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """``memantics detector study``: variants × seeds × tasks in one command (extra ``detector``)."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """``memantics drift``: whether what is screened now is still what was screened then."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

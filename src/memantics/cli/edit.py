@@ -1,5 +1,7 @@
 """``memantics edit``: an editor over MER-Bench's index."""
 
+from __future__ import annotations
+
 import typer
 
 from memantics.actions import edit as action

@@ -1,5 +1,7 @@
 """``memantics run`` and ``score``: what they say before and after."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """``memantics expert``: the verbs of ``detector`` for labels other than harm."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """``memantics humans``: replies to a blind queue, and people's ratings to figures."""
 
+from __future__ import annotations
+
 import typer
 
 from memantics.actions import humans as action

@@ -1,5 +1,7 @@
 """``memantics judge``: free text judged by models."""
 
+from __future__ import annotations
+
 from memantics.actions.judge import Judgement
 from memantics.actions.judge import judge as action
 from memantics.cli.expose import expose

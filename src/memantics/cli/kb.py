@@ -1,5 +1,7 @@
 """``memantics kb``: what is known about memes, as a graph one can ask, check, draw and carry."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import asdict

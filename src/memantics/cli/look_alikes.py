@@ -1,5 +1,7 @@
 """``memantics build look-alikes``: PunMemeCN's groups of three."""
 
+from __future__ import annotations
+
 from memantics.actions import look_alikes as action
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain

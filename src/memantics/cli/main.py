@@ -1,5 +1,7 @@
 """``memantics``: the commands, and the one place where errors become lines and exit codes."""
 
+from __future__ import annotations
+
 import importlib
 import os
 import sys

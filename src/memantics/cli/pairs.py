@@ -1,5 +1,7 @@
 """``memantics build pairs`` and ``memantics detector check``: minimal pairs."""
 
+from __future__ import annotations
+
 from memantics.actions import pairs as action
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, say, show_table

@@ -1,5 +1,7 @@
 """``memantics paper``: a benchmark's paper, redone."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """``memantics power``: how many memes a difference needs."""
 
+from __future__ import annotations
+
 from memantics.actions import power as action
 from memantics.cli.expose import expose
 from memantics.cli.terminal import print_lines, show_table

@@ -1,5 +1,7 @@
 """``memantics detector teach|forget|precedents``: decided memes that a detector remembers."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

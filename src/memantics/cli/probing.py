@@ -1,5 +1,7 @@
 """``memantics probe``: what a model's answers rest on."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,7 @@
 """How a long command shows where it is: a bar in a terminal, plain lines on a pipe."""
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence

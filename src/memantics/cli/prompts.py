@@ -1,5 +1,7 @@
 """``memantics prompts``: what a task sends, and its prompt files to change."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import typer

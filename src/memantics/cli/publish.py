@@ -1,5 +1,7 @@
 """``memantics publish``: a reviewed queue becomes a benchmark that runs, and a data set."""
 
+from __future__ import annotations
+
 from memantics.actions import publish as action
 from memantics.cli.expose import expose
 from memantics.cli.terminal import print_lines

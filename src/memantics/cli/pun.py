@@ -1,5 +1,7 @@
 """``memantics pun``: read a caption aloud and say what it may mean."""
 
+from __future__ import annotations
+
 from io import StringIO
 from pathlib import Path
 from typing import Annotated

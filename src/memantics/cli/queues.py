@@ -1,5 +1,7 @@
 """``memantics annotate questionnaire``, ``texts``, ``apply-texts`` and ``errors``."""
 
+from __future__ import annotations
+
 from memantics.actions import queues as action
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain

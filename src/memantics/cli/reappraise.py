@@ -1,5 +1,7 @@
 """``memantics reappraise`` and ``build reappraisal``: memes with a kinder feeling about them."""
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

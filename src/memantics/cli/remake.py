@@ -1,5 +1,7 @@
 """``memantics build remake``: memes that people sent back, made again."""
 
+from __future__ import annotations
+
 import typer
 
 from memantics.actions import remake as action

@@ -1,5 +1,7 @@
 """A person between two stages of a reappraisal: accept, edit or skip, in the terminal."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import typer

@@ -1,5 +1,7 @@
 """``memantics screen``: images or texts in, verdicts out."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,5 +1,7 @@
 """``memantics report``, ``gallery`` and ``export-inspect``: runs shown elsewhere."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

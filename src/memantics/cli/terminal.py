@@ -1,5 +1,7 @@
 """How things look in a terminal: tables that fit 80 columns, JSON that others can read."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Iterable

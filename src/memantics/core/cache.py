@@ -4,6 +4,8 @@ The key covers model identity, sampling, messages, image bytes, schema **and the
 asking again after an unparsable answer must not replay that answer.
 """
 
+from __future__ import annotations
+
 import hashlib
 import sqlite3
 from collections.abc import Mapping
@@ -19,7 +21,7 @@ from memantics.core.masking import hide_bytes
 from memantics.core.records import Part, Reply, Request, Sampling
 
 _FLUSH_AT = 128
-_KINDS = {one.name: one.type if one.type in (str, int) else dict for one in fields(Reply)}
+_KINDS = {one.name: {"str": str, "int": int}.get(str(one.type), dict) for one in fields(Reply)}
 
 
 def request_digest(request: Request) -> str:

@@ -1,5 +1,7 @@
 """Benchmark cards: ``card.toml`` in a benchmark's folder, typed and closed."""
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """The base of records that come from files, requests and replies of models."""
 
+from __future__ import annotations
+
 from pydantic import BaseModel, ConfigDict
 
 

@@ -1,5 +1,7 @@
 """What readers of releases return: where the files are, what was found, what was recomputed."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os

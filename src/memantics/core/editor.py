@@ -1,5 +1,7 @@
 """The seam between reappraisal and whatever repaints pictures: a name and one coroutine."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -3,6 +3,8 @@
 A benchmark adds findings of its own through ``AuditHooks`` (:mod:`memantics.tasks.plugin`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal, get_args
 

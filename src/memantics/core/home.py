@@ -1,5 +1,7 @@
 """Where Memantics keeps what outlives a command: the registry of releases and the cache."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Bounded image reading. Nothing here trusts a file: not its name, its size, nor its header."""
 
+from __future__ import annotations
+
 import errno
 import io
 import os

@@ -4,6 +4,8 @@ Pillow walks through the blocks of a header in Python, one by one, and through b
 likewise; a progressive JPEG decodes all of its pixels once for each scan, and 59 bytes buy a scan.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 

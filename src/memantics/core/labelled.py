@@ -1,5 +1,7 @@
 """Memes with labels of any kind: what experts learn from, and what benchmarks offer for it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,6 +4,8 @@ The model is fastText's ``lid.176.ftz``, which lies in the wheel of fast-langdet
 here without that package's loader, which imports a downloader: nothing is ever fetched.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections import Counter

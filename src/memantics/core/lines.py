@@ -1,5 +1,7 @@
 """Lines of text in an image, and their reading order."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol

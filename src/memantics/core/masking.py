@@ -4,6 +4,8 @@ A model that is opened names its key here, and what its address and its paramete
 name of a secret. Short values ("EMPTY", which local servers take) are no secrets: they are words.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re

@@ -1,5 +1,7 @@
 """Which item an answer from elsewhere belongs to: by id, or by its image and question."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 

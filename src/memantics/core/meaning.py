@@ -1,5 +1,7 @@
 """The words in which a meme's meaning is told: every layer must mean the same by them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal

@@ -1,5 +1,7 @@
 """A folder of memes as a user has it: images alone, or images beside a ``memes.jsonl``."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

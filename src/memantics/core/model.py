@@ -1,5 +1,7 @@
 """The seam between the engine and whatever answers: a model is a name and one coroutine."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 

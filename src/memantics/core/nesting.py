@@ -1,5 +1,7 @@
 """How deeply brackets stand within brackets: parsers pay for each with stack and memory."""
 
+from __future__ import annotations
+
 import re
 
 from memantics.core.errors import DataError

@@ -1,5 +1,7 @@
 """What a trained expert says of one meme, with its source and how often it is right."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -4,6 +4,8 @@ A benchmark declares its paper in ``paper.py``: ``PAPER = Paper(title, parts)``,
 a function from :class:`PaperMaterial` to a :class:`PaperPart`, in the paper's order.
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

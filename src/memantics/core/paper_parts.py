@@ -1,5 +1,7 @@
 """What a redone paper is made of: cells, rows, tables and figures, and the whole sheet."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass

@@ -1,5 +1,7 @@
 """Tables of systems: the paper's rows with their runs, the user's other runs, trivial baselines."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -11,6 +11,8 @@ An action says it once, in the type of the parameter, and the command line is ma
 Fields of a settings record are annotated alike: an action that takes the record has all its flags.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

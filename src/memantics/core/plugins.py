@@ -4,6 +4,8 @@ Ours are named in the same form, ``module:attribute``, in the code and not in ou
 metadata: a checkout whose metadata are older than its code, or that has none, still knows them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points

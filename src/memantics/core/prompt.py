@@ -1,5 +1,7 @@
 """Prompt files with named holes: ``prompts/NAME.md``, ``$hole`` for a value, ``$$`` for ``$``."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """A paper's tables as data: ``expected/published.json`` of a benchmark."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -6,6 +6,8 @@ A queue is a folder: ``queue.json`` (a :class:`QueueCard`), ``items.jsonl`` (one
 there are is said by the workflow that the card names.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

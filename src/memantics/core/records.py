@@ -7,6 +7,8 @@ answer, and so that raw answers can be parsed again later without the data set. 
 :class:`Outcome` an item with its last answer, a :class:`Score` one figure with its interval.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

@@ -1,5 +1,7 @@
 """What a user has registered: releases, and benchmarks built by the user; small JSON files."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass

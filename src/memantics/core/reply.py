@@ -6,6 +6,8 @@ model can be asked again: picking the readable pieces out of a broken list would
 without anybody noticing.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from typing import Any, Literal, TypeVar, get_args, get_origin

@@ -1,5 +1,7 @@
 """Passages of texts on disk, and those that fit a question best (BM25), with their sources."""
 
+from __future__ import annotations
+
 import math
 import re
 import unicodedata

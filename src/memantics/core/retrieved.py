@@ -1,5 +1,7 @@
 """What is found near a meme among things that were said before, and who said them."""
 
+from __future__ import annotations
+
 from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path

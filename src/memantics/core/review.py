@@ -1,5 +1,7 @@
 """Drafts and verdicts brought together: what people agreed on replaces what a model proposed."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

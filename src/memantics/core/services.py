@@ -3,6 +3,8 @@
 Benchmarks import no models, no ``vision`` and no ``phonetics``: the registry hands these in.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Split files: which meme is in which part, so that no group is in two, with a checksum."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path

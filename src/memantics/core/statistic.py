@@ -1,5 +1,7 @@
 """A paper's figures beside those of this copy: ``expected/statistics.json`` joined with values."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal

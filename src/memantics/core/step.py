@@ -4,6 +4,8 @@ Construction, reappraisal and caption mining are chains of such steps. They neve
 they hand steps to an :class:`Asker` and get every one back with a status.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar

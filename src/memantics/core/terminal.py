@@ -1,5 +1,7 @@
 """Consoles and streams that text from outside cannot steer."""
 
+from __future__ import annotations
+
 import re
 import sys
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Wait for a coroutine from code that is not asynchronous, also inside a running event loop."""
 
+from __future__ import annotations
+
 import asyncio
 import contextvars
 import functools

@@ -4,6 +4,8 @@ A benchmark whose card names workflows (``[publish] workflows``) holds a ``write
 ``WRITER``: results of those workflows are published in its format.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import random

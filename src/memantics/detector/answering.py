@@ -3,6 +3,8 @@
 A folder that was tuned to write intents answers as the local model that it is.
 """
 
+from __future__ import annotations
+
 import asyncio
 import threading
 from collections.abc import Mapping

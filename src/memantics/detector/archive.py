@@ -4,6 +4,8 @@
 ``.npy`` without objects; nothing is ever unpickled.
 """
 
+from __future__ import annotations
+
 import hashlib
 import io
 import math

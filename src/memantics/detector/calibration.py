@@ -1,5 +1,7 @@
 """From raw scores to probabilities and decisions, fitted on predictions for held-out memes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """The model card that is written at each training: data, licence, selection, figures, limits."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path

@@ -1,5 +1,7 @@
 """From scores of heads to chances and labels: of harm with its types, and of any other labels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

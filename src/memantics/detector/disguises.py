@@ -1,5 +1,7 @@
 """Texts in disguise: written another way so that people still read them, and learnt that way."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

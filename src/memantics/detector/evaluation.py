@@ -1,5 +1,7 @@
 """How good a detector is: the paper's Table 5, parts of the data, calibration, baselines."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

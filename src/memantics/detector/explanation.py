@@ -6,6 +6,8 @@ piece gives exact shares (Aumann and Shapley's rule): contributions and the base
 score.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 It learns whether memes are harmful, and of which type, or any other labels, one or several.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """Texts as weighted blocks of numbers. Only what a meme says goes in: never an id or a name."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

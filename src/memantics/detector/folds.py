@@ -1,5 +1,7 @@
 """Ways to hold examples out. Ids order the blocks here, and here alone."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal
 

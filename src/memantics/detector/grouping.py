@@ -1,5 +1,7 @@
 """Groups of memes that a fair split keeps together: templates, times, sources, authors, texts."""
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import dataclass
 

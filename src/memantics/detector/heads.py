@@ -4,6 +4,8 @@ What is common to the detector of harm and to experts for any other labels: sett
 rows of numbers, and the fit in which every ridge is rated on held-out examples.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType

@@ -4,6 +4,8 @@ One kernel serves all of it: its products find the nearest memes, its inverse gi
 detector's scores for any folds without fitting again. No judge sees an id or the name of a file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

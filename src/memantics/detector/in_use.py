@@ -1,5 +1,7 @@
 """Which detector and which experts are used wherever none is named: small files in the home."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import orjson

@@ -1,5 +1,7 @@
 """Detectors of every kind behind one face: examples in, predictions out."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

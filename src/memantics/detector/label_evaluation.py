@@ -1,5 +1,7 @@
 """How good an expert is: figures with clustered intervals, by class, beside trivial answers."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

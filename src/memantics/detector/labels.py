@@ -1,5 +1,7 @@
 """Labelled memes as what is learnt from: one label each or several, rare ones put together."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -4,6 +4,8 @@ Near-duplicates whose labels contradict each other come first, then what several
 together put off the diagonal of the confident joint (``metrics.confident``).
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter
 from collections.abc import Sequence

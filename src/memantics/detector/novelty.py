@@ -3,6 +3,8 @@
 Pieces are characters and pairs of them, or words where a detector learnt words.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections import Counter

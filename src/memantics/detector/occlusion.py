@@ -4,6 +4,8 @@ Unlike the shares of a fast detector these do not add up: two words that say the
 left out without loss.
 """
 
+from __future__ import annotations
+
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

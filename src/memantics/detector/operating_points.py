@@ -1,5 +1,7 @@
 """Thresholds by what they keep: precision and recall on memes that were held out in training."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Opinions of experts on texts, and why there is none; the experts in use, opened by topic."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

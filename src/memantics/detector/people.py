@@ -7,6 +7,8 @@ as much as people agree, twice the distance of the mean from ½: 1 where all say
 two of three do. What people say takes the place of an earlier label of the same text.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

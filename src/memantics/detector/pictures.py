@@ -1,5 +1,7 @@
 """Pictures through a vision model of this machine (CLIP, SigLIP, …), beside meanings of texts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

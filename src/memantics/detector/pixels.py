@@ -1,5 +1,7 @@
 """Statistics of a picture's pixels: shape, light, colour and edges."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

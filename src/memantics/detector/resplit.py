@@ -4,6 +4,8 @@ Every judge is scored twice on all memes: with folds drawn at random, as papers 
 that part no group. The difference is what a score owes to memes of the same group in training.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """How easily a detector is evaded, what that costs, and how much near-duplicates flatter it."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

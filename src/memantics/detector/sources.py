@@ -1,5 +1,7 @@
 """Examples from a user's own files: CSV, JSON lines, or a folder of images with metadata."""
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath

@@ -4,6 +4,8 @@ Harm and any other labels lie in files of one format. Those of earlier versions,
 other labels had a format each, are read as well.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

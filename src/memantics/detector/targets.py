@@ -5,6 +5,8 @@ that use its words: those that memes against it use far more often than all othe
 with a prior: Monroe, Colaresi and Quinn 2008, "Fightin' Words").
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Why a text is not judged, and what a text says aloud."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 

@@ -5,6 +5,8 @@ texts (letters pulled apart, digits for letters) are taken only where they give 
 detector learnt.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Callable, Container

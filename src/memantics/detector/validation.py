@@ -1,5 +1,7 @@
 """Predictions for memes by detectors that have not seen them: folds that are held out in turn."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -4,6 +4,8 @@ Of 31 different bits at most one lies in some of the sixteen parts of 16 bits: l
 and each part with one bit changed, finds all. The arrays are mapped, not loaded.
 """
 
+from __future__ import annotations
+
 import io
 from collections.abc import Sequence
 from functools import cache

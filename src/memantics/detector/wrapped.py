@@ -4,6 +4,8 @@ A wrapped detector is one JSON file. It names the folder and pins what lies ther
 weights stay where they are.
 """
 
+from __future__ import annotations
+
 import os
 import tomllib
 from collections.abc import Mapping, Sequence

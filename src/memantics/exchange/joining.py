@@ -1,5 +1,7 @@
 """Rows of a file joined to the items of a task; what cannot be joined is listed, never guessed."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

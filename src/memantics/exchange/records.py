@@ -1,5 +1,7 @@
 """An answer that another tool wrote down, with all that says which item it belongs to."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args

@@ -8,6 +8,8 @@
 ===============  ==================================================================
 """
 
+from __future__ import annotations
+
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator

@@ -1,5 +1,7 @@
 """A task of ours put together as a task of Inspect."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Scoring: each sample by itself for the viewer, and the task's own figures over all."""
 
+from __future__ import annotations
+
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 

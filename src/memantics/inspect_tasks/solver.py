@@ -1,5 +1,7 @@
 """Asking: the task's own request, again while the answer is invalid, as its policy says."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -4,6 +4,8 @@ A task that a benchmark elsewhere adds (``MEMANTICS_BENCHMARKS``) is registered 
 loaded, so that ``inspect eval`` knows it; only that listing cannot see it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Official knowledge bases become knowledge of ours: names resolve, relations get our names."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """The cards of a drawing: which individuals are shown, and what stands on each card."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence, Set

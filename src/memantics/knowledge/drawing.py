@@ -4,6 +4,8 @@ A relation's name stands in the card that it starts from, so that names never ov
 are SVG that takes its colours from ``drawing.css``; one is for wide screens, one for phones.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

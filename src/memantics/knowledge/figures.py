@@ -1,5 +1,7 @@
 """What a store holds, in figures: individuals, relations, kinds, and what leads nowhere."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter

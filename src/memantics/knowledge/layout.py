@@ -4,6 +4,8 @@ The classic layered method: long lines get a place of their own in every column 
 orders follow the neighbours' mean, and heights are the least-squares answer that keeps the order.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """IRIs of memes and of what is said about them: minted per meme, safe for any name, reversible."""
 
+from __future__ import annotations
+
 import re
 from functools import lru_cache
 from urllib.parse import quote, unquote

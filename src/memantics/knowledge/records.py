@@ -4,6 +4,8 @@ Names are unique in their meme *and* dimension: ``person`` may be seen (VisualMa
 addressed (TargetCommunity), and these are two individuals.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -4,6 +4,8 @@ A pool is made from a knowledge store, a build, a collection of memes, or a fold
 Vectors of a pool are computed once and kept in the home folder.
 """
 
+from __future__ import annotations
+
 import hashlib
 import io
 from collections.abc import Container, Iterable, Iterator, Sequence

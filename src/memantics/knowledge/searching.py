@@ -1,5 +1,7 @@
 """Find memes in a store by what is said about them."""
 
+from __future__ import annotations
+
 from memantics.knowledge.naming import MEME, meme_of
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.querying import select

@@ -1,5 +1,7 @@
 """What can be imported: official knowledge bases, our own builds, or exported files."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -12,6 +12,8 @@ A field that does not say what a baseline needs (an integer has no longest optio
 no positive class) gets the constant; ``identity`` says so.
 """
 
+from __future__ import annotations
+
 import hashlib
 import random
 from collections.abc import Iterable, Iterator, Mapping

@@ -14,6 +14,8 @@ A request is known by the hash of what is sent. Batches all of whose answers wer
 dropped when the model is closed: by then runs and cache have them.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import hashlib

@@ -4,6 +4,8 @@ It understands nothing. It lets whole chains of construction run offline, in doc
 the same request always gets the same reply.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

@@ -5,6 +5,8 @@ two encoders such as CLIP, which compares a picture with prompts. Weights are sa
 code from such a folder is run, and nothing is downloaded.
 """
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Sequence
 from pathlib import Path

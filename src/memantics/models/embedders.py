@@ -4,6 +4,8 @@ Nothing is downloaded, and no code from such a folder is run. Sentence models sa
 ``1_Pooling/config.json`` how a sentence becomes one vector; others are averaged over tokens.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path

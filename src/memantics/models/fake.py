@@ -4,6 +4,8 @@
 hash of the request; to other requests it says what ``fake/builder`` says.
 """
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """What a response that is no answer means: a refusal, a passing fault, or a hopeless one."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Mapping

@@ -7,6 +7,8 @@ table has one. Several people decide by majority; a tie is no answer. Settings f
 one person only.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping

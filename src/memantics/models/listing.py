@@ -1,5 +1,7 @@
 """The models that a server lists under ``/models``, and whether a name is one of them."""
 
+from __future__ import annotations
+
 import contextlib
 import difflib
 import fnmatch

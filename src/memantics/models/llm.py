@@ -5,6 +5,8 @@ reply obeys the schema of its request. What it says is not to be trusted, and it
 Any other model in a GGUF file works the same way: ``llm/PATH.gguf``.
 """
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 import importlib

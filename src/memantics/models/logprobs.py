@@ -1,5 +1,7 @@
 """Probabilities of options, from the log-probabilities of tokens that a server returns."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

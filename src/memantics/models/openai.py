@@ -4,6 +4,8 @@ Servers differ in what they take. One that refuses ``response_format`` is asked 
 then on; a name that is not among those it lists is refused before the first call.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import io

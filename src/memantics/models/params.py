@@ -1,5 +1,7 @@
 """Words of ``--param`` as settings: the record says what each may be, and refusals say the same."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TypeVar, get_args
 

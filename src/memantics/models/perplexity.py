@@ -5,6 +5,8 @@ others. The two kinds are not comparable with each other, nor are two models; ``
 one it was. Faults that a user can mend are ``ValueError`` with one line.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from pathlib import Path

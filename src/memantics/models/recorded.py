@@ -6,6 +6,8 @@ whoever answered: a task that asks the same finds the same answer, and one that 
 else is told so. Where one request was answered several times, the answers come in their order.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path

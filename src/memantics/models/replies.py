@@ -1,5 +1,7 @@
 """Between values and text: the reply that a form asks for, and what ``--param`` values say."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import orjson

@@ -6,6 +6,8 @@ used. Faults that a user can mend are ``ValueError`` with one line; a package th
 ``ModuleNotFoundError``.
 """
 
+from __future__ import annotations
+
 import hashlib
 import math
 from collections.abc import Iterator, Sequence

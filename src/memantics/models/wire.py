@@ -5,6 +5,8 @@ with its own accent; reading is therefore lenient about what is absent and stric
 cannot be an answer.
 """
 
+from __future__ import annotations
+
 import base64
 import json
 import secrets

@@ -1,5 +1,7 @@
 """A caption as something to be said: tokens, and the sounds each of them may have."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

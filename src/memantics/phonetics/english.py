@@ -5,6 +5,8 @@ sounds by a table, commonness by the word trigrams that come with pocketsphinx. 
 training data of ours behind the confidence, only the shape of a sensible curve.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,5 +1,7 @@
 """What the picture says: support for the literal reading, and words with two meanings."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 

@@ -6,6 +6,8 @@ same captions with words swapped for others that sound alike. A judge is any fun
 to a verdict; with readings it also hears what the caption says aloud.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ All arrays: a word of n characters has one row in the table of length n, sorted 
 packed into one integer, so that a search is a few binary searches and the memory stays small.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

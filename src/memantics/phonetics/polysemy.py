@@ -5,6 +5,8 @@ slang one, and things one can draw that the word's own meaning does not name (th
 scoundrel"). With a description of the picture the thing must be seen in it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import lru_cache
 

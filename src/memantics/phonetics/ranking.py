@@ -3,6 +3,8 @@
 The weights are in ``weights.json``, one set per language model; ``tuning`` fits them again.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What reading aloud returns: readings, the spans that changed, and the evidence."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

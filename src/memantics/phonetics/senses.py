@@ -5,6 +5,8 @@ speech and more set phrases are those of jieba's word list. Nothing here comes f
 puns. Without the package every word has no senses.
 """
 
+from __future__ import annotations
+
 import gzip
 import re
 import unicodedata

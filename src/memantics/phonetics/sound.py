@@ -4,6 +4,8 @@ Distances are in one unit for all parts: 0 is the same toneless syllable, about 
 many speakers have (n/l, zh/z, in/ing, …), about 1 one clearly different part.
 """
 
+from __future__ import annotations
+
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass

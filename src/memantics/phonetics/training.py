@@ -3,6 +3,8 @@
 The weights that ship are fitted in ``research/pun_weights.py``.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

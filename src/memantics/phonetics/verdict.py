@@ -1,5 +1,7 @@
 """Is a caption a pun? One chance from what was heard, what a dictionary says, and what it means."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

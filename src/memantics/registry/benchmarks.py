@@ -1,5 +1,7 @@
 """Names to benchmarks and tasks: ours, those of the user, and the published."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """A benchmark's folder: its card at once, its plugin (``plugin.py``) on demand."""
 
+from __future__ import annotations
+
 import hashlib
 import importlib
 import os

@@ -1,5 +1,7 @@
 """Which data a benchmark runs on, and what a run remembers of them."""
 
+from __future__ import annotations
+
 from functools import cache
 from pathlib import Path
 

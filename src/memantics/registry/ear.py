@@ -1,5 +1,7 @@
 """What the embedded reader hears: the phonetic engine behind the protocol that the reader knows."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from functools import cached_property, lru_cache

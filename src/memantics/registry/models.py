@@ -1,5 +1,7 @@
 """Every kind of model: ours, and those of packages that are installed beside us."""
 
+from __future__ import annotations
+
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.model import Model
 from memantics.core.plugins import Plugins

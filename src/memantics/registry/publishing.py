@@ -1,5 +1,7 @@
 """Which benchmark's format the results of a workflow are published in."""
 
+from __future__ import annotations
+
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.writing import Writer
 from memantics.registry.benchmarks import find_benchmarks

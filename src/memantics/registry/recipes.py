@@ -1,5 +1,7 @@
 """Data sets that are told by a recipe: those that ship, and ``*.toml`` of the user's folders."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from memantics.core.home import home

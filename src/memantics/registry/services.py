@@ -1,5 +1,7 @@
 """The services that tasks are handed: what looks, listens and compares meanings."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Tasks on their data: what a run, a suite or a score asks the registry for."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

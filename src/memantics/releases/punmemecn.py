@@ -1,5 +1,7 @@
 """Where the files of a PunMemeCN release lie, and which of its groups are meant."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Iterable

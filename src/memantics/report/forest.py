@@ -1,5 +1,7 @@
 """A picture of differences with their intervals, one line each, as a file of its own."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """The forms in which runs are shown besides the page: tables of ours, pages of other packages."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

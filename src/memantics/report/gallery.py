@@ -1,5 +1,7 @@
 """A gallery of edited memes: each source beside what every editor made of it, with its scores."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Runs side by side: the rows that every table, plot and page of a report is made of."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence

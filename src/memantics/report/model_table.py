@@ -4,6 +4,8 @@ A mark says how surely a model is below the best one of its column; the best is 
 significantly better than every other. P-values come corrected over all pairs of the table.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev

@@ -1,5 +1,7 @@
 """The table of models × tasks as LaTeX, Markdown, CSV and HTML."""
 
+from __future__ import annotations
+
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """One self-contained page: works from a file, offline, under a policy that runs only our script."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import json

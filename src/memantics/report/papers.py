@@ -1,5 +1,7 @@
 """A redone paper as Markdown, LaTeX, CSV and JSON: the same cells in the paper's layout."""
 
+from __future__ import annotations
+
 import csv
 import io
 import re

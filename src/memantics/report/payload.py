@@ -1,5 +1,7 @@
 """Items and answers as the page's item browser reads them: compact JSON, each text once."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -5,6 +5,8 @@ are classes of the page's style sheet, which forbids inline styles. Names come f
 they are escaped here and nowhere else.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Published figures as rows beside our own: reference, never ranked as a run."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,5 +1,7 @@
 """Finished runs, read from their directories and put beside the runs they compare with."""
 
+from __future__ import annotations
+
 import html
 import os
 from collections import Counter

@@ -1,5 +1,7 @@
 """A paper's rows as a leaderboard: what the printed figures allow to say about their certainty."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass

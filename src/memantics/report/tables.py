@@ -1,5 +1,7 @@
 """The same rows as Markdown, CSV, JSON and for a terminal of 80 columns."""
 
+from __future__ import annotations
+
 import csv
 import io
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """Images as they enter the page: small, each once, and never trusted."""
 
+from __future__ import annotations
+
 import base64
 import io
 import os

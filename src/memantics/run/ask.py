@@ -1,5 +1,7 @@
 """Ask a model every item of a task, write each answer down, and lose nothing."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace

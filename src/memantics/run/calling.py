@@ -1,5 +1,7 @@
 """Calls to one model: as many at once as it bears, repeated while they may still succeed."""
 
+from __future__ import annotations
+
 import asyncio
 import random
 import time

@@ -1,5 +1,7 @@
 """Figures about stated probabilities: calibration, Brier score, risk at each coverage."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 

@@ -1,5 +1,7 @@
 """Chains of thought: were they cut off, do they name what they must, do they fit the answer?"""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

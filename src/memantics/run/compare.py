@@ -1,5 +1,7 @@
 """Two runs of one task, item by item: which is better, by how much, how surely, and where."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

@@ -4,6 +4,8 @@ A factor is an option of the task, or the model. For each pair of its levels, ru
 in everything else are compared; the effect over the whole grid is the mean of these differences.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

@@ -5,6 +5,8 @@ chain that was killed is simply run again: what the journal holds is not asked a
 be replayed with ``recorded/FOLDER/calls.jsonl``.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """What a comparison of runs finds: figures that differ, and items that went differently."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

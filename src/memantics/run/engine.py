@@ -4,6 +4,8 @@ Two fronts use it: :mod:`memantics.run.ask` for the items of a task, :mod:`meman
 the steps of a chain. They differ in what they write down and how they go on after a kill.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import random

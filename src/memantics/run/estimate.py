@@ -11,6 +11,8 @@ The estimates are plain and documented, not exact: every server has its own toke
   never more than the task's token limit. Models that think aloud need many times that.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

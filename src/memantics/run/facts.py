@@ -1,5 +1,7 @@
 """What a run is: the facts in ``run.json``, the fingerprint of its answers, its folder's name."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Mapping

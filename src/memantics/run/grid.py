@@ -1,5 +1,7 @@
 """Options with several values: one run for every combination of them."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

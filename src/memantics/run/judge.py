@@ -4,6 +4,8 @@ A judge sees question, references, answer and picture, and not who answered. Its
 of their own inside the judged run, so that judging resumes and asks nothing twice.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum

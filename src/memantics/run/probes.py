@@ -14,6 +14,8 @@
 A model that ignores what was changed answers as before; one that rests on it falls.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """How far a run is, for whoever watches it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from memantics.core.records import STATUSES, Status

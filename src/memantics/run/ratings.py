@@ -3,6 +3,8 @@
 The replies were rated blind; the key says which setting gave each.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import combinations

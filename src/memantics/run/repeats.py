@@ -1,5 +1,7 @@
 """Figures of several runs that differ in their seed alone, noted beside the scores of the first."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -4,6 +4,8 @@ Up to ``SMALL`` items a bootstrap over memes; beyond, where that would take minu
 that leaves out one of fifty random blocks of memes at a time.
 """
 
+from __future__ import annotations
+
 import math
 import random
 from collections import Counter

@@ -1,5 +1,7 @@
 """Answers to figures. Reads a run directory, calls no model but the trivial baselines."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice

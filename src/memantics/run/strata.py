@@ -1,5 +1,7 @@
 """Which items a limited run asks: in turn one of each language and kind, always the same ones."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

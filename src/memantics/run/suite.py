@@ -5,6 +5,8 @@ the limit; different models go on side by side. Two runs of one task by one mode
 what they have in common comes from the cache and is paid for once.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,7 @@
 """Runs of several tasks compared at once: pairs within each task, p-values corrected over all."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations

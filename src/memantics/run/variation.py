@@ -1,5 +1,7 @@
 """How a run may depart from its task's own way of asking: demonstrations, and repeats."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace

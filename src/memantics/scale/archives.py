@@ -1,5 +1,7 @@
 """Memes in tar archives, by the convention of WebDataset."""
 
+from __future__ import annotations
+
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,7 @@
 """Engines run shards: a pool of processes on this machine, or Ray on any number of them."""
 
+from __future__ import annotations
+
 import multiprocessing
 import os
 import sys

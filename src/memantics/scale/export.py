@@ -1,5 +1,7 @@
 """Memes and what was found about them as files that other tools read."""
 
+from __future__ import annotations
+
 import io
 import shutil
 import tarfile

@@ -1,5 +1,7 @@
 """Which shards are finished: an append-only file that survives a kill at any moment."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Ray as an engine (extra ``ray``): the same shards on any number of machines."""
 
+from __future__ import annotations
+
 import importlib
 import importlib.util
 import os

@@ -3,6 +3,8 @@
 A source is walked, never held: each meme becomes a reference, and workers fetch the bytes.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import threading

@@ -4,6 +4,8 @@
 ``serve`` is known to be there: see :func:`require_extra`.
 """
 
+from __future__ import annotations
+
 from memantics.core.errors import need_packages
 
 __all__ = ["require_extra"]

@@ -1,5 +1,7 @@
 """Analysis, puns, reappraisal and questions to knowledge over HTTP."""
 
+from __future__ import annotations
+
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """The application: routers, what surrounds them, and what lives as long as it does."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

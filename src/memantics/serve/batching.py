@@ -4,6 +4,8 @@ While a batch is being worked on, what comes in waits and makes the next one: no
 fill a batch, and batches grow with the load.
 """
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections import deque

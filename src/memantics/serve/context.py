@@ -1,5 +1,7 @@
 """What every request of the service can reach."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

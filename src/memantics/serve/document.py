@@ -1,5 +1,7 @@
 """The OpenAPI document, and a page that shows it without any script or other host."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Everything that is loaded once and shared by all requests of a process."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial

@@ -4,6 +4,8 @@ The resolver itself refuses addresses of this machine and of private networks, s
 that was checked is the address that is connected to, whatever the name says a moment later.
 """
 
+from __future__ import annotations
+
 import asyncio
 import ipaddress
 import socket

@@ -1,5 +1,7 @@
 """Jobs over HTTP: how one stands, its progress as it happens, its end."""
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import AsyncIterator

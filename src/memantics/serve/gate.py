@@ -1,5 +1,7 @@
 """Who may come in: tokens, scopes, rates, and browsers of other sites."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Whether the service lives and is ready, and its figures, for those that watch over it."""
 
+from __future__ import annotations
+
 import asyncio
 from typing import Literal
 

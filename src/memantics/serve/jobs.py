@@ -4,6 +4,8 @@ Several processes may share the folder. A job that runs is leased; where the pro
 dies, the lease ends and another takes the job up again.
 """
 
+from __future__ import annotations
+
 import secrets
 import shutil
 import sqlite3

@@ -1,5 +1,7 @@
 """Coming in with a browser: a form that asks for a token and keeps it in a cookie."""
 
+from __future__ import annotations
+
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 

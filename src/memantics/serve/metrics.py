@@ -1,5 +1,7 @@
 """Figures for Prometheus: requests, verdicts, queues, batches, jobs."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, MutableMapping
 from typing import Any

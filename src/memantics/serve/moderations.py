@@ -5,6 +5,8 @@ list of input types, which is how OpenAI marks categories that it did not apply 
 are ours: ``harmful``, ``unjudged`` (no verdict) and ``review`` (a person should decide).
 """
 
+from __future__ import annotations
+
 import asyncio
 import secrets
 from collections.abc import Iterator, Sequence

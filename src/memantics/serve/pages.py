@@ -1,5 +1,7 @@
 """Pages for people: one frame, one choice of language, one policy, for the studio and browsing."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

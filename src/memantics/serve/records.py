@@ -1,5 +1,7 @@
 """What the interfaces take and give, as schemas; the records of the Python API fill them."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import fields
 from datetime import UTC, datetime

@@ -1,5 +1,7 @@
 """What the service answers when it does not do what was asked: OpenAI's shape of an error."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

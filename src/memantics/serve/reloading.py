@@ -1,5 +1,7 @@
 """Swapping detectors while the service runs: ``POST /v1/detectors/reload``, or SIGHUP."""
 
+from __future__ import annotations
+
 import asyncio
 import multiprocessing
 import os

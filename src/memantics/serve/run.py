@@ -1,5 +1,7 @@
 """Start the service: take the port, say where it is, serve until told to stop."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import tempfile

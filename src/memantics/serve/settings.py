@@ -1,5 +1,7 @@
 """How the service is run: where it listens, what it answers with, what it lets in."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -10,6 +10,8 @@ A file of tokens is TOML, one table for each::
 The variable ``MEMANTICS_TOKENS`` may hold the same text.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re

@@ -3,6 +3,8 @@
 It is a sample, not a benchmark: every page that shows a score on it says so.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import shutil

@@ -1,5 +1,7 @@
 """Chats that end in a meme, and their entry in PunMemeCN's two chat files."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args

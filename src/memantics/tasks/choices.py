@@ -1,5 +1,7 @@
 """Lettered options: how they are laid out, and how right and wrong are read off outcomes."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

@@ -1,5 +1,7 @@
 """Texts that stand in somebody's Python file, read without running a line of it."""
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path

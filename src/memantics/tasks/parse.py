@@ -1,5 +1,7 @@
 """From a reply's text to a value. A parser never guesses: no valid answer is ``Unparsed``."""
 
+from __future__ import annotations
+
 import json
 import re
 import unicodedata

@@ -5,6 +5,8 @@ hooks, human ratings) is optional, and everything is typed: a wrong
 signature is found by mypy, a missing plugin when the registry loads it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

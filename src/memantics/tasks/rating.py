@@ -1,5 +1,7 @@
 """What exports for human ratings share: checks of the runs, images in the queue, the key apart."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

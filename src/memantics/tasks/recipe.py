@@ -5,6 +5,8 @@ column holds one, or which columns are its flags. From that follow the reader, w
 prints, the labels that experts learn, and a task for each label of which one holds.
 """
 
+from __future__ import annotations
+
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,6 +4,8 @@ For benchmarks whose release is a JSON line per meme with its image in ``images/
 needs besides is a card, prompts, and a function from a record to what is asked about it.
 """
 
+from __future__ import annotations
+
 from _random import Random as Chance
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 Nudity is told by a network that the user installs: it does not ship with Memantics.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

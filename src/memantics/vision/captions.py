@@ -1,5 +1,7 @@
 """Captions: lines of text from any OCR, joined into the blocks that readers see as one text."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

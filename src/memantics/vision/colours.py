@@ -4,6 +4,8 @@ The colour that lies deepest in the ink is the fill; one that surrounds it is th
 softens the edges of letters lies between their colour and the ground's, and is neither.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

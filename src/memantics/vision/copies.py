@@ -5,6 +5,8 @@ compared as well. The bound lies below what one other character of 14 pixels doe
 720 (docs/research/ocr.md): what passes was saved again with next to no loss.
 """
 
+from __future__ import annotations
+
 from collections import deque
 
 import numpy as np

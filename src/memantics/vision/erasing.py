@@ -1,5 +1,7 @@
 """Pictures for probes: a white one of the same size, and one whose text is painted over."""
 
+from __future__ import annotations
+
 import hashlib
 import io
 from collections.abc import Callable, Sequence

@@ -1,5 +1,7 @@
 """Faces by YuNet, whose ONNX file the user brings: OpenCV 5 ships no detector of faces any more."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Perceptual hashes: images that look alike, found without comparing every pair in Python."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Iterator, Sequence
 from functools import cache

@@ -1,5 +1,7 @@
 """The letters of a caption: their pixels, their lines, their colours, and what lies behind."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """How a caption is set: measured on the old one, so that the new one looks the same."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

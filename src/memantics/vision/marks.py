@@ -3,6 +3,8 @@
 Punctuation belongs to the caption and goes with it; a border belongs to the picture and stays.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

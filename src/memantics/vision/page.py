@@ -1,5 +1,7 @@
 """A meme as a page: its panels and captions measured, and captions set anew in their places."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -7,6 +7,8 @@ Bars that hold nothing but a caption are no panels, and neither is a strip much 
 it was cut from.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,6 +4,8 @@ Boxes come from any OCR, as plain numbers; sizes are taken out, so that an edit 
 can still be compared with its source.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

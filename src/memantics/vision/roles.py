@@ -5,6 +5,8 @@ caption; no feature looks at the script. ``research/roles.py`` fits it (docs/res
 the figures). Site names, accounts, clock times and battery levels are told by their wording.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections import Counter

@@ -1,5 +1,7 @@
 """Which pixels are letters: colours that a caption has and its surroundings lack."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

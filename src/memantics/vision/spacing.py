@@ -4,6 +4,8 @@ Gaps tell how many words there are and how wide each is; the letters are dealt o
 of a known font come out as wide as that. Without pixels, frequencies of English words tell.
 """
 
+from __future__ import annotations
+
 import re
 from functools import cache
 from importlib import import_module

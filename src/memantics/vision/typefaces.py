@@ -1,5 +1,7 @@
 """Fonts: the few that ship with us, a system font for what they lack, and which one matches."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Setting a caption anew: the text is broken, sized and stretched until it fills its old box."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Callable, Sequence

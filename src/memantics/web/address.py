@@ -1,5 +1,7 @@
 """Where an app listens, under which names it is called, and which proxies it believes."""
 
+from __future__ import annotations
+
 import errno
 import ipaddress
 import socket

@@ -1,5 +1,7 @@
 """Forms that browsers and programs send: read as UTF-8 alone, with few and short fields."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

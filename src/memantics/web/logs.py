@@ -1,5 +1,7 @@
 """Logs of the web apps: one JSON line for each event, on standard error."""
 
+from __future__ import annotations
+
 import errno
 import logging
 import sys

@@ -1,5 +1,7 @@
 """The server that runs an app, and the layers around it."""
 
+from __future__ import annotations
+
 import asyncio
 import multiprocessing
 import os

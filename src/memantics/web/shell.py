@@ -1,5 +1,7 @@
 """What surrounds every request: hosts, sizes, headers, a line in the log."""
 
+from __future__ import annotations
+
 import asyncio
 import secrets
 import time

@@ -4,6 +4,8 @@ A part of an app is a folder with ``templates/``, ``static/`` and ``messages.tom
 optional. What an earlier part holds goes before what a later one holds; ours are the last.
 """
 
+from __future__ import annotations
+
 import hashlib
 import tomllib
 from collections.abc import Callable, Mapping

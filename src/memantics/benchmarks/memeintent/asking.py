@@ -1,5 +1,7 @@
 """What models are asked about a meme: options read and checked, items, requests."""
 
+from __future__ import annotations
+
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What only MemeIntent's own data can show: how far one sentence for all memes goes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

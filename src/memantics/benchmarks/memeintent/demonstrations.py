@@ -1,5 +1,7 @@
 """Examples that are shown before a question: ours, or those of the user, with pictures."""
 
+from __future__ import annotations
+
 import hashlib
 import tomllib
 from pathlib import Path

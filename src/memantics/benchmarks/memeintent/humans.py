@@ -5,6 +5,8 @@ for textual completeness, relevance and correctness (workflow ``rate-outputs``).
 nothing about models.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

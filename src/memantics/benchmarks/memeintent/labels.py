@@ -1,5 +1,7 @@
 """What experts can learn from MemeIntent: what the author does with a meme, in one verb."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from memantics.benchmarks.memeintent.load import PREFIX, IntentRelease

@@ -1,5 +1,7 @@
 """Reader of the MemeIntent release: intents, background knowledge and captions of 950 memes."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections import Counter

@@ -1,5 +1,7 @@
 """MemeIntent's paper, redone from data, runs and reviews: what ``paper.toml`` cannot look up."""
 
+from __future__ import annotations
+
 import statistics as figures
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """What MemeIntent offers to the registry."""
 
+from __future__ import annotations
+
 from memantics.benchmarks.memeintent import audit
 from memantics.benchmarks.memeintent.humans import export_human_evaluation
 from memantics.benchmarks.memeintent.labels import LABELS

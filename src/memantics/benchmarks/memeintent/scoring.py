@@ -1,5 +1,7 @@
 """Replies against references: figures of a run, and each reply's own."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Mapping, Sequence

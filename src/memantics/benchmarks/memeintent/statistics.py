@@ -1,5 +1,7 @@
 """What a copy of the MemeIntent release holds, and the paper's figures recomputed from it."""
 
+from __future__ import annotations
+
 import statistics as figures
 from collections import Counter
 from collections.abc import Sequence

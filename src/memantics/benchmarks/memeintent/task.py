@@ -1,5 +1,7 @@
 """MemeIntent: what the author does with a meme, what one must know for it, what it shows."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """MemeIntent's format: a numbered table of memes with background knowledge and intents."""
 
+from __future__ import annotations
+
 from collections import Counter
 
 from memantics.core.language import BY_SCRIPT, guess_language

@@ -1,5 +1,7 @@
 """What only MER-Bench's own data can show: how even its memes are, and what its scale allows."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """From judgements to the tables: eight metrics, four components, who perceived what."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

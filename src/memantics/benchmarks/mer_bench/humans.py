@@ -6,6 +6,8 @@ every configuration of one, is compared with people: how far apart they are, and
 nearest to them (win rate, the paper's figure 4).
 """
 
+from __future__ import annotations
+
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,6 +4,8 @@ The index also describes each picture, but in words that were written while its 
 an expert that learnt from them would read the answer.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow

@@ -1,5 +1,7 @@
 """Reader of the MER-Bench release: the index, and the paths of source and edited images."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections import Counter

@@ -3,6 +3,8 @@
 Nothing of it is run: only its texts are taken, and the expressions in them become our holes.
 """
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Mapping
 

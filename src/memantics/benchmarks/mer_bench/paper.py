@@ -1,5 +1,7 @@
 """MER-Bench's paper, redone from data, judges and people: what ``paper.toml`` cannot look up."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace

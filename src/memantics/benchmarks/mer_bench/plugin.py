@@ -1,5 +1,7 @@
 """What MER-Bench offers to the registry."""
 
+from __future__ import annotations
+
 from memantics.benchmarks.mer_bench import audit
 from memantics.benchmarks.mer_bench.humans import export_outputs
 from memantics.benchmarks.mer_bench.labels import LABELS

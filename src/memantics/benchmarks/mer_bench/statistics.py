@@ -1,5 +1,7 @@
 """What a copy of the MER-Bench release holds, and the paper's figures recomputed from it."""
 
+from __future__ import annotations
+
 from collections import Counter
 
 from pydantic import JsonValue

@@ -1,5 +1,7 @@
 """MER-Bench: judging how well a meme was turned from a bad mood into a good one."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -4,6 +4,8 @@ The draws repeat the authors': one generator per table, seeded once, runs drawn 
 A pair that is drawn several times is judged once and counted as often as it was drawn.
 """
 
+from __future__ import annotations
+
 import os
 import random
 from collections import Counter

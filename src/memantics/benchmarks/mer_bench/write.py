@@ -1,5 +1,7 @@
 """MER-Bench's format: the index of wishes, and the pictures that editors made, by editor."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from memantics.core.data import inside

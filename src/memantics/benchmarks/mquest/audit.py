@@ -1,5 +1,7 @@
 """What only M-QUEST's own data can show: where its questions come from."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

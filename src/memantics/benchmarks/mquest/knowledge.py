@@ -1,5 +1,7 @@
 """Knowledge bases: raw JSON as it was extracted, and refined Turtle in either namespace."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What experts can learn from M-QUEST's knowledge bases, from what is printed on the memes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 

@@ -1,5 +1,7 @@
 """Reader of the M-QUEST release: candidate questions and knowledge bases, image paths by id."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Callable, Iterator

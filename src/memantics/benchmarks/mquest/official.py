@@ -3,6 +3,8 @@
 Nothing of it is run: only the texts of ``_format_prompt`` are taken.
 """
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path

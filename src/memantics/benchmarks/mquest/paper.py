@@ -1,5 +1,7 @@
 """M-QUEST's paper, redone from data, runs and verdicts: what ``paper.toml`` cannot look up."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

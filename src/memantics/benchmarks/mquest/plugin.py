@@ -1,5 +1,7 @@
 """What M-QUEST offers to the registry."""
 
+from __future__ import annotations
+
 from memantics.benchmarks.mquest import audit
 from memantics.benchmarks.mquest.labels import LABELS
 from memantics.benchmarks.mquest.load import open_release

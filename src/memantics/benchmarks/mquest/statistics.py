@@ -1,5 +1,7 @@
 """What a copy of the M-QUEST release holds, and the paper's figures recomputed from it."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections import Counter

@@ -1,5 +1,7 @@
 """M-QUEST: four-way questions about a meme, over ten dimensions of its meaning."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

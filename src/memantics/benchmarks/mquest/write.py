@@ -1,5 +1,7 @@
 """M-QUEST's format: question files by meme and dimension, and the knowledge behind them."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

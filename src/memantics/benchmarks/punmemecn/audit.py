@@ -1,5 +1,7 @@
 """What only PunMemeCN's own data can show: how far captions and constant answers go."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Task 3: which of four pun memes answers a chat?"""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

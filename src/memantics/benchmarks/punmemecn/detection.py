@@ -1,5 +1,7 @@
 """Task 1: is this Chinese meme a pun?"""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -4,6 +4,8 @@ All draws are made up front from ids alone, so a run that is resumed, limited, o
 the release asks each item as the whole run does.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Iterable, Sequence
 from functools import cache

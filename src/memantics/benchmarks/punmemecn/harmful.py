@@ -6,6 +6,8 @@ harmful memes of ToxiCN MM in a third, ``harmful_toxicn``. Every meme is harmful
 a recall, and whoever always says "harmful" has all of it; only the drops between them tell.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """What experts can learn from PunMemeCN; a pun and its two look-alikes are one group."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 
 from memantics.benchmarks.punmemecn.load import PunRelease

@@ -1,5 +1,7 @@
 """Open a copy of PunMemeCN, in any of its official layouts."""
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from collections.abc import Mapping

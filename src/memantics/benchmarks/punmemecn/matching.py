@@ -1,5 +1,7 @@
 """How captions are compared: by characters, by runs, and by their sound."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections import Counter

@@ -4,6 +4,8 @@ Nothing of it is run. Its functions choose a text by language and by the prompt'
 branches are followed here, and the expressions in a text become our holes.
 """
 
+from __future__ import annotations
+
 import ast
 import re
 import textwrap

@@ -1,5 +1,7 @@
 """PunMemeCN's paper, redone from data, runs and people: what ``paper.toml`` cannot look up."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """What PunMemeCN offers to the registry."""
 
+from __future__ import annotations
+
 from memantics.benchmarks.punmemecn import audit
 from memantics.benchmarks.punmemecn.labels import LABELS
 from memantics.benchmarks.punmemecn.load import open_release

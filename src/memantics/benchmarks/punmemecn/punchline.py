@@ -4,6 +4,8 @@ The question is that of the annotators' form: pun word, like-sounding word, expl
 shows three wrong homophones (its Table 8) and counts none; here every wrong one is listed.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The records of PunMemeCN: memes in groups of three, and chats that end in a meme."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,6 +4,8 @@ They hold what the paper only draws or leaves out: seven prompts, English prompt
 OCR and pinyin, models that its tables do not name.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue

@@ -1,5 +1,7 @@
 """Reading replies. Nothing is evaluated and nothing is guessed; the official rules by name."""
 
+from __future__ import annotations
+
 import ast
 import contextlib
 import json

@@ -1,5 +1,7 @@
 """The official files of PunMemeCN, row by row, checked as they enter."""
 
+from __future__ import annotations
+
 import ast
 import json
 import re

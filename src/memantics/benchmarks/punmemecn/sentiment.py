@@ -1,5 +1,7 @@
 """Task 2: whom is a pun meme about, and is it meant well?"""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """What a copy of PunMemeCN holds, and the paper's figures recomputed from it."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """PunMemeCN's tasks: four on puns, two on what puns presuppose, and a stress test."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 

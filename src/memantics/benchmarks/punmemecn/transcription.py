@@ -1,5 +1,7 @@
 """Two abilities that puns presuppose: reading the caption, and knowing how it sounds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue

@@ -3,6 +3,8 @@
 A turn is ``甲：…`` or ``乙：…``; the last one is a bare speaker tag, where the meme goes.
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """PunMemeCN's format: metadata by file name, with the votes on sentiment behind each label."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Chats that end in a meme, added to published puns: PunMemeCN's two files of chats."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

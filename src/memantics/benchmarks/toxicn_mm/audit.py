@@ -1,5 +1,7 @@
 """What only ToxiCN MM's own data can show: what file numbers and label versions give away."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Outcomes of the three tasks to figures."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import cast
 

@@ -1,5 +1,7 @@
 """What experts can learn from ToxiCN MM, from texts and both captions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 
 from memantics.benchmarks.toxicn_mm.load import HarmRelease

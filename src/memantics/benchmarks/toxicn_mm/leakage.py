@@ -1,5 +1,7 @@
 """Test texts that the training part holds: one definition for statistics, audit and page."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from memantics.benchmarks.toxicn_mm.load import HarmRelease

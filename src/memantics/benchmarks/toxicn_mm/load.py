@@ -1,5 +1,7 @@
 """Open a copy of ToxiCN MM, in any of its official layouts."""
 
+from __future__ import annotations
+
 import csv
 import os
 from collections import Counter

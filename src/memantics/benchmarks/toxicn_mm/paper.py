@@ -1,5 +1,7 @@
 """ToxiCN MM's paper, redone from data, votes and questionnaires; models are in paper_models.py."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

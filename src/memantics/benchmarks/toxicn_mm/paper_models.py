@@ -1,5 +1,7 @@
 """What ToxiCN MM's paper says of detectors and language models, redone from studies and runs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean

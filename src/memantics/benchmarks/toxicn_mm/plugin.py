@@ -1,5 +1,7 @@
 """What ToxiCN MM offers to the registry."""
 
+from __future__ import annotations
+
 from memantics.benchmarks.toxicn_mm import audit
 from memantics.benchmarks.toxicn_mm.labels import LABELS
 from memantics.benchmarks.toxicn_mm.load import open_release

@@ -1,5 +1,7 @@
 """From replies to classes. A reply that denies what it names is no answer."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from memantics.benchmarks.toxicn_mm.wording import (

@@ -1,5 +1,7 @@
 """The official files of ToxiCN MM, row by row, checked as they enter."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """What a copy of ToxiCN MM holds, and the paper's figures recomputed from it."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise

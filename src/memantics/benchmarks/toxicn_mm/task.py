@@ -1,5 +1,7 @@
 """ToxiCN MM: is a Chinese meme harmful, in which way, and whom is it aimed at?"""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,5 +1,7 @@
 """What the classes of ToxiCN MM are called, in both languages, and what replies may call them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from memantics.benchmarks.toxicn_mm.rows import TARGETS

@@ -1,5 +1,7 @@
 """ToxiCN MM's format: harm labels in version 2.0, all of them for testing unless split."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """The two questions that no other chain asks: is it harmful, and what does it feel like."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Literal, get_args
 

@@ -1,5 +1,7 @@
 """Where the parts of an analysis contradict each other, in words: harm and emotion."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Iterator, Sequence
 

@@ -1,5 +1,7 @@
 """Bring the parts of an analysis together: what is on this machine first, then the model's."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """One structured question about puns: which word has two readings, and which of them is seen?"""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import get_args
 

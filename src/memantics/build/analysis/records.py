@@ -1,5 +1,7 @@
 """What is said about a meme, part by part; every part names who said it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar

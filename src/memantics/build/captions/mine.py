@@ -4,6 +4,8 @@ The meaning of the text is asked without the image and the description without t
 each stays a view of its own part; a detector weighs them as separate blocks.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """The whole way from memes with notes to chats with options, in one call."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

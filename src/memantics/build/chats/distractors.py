@@ -1,5 +1,7 @@
 """Wrong answers to chats: random ones, and ones near in text, in image and in sentiment."""
 
+from __future__ import annotations
+
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence

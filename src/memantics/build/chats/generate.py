@@ -1,5 +1,7 @@
 """Writing chats: more than are needed, each by a step of its own, kept only within the rules."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence

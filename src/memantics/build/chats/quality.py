@@ -4,6 +4,8 @@ The paper's Table 1 for PunMemeCN's own files, for those of ``build chats``, and
 sets of the common shapes (a list of utterances under one of several names).
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,7 @@
 """The records of chat building."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol

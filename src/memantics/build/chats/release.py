@@ -4,6 +4,8 @@ PunMemeCN's files name memes ``CN00001.png``; ``names.json`` says which meme of 
 the chat files are written: the metadata of a release holds labels that people must give first.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

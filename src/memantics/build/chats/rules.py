@@ -1,5 +1,7 @@
 """The rules of a chat, checked in code; each says what it saw, so that a model can mend it."""
 
+from __future__ import annotations
+
 import difflib
 import re
 import unicodedata

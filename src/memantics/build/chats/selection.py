@@ -1,5 +1,7 @@
 """Which of the written chats stay: measured, ranked among their own, varied in topic and words."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """The embedders and language models that choose chats and their wrong answers, opened by name."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ A copy looks the same (few bits of the hash) *and* says the same. Whoever looks 
 something else is a sibling: both stay, and a split must keep the family together.
 """
 
+from __future__ import annotations
+
 import difflib
 import re
 import unicodedata

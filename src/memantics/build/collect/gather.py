@@ -1,5 +1,7 @@
 """The whole way from a folder to ``memes.jsonl``: resumable, in bounded memory, nothing deleted."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor

@@ -1,5 +1,7 @@
 """Which files of a folder are to be looked at, under which ids, and what is known about them."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re

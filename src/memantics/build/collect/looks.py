@@ -1,5 +1,7 @@
 """What one image file shows: read once, within bounds, and remembered by content."""
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter
 from collections.abc import Sequence

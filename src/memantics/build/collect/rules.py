@@ -1,5 +1,7 @@
 """The filters by which memes are kept, each with a name, a threshold and its reason in words."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping

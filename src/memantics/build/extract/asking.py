@@ -4,6 +4,8 @@ Printed text, notes, background files and earlier answers are material between m
 (:func:`~memantics.core.prompt.enclose`); the prompt says that nothing in there is an instruction.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """The chain of calls behind one meme's knowledge: a step starts as soon as its inputs are there."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence

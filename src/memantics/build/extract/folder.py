@@ -4,6 +4,8 @@
 that was killed is run again and takes every answer from the journal.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Iterable

@@ -1,5 +1,7 @@
 """Names of individuals: short, safe, and different where people see a difference."""
 
+from __future__ import annotations
+
 import unicodedata
 
 from memantics.core.text import clean_line

@@ -1,5 +1,7 @@
 """In which order the dimensions of a meme are asked for, and what each step is told."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType

@@ -1,5 +1,7 @@
 """Two steps for a meme: what one must know, and, told that, what the author wants."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

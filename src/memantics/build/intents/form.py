@@ -1,5 +1,7 @@
 """The guideline's form: an intent reads on after "the meme", doubtful knowledge ends in ``?``."""
 
+from __future__ import annotations
+
 import re
 
 from memantics.build.drafts import check_wording

@@ -1,5 +1,7 @@
 """Minimal pairs on pictures: one caption set anew in its place and look, and read back."""
 
+from __future__ import annotations
+
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

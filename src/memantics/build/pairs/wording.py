@@ -1,5 +1,7 @@
 """Texts of minimal pairs: templates of functionality, filled from lists of words."""
 
+from __future__ import annotations
+
 import tomllib
 from collections import Counter
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """What is published, whatever family it belongs to: memes, tables of records, and facts."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Croissant: what the data set's files hold, as JSON-LD that search engines and loaders read."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """The data card: a README that people read, with the front matter that hubs read."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Sequence
 

@@ -1,5 +1,7 @@
 """The published folder: a card that ``memantics run`` takes, data, tables, Croissant, a README."""
 
+from __future__ import annotations
+
 import json
 import shutil
 from collections.abc import Callable, Iterator

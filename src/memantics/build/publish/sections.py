@@ -1,5 +1,7 @@
 """The figures of a data card: what is in it, how it was reviewed, how far people agreed."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,5 +1,7 @@
 """The card of a tuned model: what it was asked, whose data it learnt from, how it was judged."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A tuned vision-language model as a detector: its folder opened, examples in, predictions out."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

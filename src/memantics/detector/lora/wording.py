@@ -1,5 +1,7 @@
 """What a model is asked about a meme, what it should say, and what it said."""
 
+from __future__ import annotations
+
 import random
 import re
 from collections.abc import Sequence

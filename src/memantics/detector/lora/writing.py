@@ -4,6 +4,8 @@ A lesson is a request as the task sends it and one of its gold texts. Held-out m
 before and after, and scored by the task itself.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -4,6 +4,8 @@ A trained detector's folder keeps each encoder's config, tokenizer and image pre
 its own weights, so it is opened with the same functions and needs the first folder no more.
 """
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 from collections import Counter

@@ -1,5 +1,7 @@
 """A model card for a trained network: what it learnt from, what chose it, what it is not."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from memantics.detector.card import clean_markdown

@@ -7,6 +7,8 @@ from. Order, dropout and learning rate are functions of the seed and the number 
 that number is the state of the sampler, the scheduler and every random generator, on each rank.
 """
 
+from __future__ import annotations
+
 import hashlib
 import importlib
 import os

@@ -4,6 +4,8 @@ When an epoch begins, the vectors of all training memes are looked up. The neare
 class is drawn closer, the nearest of another class and those of the batch are pushed away.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Examples to arrays: token ids of the three texts, pixels, class places. Ids are never read."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -4,6 +4,8 @@ Inside: ``detector.json`` (the facts, and the checksums of the others), ``model.
 the network reads texts or images ``tokenizer.json`` and ``preprocessor_config.json``.
 """
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import io

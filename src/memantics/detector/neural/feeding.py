@@ -1,5 +1,7 @@
 """Batches on their way to a device: which rows, in which order, and how much each one counts."""
 
+from __future__ import annotations
+
 import random
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,7 @@
 """The packages of the extra ``detector``: imported when a network is built, never before."""
 
+from __future__ import annotations
+
 import importlib
 import os
 from dataclasses import dataclass

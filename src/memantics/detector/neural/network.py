@@ -3,6 +3,8 @@
 Classes are made inside functions: without PyTorch they cannot even be named.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

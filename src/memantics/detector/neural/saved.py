@@ -3,6 +3,8 @@
 An exported file is asked with onnxruntime: neither PyTorch nor transformers is needed.
 """
 
+from __future__ import annotations
+
 import hashlib
 import importlib
 import io

@@ -1,5 +1,7 @@
 """Several seeds of one network over the same parts, in one command; each goes on after a kill."""
 
+from __future__ import annotations
+
 import hashlib
 import shutil
 import statistics

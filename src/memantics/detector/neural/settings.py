@@ -1,5 +1,7 @@
 """What a user chooses about a network and its training; every choice is written into the model."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar, get_args

@@ -1,5 +1,7 @@
 """One training: one seed, from the first step or from its last checkpoint to the last epoch."""
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Run a study: every variant on the same parts, tested once; what is done is not done again."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

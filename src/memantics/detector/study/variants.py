@@ -1,5 +1,7 @@
 """What a study trains: variants by name, ``FAMILY[+CAPTIONS][@WAY]``."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,6 +4,8 @@ Relations and kinds are in ``vocabulary.toml``. ``meme.ttl`` says the same in RD
 two together.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

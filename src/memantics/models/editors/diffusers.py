@@ -4,6 +4,8 @@ Nothing is downloaded and no code of the folder is run: only safetensors weights
 of the diffusers library itself are loaded.
 """
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 import inspect

@@ -1,5 +1,7 @@
 """The kinds of editors: names to objects. The embedded one needs ``vision`` and lives elsewhere."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """``openai-images/NAME``: any server with an OpenAI-compatible image-edit endpoint."""
 
+from __future__ import annotations
+
 import asyncio
 import base64
 import binascii

@@ -1,5 +1,7 @@
 """Options, numbers, yes or no: a rule for each topic, nearness of meaning for all else."""
 
+from __future__ import annotations
+
 import re
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Text meaning as vectors: a protocol, a multilingual sentence encoder, and a lexical stand-in."""
 
+from __future__ import annotations
+
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """What the reader knows when it answers, and what a field asks about."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -3,6 +3,8 @@
 The list (``words.toml``) holds everyday words; what it misses, the reader misses.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property

@@ -1,5 +1,7 @@
 """Reading the text in an image, with a table of what was read before."""
 
+from __future__ import annotations
+
 import hashlib
 import sqlite3
 import threading

@@ -1,5 +1,7 @@
 """RapidOCR with the weights of its own wheel, in two profiles; docs/research/ocr.md has figures."""
 
+from __future__ import annotations
+
 import logging
 import math
 import threading

@@ -1,5 +1,7 @@
 """``embedded/reader``: reads the meme, weighs its words, and fills in any form."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,7 @@
 """What a caption may be heard as: the protocol of the reader's ear."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import Protocol

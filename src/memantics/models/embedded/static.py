@@ -6,6 +6,8 @@ that text (USE multilingual, Apache-2.0; docs/research/detector.md says how it w
 no texts. Other scripts have no vectors here.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

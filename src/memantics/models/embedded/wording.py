@@ -1,5 +1,7 @@
 """Short texts: one plain sentence from what was read and how it feels."""
 
+from __future__ import annotations
+
 import re
 
 import numpy as np

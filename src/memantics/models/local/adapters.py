@@ -1,5 +1,7 @@
 """A LoRA adapter as peft writes it: a small folder that names the model it was tuned on."""
 
+from __future__ import annotations
+
 import importlib
 from pathlib import Path
 from typing import Any

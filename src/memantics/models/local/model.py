@@ -1,5 +1,7 @@
 """``local/PATH`` as the engine sees it: one thread answers together what waits together."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import queue

@@ -1,5 +1,7 @@
 """Models without a chat template (BLIP-2, InstructBLIP): one picture and one plain prompt."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,6 +6,8 @@ draw from the softmax; the noise comes from the row's own generator, so that a s
 draws whatever else is in the batch.
 """
 
+from __future__ import annotations
+
 import copy
 import gc
 import importlib

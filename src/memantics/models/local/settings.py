@@ -1,5 +1,7 @@
 """A folder with a model, and the ``--param`` values by which it is loaded and decodes."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version

@@ -1,5 +1,7 @@
 """Analyses as one self-contained page: image, verdicts, and the graph of what a meme means."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files

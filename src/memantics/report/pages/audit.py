@@ -1,5 +1,7 @@
 """The audit as one self-contained page, in the style of the report: no script, no network."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files

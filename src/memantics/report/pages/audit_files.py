@@ -1,5 +1,7 @@
 """What goes with an audit's page: a badge as SVG, a BibTeX entry, and JSON for other tools."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime
 from pathlib import Path
 

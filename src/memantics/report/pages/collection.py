@@ -1,5 +1,7 @@
 """What a collection dropped and why, as one self-contained page; images are blurred until asked."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from dataclasses import dataclass
 from importlib.resources import files

@@ -1,5 +1,7 @@
 """Pages about detectors: an evaluation with its error browser, and one explained decision."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files

@@ -1,5 +1,7 @@
 """Two screenings beside each other, on one page: pictures, tests, and the memes behind a shift."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files

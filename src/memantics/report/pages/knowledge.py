@@ -1,5 +1,7 @@
 """A meme's knowledge as one self-contained page: a drawing, the meme, every statement."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files

@@ -1,5 +1,7 @@
 """A redone paper as one self-contained page: its tables and figures in its layout and order."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files

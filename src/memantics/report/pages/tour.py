@@ -1,5 +1,7 @@
 """The start page of ``memantics demo``: memes, puns, kinder versions, benchmarks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files

@@ -1,5 +1,7 @@
 """The words of the start page in one language, and our English sentences said in it."""
 
+from __future__ import annotations
+
 import re
 import tomllib
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Ask a model what an audit wants to know; answers are kept like those of any run."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Everything at once: a benchmark's data, its published tables, and models that are asked."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """What a model answers without the image, and with its options in another order."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

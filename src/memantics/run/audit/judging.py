@@ -1,5 +1,7 @@
 """Is a judge of one mind? The same edit again, presented otherwise, and with images swapped."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """Texts that come twice: from train into test, and from one meme to another."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from memantics.core.finding import Finding, FindingVerdict, Gap

@@ -1,5 +1,7 @@
 """Who can answer without what: from runs with one thing changed to the share that needs both."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from memantics.core.finding import Finding, FindingVerdict

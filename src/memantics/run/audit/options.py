@@ -1,5 +1,7 @@
 """What the options of a question give away: dead ones, where the key stands, how long it is."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

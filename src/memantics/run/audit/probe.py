@@ -4,6 +4,8 @@ Naive Bayes over word and character pieces, in five folds that keep a meme's ite
 knows nothing of the world, so what it finds lies in how the data were written.
 """
 
+from __future__ import annotations
+
 import hashlib
 import math
 from collections import Counter

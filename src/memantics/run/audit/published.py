@@ -1,5 +1,7 @@
 """Published tables: can their figures be true together, and did a row's model make the data?"""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal

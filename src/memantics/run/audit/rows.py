@@ -1,5 +1,7 @@
 """Rows of findings: shares and means with intervals that keep a meme's items together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from memantics.core.records import Score

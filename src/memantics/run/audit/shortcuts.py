@@ -1,5 +1,7 @@
 """Answers that need no understanding, scored like any model: what do they reach?"""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """What is audited: the tasks of a benchmark on one copy of its data, with images and without."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,7 @@
 """Pages that read a knowledge store and a folder of runs. Every page is a link that can be sent."""
 
+from __future__ import annotations
+
 import threading
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """The studio's page and what it asks for, part by part. Nothing that comes in is kept."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Awaitable
 from typing import Annotated
 from xml.etree import ElementTree

@@ -1,5 +1,7 @@
 """What a person saves from the studio: one self-contained page, made of the parts they saw."""
 
+from __future__ import annotations
+
 import base64
 import binascii
 from datetime import UTC, datetime
