@@ -18,7 +18,6 @@ from memantics.actions.options import TextTaken
 from memantics.actions.retrieve import Known, open_known
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
-    Contradiction,
     Feeling,
     Findings,
     Harm,
@@ -44,7 +43,6 @@ from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.registry.benchmarks import find_warning
 from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
-from memantics.vision.appearance import Sight
 from memantics.vision.faces import YuNet
 from memantics.vision.roles import read_image_text
 
@@ -54,13 +52,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Analyses",
     "Analysis",
-    "Contradiction",
     "Feeling",
     "Harm",
     "LocalParts",
     "Missing",
-    "Sight",
-    "Sound",
     "analyze",
     "analyze_async",
 ]

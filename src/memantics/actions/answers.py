@@ -35,17 +35,6 @@ from memantics.run.repeats import note_repeats
 from memantics.run.score import score_run
 from memantics.run.variation import Variation, repeat_facts
 
-__all__ = [
-    "AnswerFormat",
-    "ExportSettings",
-    "Exported",
-    "ImportSettings",
-    "Imported",
-    "TaskFormat",
-    "export_task",
-    "import_answers",
-]
-
 LEFT_OUT = "left_out.jsonl"
 
 

@@ -11,10 +11,9 @@ from typing import Annotated
 from memantics.core.cache import Cache
 from memantics.core.errors import InputError
 from memantics.core.home import home
-from memantics.core.parameters import Flag, read_pairs
+from memantics.core.parameters import Flag
 from memantics.registry import ModelSettings
 
-__all__ = ["Asking", "ModelSettings", "make_asking", "open_cache", "read_pairs", "read_price"]
 Params = Annotated[
     Mapping[str, str],
     Flag(

@@ -8,30 +8,15 @@ from pathlib import Path
 from typing import Annotated
 
 from memantics.actions.retrieve import open_known
-from memantics.build.chats.generate import ChatSettings, find_topics
-from memantics.build.chats.tools import ChatTools
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.folder import read_background
 from memantics.build.extract.plan import Refine, adapt_plan, find_plan
 from memantics.build.harm import ToxicityRule
-from memantics.build.intents.draft import IntentSettings
-from memantics.build.intents.form import MOST_INTENTS
-from memantics.build.questions.records import Critic, QuestionSettings
 from memantics.core.parameters import Attempts, Flag
 from memantics.knowledge.ontology.specs import read_specs
-from memantics.tasks.chats import TOPICS
 
 __all__ = [
-    "MOST_INTENTS",
-    "TOPICS",
-    "ChatSettings",
-    "ChatTools",
-    "Critic",
     "ExtractSettings",
-    "IntentSettings",
-    "QuestionSettings",
-    "Refine",
-    "find_topics",
     "make_extract_settings",
     "read_extract_settings",
     "with_dimensions",

@@ -15,8 +15,6 @@ from memantics.registry import find_source, open_task_of_run
 from memantics.run.chains import ChainAudit, Must
 from memantics.run.chains import audit_chains as look
 
-__all__ = ["ChainAudit", "audit_chains", "tabulate_chains"]
-
 
 def audit_chains(run: RunLike) -> ChainAudit:
     """Count chains of thought that were cut off, that do not name what they must, or contradict.

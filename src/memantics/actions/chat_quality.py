@@ -13,8 +13,6 @@ from memantics.core.errors import InputError
 from memantics.core.parameters import Argument
 from memantics.core.result import Result, Table
 
-__all__ = ["ChatFigures", "ChatQuality", "measure_chats"]
-
 
 @dataclass(frozen=True, slots=True)
 class ChatFigures(Result):

@@ -19,7 +19,7 @@ from memantics.models.embedded.ocr import open_reader
 from memantics.report.pages.collection import write_page
 from memantics.run.progress import Progress
 
-__all__ = ["DUPLICATE_BITS", "FAMILY_BITS", "CollectSettings", "Collected", "collect"]
+__all__ = ["Collected", "collect"]
 
 
 def list_rules() -> tuple[FilterRule, ...]:

@@ -22,7 +22,6 @@ from memantics.core.errors import DataError
 from memantics.core.parameters import Flag
 from memantics.detector.verdict import Verdict
 
-__all__ = ["COLUMNS", "DailySample", "SampleChoice", "choose_sample", "has_sample", "read_sample"]
 COLUMNS = (
     "id", "status", "text", "language", "label", "probability", "type", "family", "novelty",
 )  # fmt: skip

@@ -27,9 +27,8 @@ from memantics.detector.card import (
 )
 from memantics.detector.evaluation import DetectorComparison, Evaluation, compare, evaluate
 from memantics.detector.examples import Example, Loaded, need_labels
-from memantics.detector.explanation import Explanation
+from memantics.detector.explanation import Explanation, LabelExplanation
 from memantics.detector.fast import Prediction
-from memantics.detector.heads import AUTO
 from memantics.detector.judges import (
     FastJudge,
     Judge,
@@ -54,16 +53,13 @@ from memantics.report.pages.detector import (
 from memantics.starter import DETECTOR_FILE
 
 __all__ = [
-    "AUTO",
     "SAMPLE_LIMIT",
     "Detector",
     "Evaluation",
-    "Example",
     "Explanation",
-    "Loaded",
+    "LabelEvaluation",
+    "LabelExplanation",
     "Measured",
-    "Prediction",
-    "Robustness",
     "TrainOptions",
 ]
 

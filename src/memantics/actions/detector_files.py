@@ -14,7 +14,6 @@ from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
-from memantics.detector.card import place_card
 from memantics.detector.examples import Example
 from memantics.detector.fast import LabelPrediction, Prediction
 from memantics.detector.in_use import DETECTOR, find_in_use, forget_in_use, set_in_use
@@ -30,18 +29,6 @@ from memantics.detector.operating_points import (
 from memantics.detector.storage import load, save
 from memantics.detector.wrapped import WrappedJudge, save_wrapped
 
-__all__ = [
-    "ExportedDetector",
-    "PointSet",
-    "export",
-    "find_detector",
-    "forget_detector",
-    "place_card",
-    "set_point",
-    "tabulate",
-    "use_detector",
-    "write_predictions",
-]
 _WIDTH = 34
 
 

@@ -40,24 +40,6 @@ from memantics.detector.label_evaluation import LabelEvaluation, evaluate_labels
 from memantics.detector.robustness import Robustness, measure_leakage
 from memantics.detector.validation import cross_validate, cross_validate_labels, make_trainer
 
-__all__ = [
-    "Compared",
-    "Explained",
-    "LabelEvaluation",
-    "LabelExplanation",
-    "Predicted",
-    "TrainedFile",
-    "compare_detectors",
-    "explain_meme",
-    "explain_meme_label",
-    "measure_detector",
-    "measure_expert",
-    "predict_harm",
-    "predict_labels",
-    "train_detector",
-    "train_expert",
-]
-
 Label = Annotated[
     str,
     Argument("Such as mer_bench/emotion, or memes.csv/COLUMN of your own.", metavar="NAME/LABEL"),

@@ -17,7 +17,7 @@ from memantics.metrics.drift import REST, compare_counts, pool_rare
 from memantics.metrics.rounding import settle
 from memantics.report.pages.drift import Drift, DriftedAspect, DriftLimits
 
-__all__ = ["Drift", "DriftLimits", "DriftedAspect", "drift"]
+__all__ = ["Drift", "DriftLimits", "drift"]
 
 _BINS = 10
 _MOST_MEMES = 8  # shown of what drives a shift

@@ -32,7 +32,6 @@ from memantics.reappraise.workshop import Workshop
 from memantics.registry import find_benchmark, find_source
 from memantics.run.progress import Progress
 
-__all__ = ["EditMode", "Edited", "edit", "edit_async"]
 EditMode = Literal["whole", "masked"]
 
 

@@ -23,17 +23,6 @@ from memantics.detector.label_evaluation import LabelEvaluation, evaluate_labels
 from memantics.detector.opinions import ask, find_accuracy
 from memantics.models.embedders import LOCAL
 
-__all__ = [
-    "Expert",
-    "ExpertOptions",
-    "Opinion",
-    "find_expert",
-    "find_used_experts",
-    "forget_expert",
-    "tabulate_predictions",
-    "tabulate_used",
-    "use_expert",
-]
 _WIDTH = 48
 ExpertOptions = TrainOptions  # the public name for labels other than harm
 

@@ -37,8 +37,6 @@ from memantics.run.judge import (
 )
 from memantics.run.score import read_outcomes, score_run
 
-__all__ = ["Judgement", "judge", "judge_async"]
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Result):

@@ -33,8 +33,6 @@ __all__ = [
     "MOST_CHARACTERS",
     "PATIENCE",
     "STARTER",
-    "Account",
-    "Breach",
     "Dangling",
     "Format",
     "Individual",
@@ -42,7 +40,6 @@ __all__ = [
     "KnowledgeStore",
     "MemeKnowledge",
     "QueryRows",
-    "StoreFigures",
 ]
 _SHOWN = 15
 STARTER, STARTER_SOURCE = "starter", "starter pack"

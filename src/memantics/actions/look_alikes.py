@@ -18,8 +18,6 @@ from memantics.core.result import Result
 from memantics.core.review import read_review
 from memantics.registry import find_benchmark, find_source
 
-__all__ = ["Grouped", "LookAlikeCheck", "LookAlikes", "check_look_alikes", "group_look_alikes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Result):

@@ -17,8 +17,6 @@ from memantics.report.model_table_forms import (
 )
 from memantics.run.suite_compare import SuiteComparison, compare_suite
 
-__all__ = ["render_table", "tabulate_models"]
-
 
 def tabulate_models(runs: Sequence[RunLike]) -> ModelTable:
     """The table of all models and tasks, with marks where models can be compared.

@@ -18,8 +18,6 @@ from memantics.core.result import Result
 from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
 from memantics.registry.recipes import find_own_recipes
 
-__all__ = ["LabelledColumns", "OwnTable", "is_table", "write_recipe"]
-
 _IDS, _SPLITS = ("id", "ID", "item", "name"), ("split", "set", "partition")
 _MOST_VALUES = 26
 _SHARE = 0.05

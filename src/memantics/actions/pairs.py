@@ -38,8 +38,6 @@ from memantics.registry import open_task_of_run
 from memantics.report.leaderboard import show_figure, show_span
 from memantics.run.score import read_outcomes
 
-__all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
-
 PAIRS, MEMES = "pairs.jsonl", "memes.jsonl"
 
 

@@ -13,12 +13,8 @@ from memantics.core.waiting import make_sync, run_sync
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
 from memantics.phonetics.evidence import clean_description
 from memantics.phonetics.reading import (
-    DoubleMeaning,
     Heard,
-    Language,
     ModelName,
-    Reading,
-    SecondSense,
     Settings,
     Spoken,
     explain,
@@ -33,14 +29,9 @@ if TYPE_CHECKING:
     from memantics.models.embedded.encoder import SentenceEncoder
 
 __all__ = [
-    "DoubleMeaning",
-    "Figures",
     "Heard",
-    "Language",
     "ModelName",
     "PunVerdict",
-    "Reading",
-    "SecondSense",
     "Settings",
     "Spoken",
     "detect_pun",

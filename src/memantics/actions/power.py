@@ -17,7 +17,6 @@ from memantics.registry import find_tasks, pose_task
 from memantics.run.facts import Scope
 from memantics.run.suite_compare import SuiteDifference
 
-__all__ = ["PowerAnalysis", "PowerRow", "power"]
 # Half the width of a 95 % interval, in standard errors.
 _BOUND = 1.959964
 

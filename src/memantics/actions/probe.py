@@ -17,8 +17,6 @@ from memantics.report.runs import Run
 from memantics.run.differences import Difference, show_p
 from memantics.run.probes import check_probe
 
-__all__ = ["DEFAULT_PROBES", "ProbeReport", "Probed", "probe", "probe_async", "probe_evaluation"]
-
 DEFAULT_PROBES = ("picture=swapped", "picture=blank", "caption=removed", "options=permuted")
 _RESTS = {
     "picture": ("answers rest on the picture", "the picture makes no difference"),

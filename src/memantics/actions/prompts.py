@@ -17,7 +17,6 @@ from memantics.core.result import Result
 from memantics.registry import find_tasks
 from memantics.run.evaluate import PosedTask
 
-__all__ = ["CopiedPrompts", "ShownPrompt", "copy_prompts", "show_prompt"]
 TaskName = Annotated[
     str, Argument("NAME/TASK, or NAME where it has one task.", complete=complete_tasks)
 ]

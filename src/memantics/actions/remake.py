@@ -23,8 +23,6 @@ from memantics.reappraise.dataset import QUEUE, join_results, write_reappraisal_
 from memantics.reappraise.remake import Corrections, list_sent_back, open_kept
 from memantics.reappraise.workshop import Reappraisal, Workshop
 
-__all__ = ["Remade", "remake", "remake_async"]
-
 
 @dataclass(frozen=True, slots=True)
 class Remade(Result):

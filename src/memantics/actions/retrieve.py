@@ -10,15 +10,7 @@ from memantics.core.result import Table
 from memantics.core.retrieved import NearMeme, Passage
 from memantics.knowledge.retrieval import Pool, open_pool, pool_knowledge
 
-__all__ = [
-    "NearMeme",
-    "Passage",
-    "Pool",
-    "open_known",
-    "retrieve",
-    "retrieve_background",
-    "tabulate_near",
-]
+__all__ = ["NearMeme", "Passage", "open_known", "retrieve", "retrieve_background", "tabulate_near"]
 STARTER = "starter"
 Known = str | Path | Pool | Sequence[str | Path]
 

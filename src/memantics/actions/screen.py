@@ -22,7 +22,6 @@ from memantics.actions.detector_files import find_detector
 from memantics.actions.review import REVIEW, write_review
 from memantics.actions.screen_work import (
     FAMILY_BITS,
-    Readings,
     ScreenSettings,
     ScreenWork,
     read_rows,
@@ -36,9 +35,8 @@ from memantics.core.opinion import name_judges
 from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.result import Result
 from memantics.core.tables import need_parquet
-from memantics.detector.operating_points import OperatingPoint, read_range
+from memantics.detector.operating_points import OperatingPoint
 from memantics.detector.opinions import open_judges
-from memantics.models.embedded.rapid import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
 from memantics.scale.engines import PoolEngine, ShardEngine
@@ -48,19 +46,7 @@ from memantics.scale.manifest import find_shard_size
 from memantics.scale.records import Ref, Row
 from memantics.scale.sources import STDIN, TableColumns, count_ahead, name_sources, read_sources
 
-__all__ = [
-    "Format",
-    "Profile",
-    "Readings",
-    "ScaleProgress",
-    "ScreenSettings",
-    "Screened",
-    "TableColumns",
-    "open_engine",
-    "read_range",
-    "read_rows",
-    "screen",
-]
+__all__ = ["ScaleProgress", "ScreenSettings", "Screened", "open_engine", "read_rows", "screen"]
 FAMILIES = "families.parquet"
 FLAGGED = ("harmful", "review")
 _TEXTS, _IMAGES = 1000, 100  # memes in a shard of many

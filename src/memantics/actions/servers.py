@@ -20,8 +20,6 @@ from memantics.core.waiting import make_sync
 from memantics.models.openai import NO_FORMAT, OpenAIModel
 from memantics.registry import ModelSettings, open_model
 
-__all__ = ["Abilities", "measure_server", "measure_server_async", "tabulate"]
-
 _LETTERS = Form("?", (Field("answer", "choice", (Option("A", "A"), Option("B", "B"))),))
 _KEYS = ("plover", "garnet")
 

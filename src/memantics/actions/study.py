@@ -23,22 +23,16 @@ from memantics.detector.neural.settings import (
     Target,
     Training,
 )
-from memantics.detector.study.running import STUDY, Study, StudyPlan, read_study, run_study
-from memantics.detector.study.variants import CHECKS, PAPER, Encoding, choose_variants
+from memantics.detector.study.running import STUDY, Study, StudyPlan, run_study
+from memantics.detector.study.variants import Encoding, choose_variants
 
 __all__ = [
-    "CHECKS",
-    "PAPER",
     "STUDY",
     "Encoding",
-    "Pooling",
     "Study",
     "StudyData",
     "StudyPlan",
-    "Target",
-    "Training",
     "choose_variants",
-    "read_study",
     "study",
     "study_detectors",
 ]

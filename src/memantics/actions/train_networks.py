@@ -46,13 +46,10 @@ from memantics.detector.neural.seeds import (
 )
 from memantics.detector.neural.settings import (
     Backbones,
-    HoldOut,
     Integration,
-    Precision,
     Preset,
     Target,
     Training,
-    Weighting,
     check_backbones,
     choose_shape,
 )
@@ -60,19 +57,12 @@ from memantics.registry import find_benchmark, find_source, find_tasks
 from memantics.run.evaluate import PosedTask
 
 __all__ = [
-    "Backbones",
-    "HoldOut",
     "Language",
-    "Precision",
-    "Question",
     "Style",
-    "Target",
     "TrainedNetwork",
-    "Training",
     "TuneOptions",
     "TunedModel",
     "Tuning",
-    "Weighting",
     "WriterOptions",
     "train_network",
     "tune_intents",

@@ -14,7 +14,6 @@ from memantics.detector.subjects import Subject
 from memantics.detector.unjudged import MOST_TEXT
 from memantics.detector.verdict import (
     HARMFUL,
-    TypeChance,
     Verdict,
     fail,
     judge_by_all,
@@ -29,7 +28,6 @@ __all__ = [
     "Moderator",
     "RememberingOcr",
     "Subject",
-    "TypeChance",
     "Verdict",
 ]
 

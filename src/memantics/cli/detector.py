@@ -11,7 +11,14 @@ from rich.text import Text
 
 from memantics.actions import detector_files as files
 from memantics.actions import detector_verbs as verbs
-from memantics.actions.detect import SAMPLE_LIMIT, Detector, Evaluation, Explanation, Measured
+from memantics.actions.detect import (
+    SAMPLE_LIMIT,
+    Detector,
+    Evaluation,
+    Explanation,
+    LabelEvaluation,
+    Measured,
+)
 from memantics.actions.learn import Learnt, learn
 from memantics.actions.wrap import WrappedDetector, wrap_classifier
 from memantics.cli import detector_neural, detector_study, pairs, precedents
@@ -208,7 +215,7 @@ def show_measured(done: Measured) -> None:
     show_evaluation(done.figures, done.title)
 
 
-def show_evaluation(found: Evaluation | verbs.LabelEvaluation, title: str) -> None:
+def show_evaluation(found: Evaluation | LabelEvaluation, title: str) -> None:
     """All tables of an evaluation."""
     show_table(found.table(title))
     if isinstance(found, Evaluation):

@@ -9,7 +9,7 @@ import typer
 
 from memantics.actions import detector_verbs as verbs
 from memantics.actions import expert as experts
-from memantics.actions.detect import Measured
+from memantics.actions.detect import LabelExplanation, Measured
 from memantics.actions.expert_data import LabelInfo, list_labels, tabulate_labels
 from memantics.cli.detector import show_evaluation, show_measured, watch_folds
 from memantics.cli.expose import expose, spread
@@ -69,7 +69,7 @@ def predict(done: verbs.Predicted, out: Path | None) -> None:
 
 @app.command("explain")
 @expose(verbs.explain_meme_label)
-def explain(found: verbs.LabelExplanation) -> None:
+def explain(found: LabelExplanation) -> None:
     """Show which words moved an expert towards a label."""
     print_lines(found.lines)
     show_table(found.table())

@@ -1,7 +1,6 @@
 """Knowledge about memes: records, a store, reading and writing, checks, figures and drawings."""
 
 from memantics.knowledge.records import (
-    Dangling,
     Individual,
     Knowledge,
     Provenance,
@@ -10,12 +9,4 @@ from memantics.knowledge.records import (
     tell_apart,
 )
 
-__all__ = [
-    "Dangling",
-    "Individual",
-    "Knowledge",
-    "Provenance",
-    "Relation",
-    "Statement",
-    "tell_apart",
-]
+__all__ = ["Individual", "Knowledge", "Provenance", "Relation", "Statement", "tell_apart"]

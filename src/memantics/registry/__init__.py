@@ -1,6 +1,6 @@
 """Names to objects: the only place that knows every benchmark and every kind of model."""
 
-from memantics.models.kinds import ModelKind, ModelSettings
+from memantics.models.kinds import ModelSettings
 from memantics.registry.benchmarks import (
     find_benchmark,
     find_benchmarks,
@@ -18,7 +18,6 @@ __all__ = [
     "PACKAGE",
     "STARTER_IMAGES",
     "Benchmark",
-    "ModelKind",
     "ModelSettings",
     "TaskRef",
     "describe_data",

@@ -10,7 +10,7 @@ from typing import Literal
 from markupsafe import Markup, escape
 
 from memantics.core.text import mask_unseen
-from memantics.report.model_table import FigureCell, ModelRow, ModelTable, TaskColumn
+from memantics.report.model_table import FigureCell, ModelRow, ModelTable
 from memantics.report.tables import guard_cell, md_table, quote_latex, quote_markdown
 
 TableStyle = Literal["booktabs", "acl", "neurips"]
@@ -198,13 +198,3 @@ TABLE_FORMS: Mapping[str, Callable[[ModelTable], str]] = {
     "csv": render_csv_table,
     "html": render_html_table,
 }
-__all__ = [
-    "TABLE_FORMS",
-    "TABLE_STYLES",
-    "TableStyle",
-    "TaskColumn",
-    "render_csv_table",
-    "render_html_table",
-    "render_latex_table",
-    "render_markdown_table",
-]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from memantics.core.errors import need_packages
 
-__all__ = ["require_extra"]
-
 
 def require_extra() -> None:
     """Say in one line what to install, where the packages of this part are absent."""

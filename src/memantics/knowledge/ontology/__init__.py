@@ -4,24 +4,7 @@ from memantics.knowledge.ontology.vocabulary import (
     DIMENSIONS,
     RELATIONS,
     TOXICITY_KINDS,
-    Dimension,
-    KindTerm,
-    RelationName,
-    RelationTerm,
-    ToxicityKind,
     find_dimension,
-    find_kind,
 )
 
-__all__ = [
-    "DIMENSIONS",
-    "RELATIONS",
-    "TOXICITY_KINDS",
-    "Dimension",
-    "KindTerm",
-    "RelationName",
-    "RelationTerm",
-    "ToxicityKind",
-    "find_dimension",
-    "find_kind",
-]
+__all__ = ["DIMENSIONS", "RELATIONS", "TOXICITY_KINDS", "find_dimension"]
