@@ -7,15 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
+from memantics.actions import label_audit
 from memantics.actions.asking import Asking, make_asking, open_cache
-from memantics.actions.label_audit import (
-    LabelNotes,
-    LabelWishes,
-    audit_label,
-    choose_label,
-    describe_table,
-    is_table,
-)
 from memantics.actions.needs import audit_probed
 from memantics.actions.options import TaskOptions
 from memantics.actions.progress import ProgressWish, read_wish
@@ -130,7 +123,7 @@ audit = make_sync(audit_async)
 
 async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) -> Audit:
     """Audit a benchmark or one of its tasks; ``watch`` is told of each thing that is asked."""
-    if is_table(name):
+    if label_audit.is_table(name):
         return _audit_table(name, wanted)
     benchmark, cards = _find(name)
     if _only_labels(wanted):
@@ -154,7 +147,7 @@ async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) 
         found.add(extra)
     found.add(audit_probed(wanted.probed))
     names = tuple(model.name for model in models)
-    notes = LabelNotes()
+    notes = label_audit.LabelNotes()
     if wanted.everything:
         notes = _audit_labels(name, benchmark, source.kind, wanted)
     return _show(subject.card, subject.data, notes, found, wanted, names)
@@ -165,36 +158,36 @@ def _only_labels(wanted: AuditSettings) -> bool:
 
 
 def _audit_table(name: str, wanted: AuditSettings) -> Audit:
-    card, facts = describe_table(name)
+    card, facts = label_audit.describe_table(name)
     settings = wanted if _only_labels(wanted) else replace(wanted, everything=True)
-    notes = audit_label(name, None, _wish(card.name, "", settings))
+    notes = label_audit.audit_label(name, None, _wish(card.name, "", settings))
     return _show(card, facts, notes, AuditNotes(), wanted)
 
 
 def _audit_labels(
     name: str, benchmark: Benchmark, kind: DataKind, wanted: AuditSettings
-) -> LabelNotes:
+) -> label_audit.LabelNotes:
     card = benchmark.card
-    label = choose_label(benchmark, name.partition("/")[2])
+    label = label_audit.choose_label(benchmark, name.partition("/")[2])
     if not label:
         gap = Gap(card.name, "groups, disjoint splits, wrong labels", "it offers no label")
         if wanted.everything:
-            return LabelNotes(gaps=[gap])
+            return label_audit.LabelNotes(gaps=[gap])
         raise InputError(f"{card.name} offers no label", hint="give a table, memes.csv/label")
     wishes = _wish(f"{card.name}-{label}", card.warning, wanted)
-    return audit_label(f"{card.name}/{label}", kind, wishes)
+    return label_audit.audit_label(f"{card.name}/{label}", kind, wishes)
 
 
-def _wish(name: str, warning: str, wanted: AuditSettings) -> LabelWishes:
+def _wish(name: str, warning: str, wanted: AuditSettings) -> label_audit.LabelWishes:
     kinds = GROUP_KINDS if wanted.everything else (wanted.resplit,) if wanted.resplit else ()
     doubts = wanted.labels or wanted.everything
-    return LabelWishes(kinds, doubts, wanted.runs / name, wanted.reviewed, warning)
+    return label_audit.LabelWishes(kinds, doubts, wanted.runs / name, wanted.reviewed, warning)
 
 
 def _show(
     card: Card,
     data: DataFacts,
-    notes: LabelNotes,
+    notes: label_audit.LabelNotes,
     found: AuditNotes,
     wanted: AuditSettings,
     models: tuple[str, ...] = (),

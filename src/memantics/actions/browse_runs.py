@@ -18,27 +18,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.actions.browse_knowledge import show_picture
 from memantics.actions.report import report
+from memantics.core import rundir
 from memantics.core.data import DataKind
 from memantics.core.errors import DataError, MemanticsError, StoreError, UnknownName, first_fault
 from memantics.core.journal import read_whole_lines
 from memantics.core.records import STATUSES, Answer, Item, Score
 from memantics.core.registry import find_places, is_inside
 from memantics.core.result import Result
-from memantics.core.rundir import (
-    ANSWERS,
-    ITEMS,
-    RUN,
-    SCORES,
-    ItemLine,
-    RunFacts,
-    Scores,
-    last_answers,
-    parse_answer,
-    read_bare_items,
-    read_facts,
-    read_scores,
-    read_standings,
-)
 from memantics.registry import find_tasks, pose_task
 from memantics.report.payload import INVALID, OPEN, RIGHT, WRONG, asks_ratings, judge_answer
 from memantics.report.thumbnails import Thumbnail
@@ -50,8 +36,8 @@ VERDICTS: dict[int, Verdict] = {RIGHT: "right", WRONG: "wrong", INVALID: "invali
 ALIVE = 120.0  # seconds without an answer after which a run no longer counts as running
 _DEPTH = 3
 _REASONS = 8
-_ITEM = TypeAdapter(ItemLine)
-_Line = TypeVar("_Line", ItemLine, Answer)
+_ITEM = TypeAdapter(rundir.ItemLine)
+_Line = TypeVar("_Line", rundir.ItemLine, Answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +138,7 @@ class RunFolder:
 
     def _describe(self, name: str, path: Path) -> RunRow:
         try:
-            facts = read_facts(path)
+            facts = rundir.read_facts(path)
             return _describe(name, path, facts)
         except StoreError as error:
             return RunRow(name, "damaged", reason=str(error))
@@ -160,12 +146,12 @@ class RunFolder:
     def spending(self, name: str) -> RunSpending:
         """Failures of a run by reason, and what it has used so far."""
         path = self.path(name)
-        answers = last_answers(path).values()
+        answers = rundir.last_answers(path).values()
         reasons = Counter(f"{a.status}: {a.reason}" for a in answers if a.status != "answered")
         sizes = [
             sum(getattr(a.reply, name) for a in answers) for name in ("tokens_in", "tokens_out")
         ]
-        prices = read_facts(path).prices
+        prices = rundir.read_facts(path).prices
         cost = sum(p * n for p, n in zip(prices, sizes, strict=True)) / 1e6 if prices else None
         return RunSpending(dict(reasons.most_common(_REASONS)), sum(sizes), cost)
 
@@ -174,10 +160,10 @@ class RunFolder:
     ) -> tuple[int, tuple[AnsweredItem, ...]]:
         """How many items of a run have a verdict (any by default), and one page of them."""
         path = self.path(name)
-        answers = last_answers(path)
+        answers = rundir.last_answers(path)
         found = [
             AnsweredItem(item.id, item.group, item.form.question, given, _value(answer))
-            for item in read_bare_items(path)
+            for item in rundir.read_bare_items(path)
             for answer in (answers.get(item.id),)
             if (given := _judge(item, answer)) == verdict or not verdict
         ]
@@ -186,20 +172,20 @@ class RunFolder:
     def sheet(self, name: str, item: str) -> ItemSheet:
         """One item and what every run on the same data answered to it."""
         row, path = self.get(name), self.path(name)
-        facts = read_facts(path)
+        facts = rundir.read_facts(path)
         try:
-            line = _find_line(path / ITEMS, _ITEM.validate_json, item)
+            line = _find_line(path / rundir.ITEMS, _ITEM.validate_json, item)
         except ValidationError as error:
-            raise DataError(path / ITEMS, first_fault(error), row=item) from error
+            raise DataError(path / rundir.ITEMS, first_fault(error), row=item) from error
         if line is None:
             raise UnknownName("item", item, _some_ids(path))
-        order = [value.id for value in read_bare_items(path)]
+        order = [value.id for value in rundir.read_bare_items(path)]
         place = order.index(item)
         answers: list[ModelAnswer] = []
         same: dict[str, tuple[str, str]] = {}
         for other, folder in self._find().items():
             try:
-                told = read_facts(folder)
+                told = rundir.read_facts(folder)
             except StoreError:
                 continue
             # A damaged line of another run is told on that run's page.
@@ -233,7 +219,7 @@ class RunFolder:
 
 
 def _walk(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
-    if (folder / RUN).is_file():
+    if (folder / rundir.RUN).is_file():
         yield folder
     elif depth:
         try:
@@ -245,8 +231,10 @@ def _walk(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
                 yield from _walk(path, depth - 1)
 
 
-def _describe(name: str, path: Path, facts: RunFacts) -> RunRow:
-    scores = read_scores(path) if facts.finished and (path / SCORES).exists() else None
+def _describe(name: str, path: Path, facts: rundir.RunFacts) -> RunRow:
+    scores = (
+        rundir.read_scores(path) if facts.finished and (path / rundir.SCORES).exists() else None
+    )
     counts = dict(scores.counts) if scores else _count(path)
     done = sum(counts.values())
     total = done if facts.finished else _guess_total(facts)
@@ -269,7 +257,7 @@ def _describe(name: str, path: Path, facts: RunFacts) -> RunRow:
     )
 
 
-def _tell_left(facts: RunFacts, done: int, total: int | None) -> str:
+def _tell_left(facts: rundir.RunFacts, done: int, total: int | None) -> str:
     """Hours, minutes and seconds that an unfinished run needs at its pace so far."""
     if facts.finished or not done or total is None:
         return ""
@@ -279,12 +267,14 @@ def _tell_left(facts: RunFacts, done: int, total: int | None) -> str:
     return ""
 
 
-def _tell_state(path: Path, facts: RunFacts) -> RunState:
+def _tell_state(path: Path, facts: rundir.RunFacts) -> RunState:
     if facts.finished:
         return "finished"
     try:
         latest = max(
-            (path / file).stat().st_mtime for file in (RUN, ANSWERS) if _exists(path, file)
+            (path / file).stat().st_mtime
+            for file in (rundir.RUN, rundir.ANSWERS)
+            if _exists(path, file)
         )
     except (OSError, ValueError):
         return "stopped"
@@ -298,13 +288,13 @@ def _exists(path: Path, file: str) -> bool:
 def _count(path: Path) -> dict[str, int]:
     """How the items of an unfinished run ended so far."""
     counts = dict.fromkeys(STATUSES, 0)
-    for standing in read_standings(path).values():
+    for standing in rundir.read_standings(path).values():
         if standing is not None:
             counts[standing.status] += 1
     return {str(status): count for status, count in counts.items()}
 
 
-def _find_main(scores: Scores | None) -> Score | None:
+def _find_main(scores: rundir.Scores | None) -> Score | None:
     if scores is None:
         return None
     return next(
@@ -312,7 +302,7 @@ def _find_main(scores: Scores | None) -> Score | None:
     )
 
 
-def _guess_total(facts: RunFacts) -> int | None:
+def _guess_total(facts: rundir.RunFacts) -> int | None:
     """How many items a run will have, where its task and data are at hand."""
     kind = str(facts.data.get("kind", ""))
     known = next((value for value in get_args(DataKind) if value == kind), None)
@@ -329,7 +319,7 @@ def _count_items(task: str, options: tuple[tuple[str, str], ...], scope: Scope) 
         return None
 
 
-def _name_task(facts: RunFacts) -> str:
+def _name_task(facts: rundir.RunFacts) -> str:
     return f"{facts.benchmark}/{facts.task.removeprefix(f'{facts.benchmark}/')}"
 
 
@@ -344,7 +334,7 @@ def _value(answer: Answer | None) -> object:
     return None if answer is None else answer.value
 
 
-def _ground(facts: RunFacts) -> tuple[str, str, str]:
+def _ground(facts: rundir.RunFacts) -> tuple[str, str, str]:
     """What runs must share for their items to be the same questions."""
     return (
         _name_task(facts),
@@ -359,24 +349,26 @@ def _find_line(path: Path, parse: Callable[[bytes], _Line], item: str) -> _Line 
     for _, line in read_whole_lines(path):
         if mark in line:
             read = parse(line)
-            text = read.item.id if isinstance(read, ItemLine) else read.item
+            text = read.item.id if isinstance(read, rundir.ItemLine) else read.item
             found = read if text == item else found
     return found
 
 
-def _answer_of(name: str, folder: Path, facts: RunFacts, item: str) -> ModelAnswer | None:
-    line = _find_line(folder / ITEMS, _ITEM.validate_json, item)
+def _answer_of(name: str, folder: Path, facts: rundir.RunFacts, item: str) -> ModelAnswer | None:
+    line = _find_line(folder / rundir.ITEMS, _ITEM.validate_json, item)
     if line is None:
         return None
-    answer = _find_line(folder / ANSWERS, parse_answer, item)
+    answer = _find_line(folder / rundir.ANSWERS, rundir.parse_answer, item)
     verdict = _judge(line.item, answer)
     return ModelAnswer(name, facts.model, dict(facts.options), verdict, answer)
 
 
-def _list_same(name: str, folder: Path, facts: RunFacts, item: Item) -> dict[str, tuple[str, str]]:
+def _list_same(
+    name: str, folder: Path, facts: rundir.RunFacts, item: Item
+) -> dict[str, tuple[str, str]]:
     """Another task's first item about the same meme, by task."""
     mark = orjson.dumps(item.group)
-    for _, line in read_whole_lines(folder / ITEMS):
+    for _, line in read_whole_lines(folder / rundir.ITEMS):
         if mark in line:
             read = _ITEM.validate_json(line).item
             if read.group == item.group and read.id != item.id:
@@ -385,4 +377,4 @@ def _list_same(name: str, folder: Path, facts: RunFacts, item: Item) -> dict[str
 
 
 def _some_ids(path: Path) -> list[str]:
-    return [item.id for _, item in zip(range(200), read_bare_items(path), strict=False)]
+    return [item.id for _, item in zip(range(200), rundir.read_bare_items(path), strict=False)]

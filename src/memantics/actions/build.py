@@ -28,13 +28,7 @@ from memantics.actions.desk import (
 from memantics.actions.draw import Drawn, KnownBuild, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import find_memes, read_once
-from memantics.build.captions.mine import (
-    Captioned,
-    CaptionWording,
-    count_origins,
-    mine_captions,
-    write_captions,
-)
+from memantics.build.captions import mine
 from memantics.build.chats.build import ChatReport, build_chats
 from memantics.build.chats.generate import ChatSettings
 from memantics.build.chats.release import write_chat_lines, write_chat_queue, write_punmemecn
@@ -196,7 +190,7 @@ async def captions_async(
     language: Annotated[str, Flag("Write in this language.")] = "",
     again: Annotated[bool, Flag("Ask also for captions that the memes carry already.")] = False,
     wording: Annotated[
-        CaptionWording,
+        mine.CaptionWording,
         Flag("Our words, or the templates of ToxiCN MM's paper, which name language and culture."),
     ] = "plain",
     out: shared.BuildFolder = None,
@@ -204,7 +198,7 @@ async def captions_async(
     text: shared.TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
-) -> Built[Drafted[Captioned]]:
+) -> Built[Drafted[mine.Captioned]]:
     """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit, text)
@@ -218,11 +212,11 @@ async def captions_async(
         await foresee(
             desk,
             len(kept),
-            lambda trial: mine_captions(trial, few, language, wording=wording),
+            lambda trial: mine.mine_captions(trial, few, language, wording=wording),
         )
-        report = await mine_captions(desk, kept, language, desk.expect, wording)
+        report = await mine.mine_captions(desk, kept, language, desk.expect, wording)
         tokens = _count_tokens(desk)
-    write_captions(place, report)
+    mine.write_captions(place, report)
     return Built(
         place, count_statuses([report.tally]), report, adopted.skips, tokens, desk.progress.adapted
     )
@@ -361,10 +355,10 @@ def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject
     return subjects
 
 
-def summarise_captions(built: Built[Drafted[Captioned]]) -> dict[str, JsonValue]:
+def summarise_captions(built: Built[Drafted[mine.Captioned]]) -> dict[str, JsonValue]:
     """What mining amounts to, in counts."""
     tally = {"repaired": built.report.tally.repaired, "misses": built.report.tally.misses}
-    found = {"memes": len(built.report.drafts), "origins": count_origins(built.report)}
+    found = {"memes": len(built.report.drafts), "origins": mine.count_origins(built.report)}
     files = {"captions": built.folder / CAPTIONS}
     return {
         k: to_plain(v) for k, v in {**found, "statuses": built.counts, **tally, **files}.items()

@@ -19,16 +19,7 @@ from memantics.core.published import PublishedRow, read_published
 from memantics.core.result import Result
 from memantics.reappraise.folder import MEME
 from memantics.registry import find_benchmark
-from memantics.report.pages.tour import (
-    NextStep,
-    TableFault,
-    TourContent,
-    TourMeme,
-    TourPair,
-    TourPun,
-    TourTable,
-    write_tour,
-)
+from memantics.report.pages import tour
 from memantics.report.pages.tour_words import read_words
 from memantics.report.standings import Standings, Trivial, make_standings
 from memantics.run.audit.published import is_certain, is_checkable, violations
@@ -49,32 +40,34 @@ _TYPES = {
     "dispirited": "mildly harmful: dispirited",
 }
 STEPS = (
-    NextStep(
+    tour.NextStep(
         "Analyse a meme of yours",
         "分析自己的表情包",
         "memantics analyze meme.png",
         "analyze-a-meme.md",
     ),
-    NextStep(
+    tour.NextStep(
         "Hear the pun in a caption",
         "听出文字里的谐音",
         "memantics pun 压力山大",
         "read-puns-aloud.md",
     ),
-    NextStep(
+    tour.NextStep(
         "Make a meme kinder",
         "让表情包更友善",
         "memantics reappraise meme.png",
         "make-a-meme-kinder.md",
     ),
-    NextStep("Check a benchmark", "检查一个基准", "memantics audit mquest", "audit-a-benchmark.md"),
-    NextStep(
+    tour.NextStep(
+        "Check a benchmark", "检查一个基准", "memantics audit mquest", "audit-a-benchmark.md"
+    ),
+    tour.NextStep(
         "Evaluate your model",
         "评测你的模型",
         "memantics run mquest --model openai/NAME --base-url http://localhost:8000/v1",
         "evaluate-a-model.md",
     ),
-    NextStep(
+    tour.NextStep(
         "Screen a folder of memes, here ours",
         "筛查一个文件夹（这里用我们的）",
         "memantics starter copy .\nmemantics screen memes/",
@@ -115,14 +108,14 @@ def demo(
     tell("evaluating the embedded baseline")
     page = _evaluate(folder)
     highlights = tuple(_find_highlights(puns, pairs, tables, standings))[:5]
-    content = TourContent(
+    content = tour.TourContent(
         apart, puns, pairs, tables, standings, STEPS, page.name, highlights=highlights
     )
-    write_tour(content, folder / "index.html")
+    tour.write_tour(content, folder / "index.html")
     return Tour(folder / "index.html", page, highlights)
 
 
-def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
+def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[tour.TourMeme]:
     """What the starter pack's annotators and this machine's parts say of each meme."""
     known = {one.meme: one for one in read_starter_knowledge()}
     found = analyze([image_path(meme.id) for meme in memes])
@@ -130,7 +123,7 @@ def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
     for meme, seen in zip(memes, found, strict=True):
         chinese = meme.language == "zh"
         caption = meme.pun.caption if meme.pun else ""
-        yield TourMeme(
+        yield tour.TourMeme(
             image_path(meme.id),
             meme.language,
             meme.text,
@@ -165,12 +158,12 @@ def _explain(meme: StarterMeme) -> str:
     return f"{known[0].label}: {known[0].description}" if known else ""
 
 
-def _read_pun(meme: StarterMeme) -> TourPun:
+def _read_pun(meme: StarterMeme) -> tour.TourPun:
     pun = meme.pun
     if pun is None:
         raise AssertionError(f"{meme.id} is no pun")
     heard = read_aloud(pun.caption, description=meme.description)
-    return TourPun(
+    return tour.TourPun(
         image_path(meme.id),
         heard,
         pun.reading or pun.caption,
@@ -180,12 +173,12 @@ def _read_pun(meme: StarterMeme) -> TourPun:
     )
 
 
-def _make_kinder(memes: Sequence[StarterMeme], out: Path) -> Iterator[TourPair]:
+def _make_kinder(memes: Sequence[StarterMeme], out: Path) -> Iterator[tour.TourPair]:
     for meme, made in zip(
         memes, reappraise([image_path(meme.id) for meme in memes], out=out), strict=True
     ):
         done = made.status == "done"
-        yield TourPair(
+        yield tour.TourPair(
             image_path(meme.id),
             meme.text,
             made.caption if done else "",
@@ -195,18 +188,18 @@ def _make_kinder(memes: Sequence[StarterMeme], out: Path) -> Iterator[TourPair]:
         )
 
 
-def check_published() -> Iterator[TourTable]:
+def check_published() -> Iterator[tour.TourTable]:
     """Can the figures of each paper's tables be true together? Arithmetic only, no data."""
     for name in FAMILIES:
         card = find_benchmark(name).card
         rows = [row for row in _read_rows(name) if is_checkable(row)]
         faults = [
-            TableFault(row.source, row.system, found, is_certain(row))
+            tour.TableFault(row.source, row.system, found, is_certain(row))
             for row in rows
             if (found := violations(row))
         ]
         faults.sort(key=lambda fault: (not fault.certain, len(fault.reasons)))
-        yield TourTable(card.title, card.citation, len(rows), tuple(faults))
+        yield tour.TourTable(card.title, card.citation, len(rows), tuple(faults))
 
 
 def _read_rows(name: str) -> tuple[PublishedRow, ...]:
@@ -246,9 +239,9 @@ def _evaluate(folder: Path) -> Path:
 
 
 def _find_highlights(
-    puns: Sequence[TourPun],
-    pairs: Sequence[TourPair],
-    tables: Sequence[TourTable],
+    puns: Sequence[tour.TourPun],
+    pairs: Sequence[tour.TourPair],
+    tables: Sequence[tour.TourTable],
     standings: Sequence[Standings],
 ) -> Iterator[str]:
     words = read_words("en")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
+from memantics.actions import detector_training
 from memantics.actions.detect import Detector, Measured
 from memantics.actions.detector_data import (
     CAPTIONS_HELP,
@@ -16,14 +17,6 @@ from memantics.actions.detector_data import (
     load_examples,
 )
 from memantics.actions.detector_files import write_predictions
-from memantics.actions.detector_training import (
-    Encoder,
-    ImageEncoder,
-    Part,
-    PresetName,
-    TrainOptions,
-    choose_settings,
-)
 from memantics.actions.expert import Expert, load_labelled, use_expert
 from memantics.actions.expert_data import find_labelled, read_memes
 from memantics.core.errors import InputError
@@ -86,7 +79,7 @@ class TrainedFile(Result):
 
 
 def train_detector(
-    options: TrainOptions,
+    options: detector_training.TrainOptions,
     data: DetectorData = None,
     out: Annotated[Path, Flag("The file to write.")] = Path("detector.zip"),
 ) -> TrainedFile:
@@ -99,7 +92,7 @@ def train_detector(
 
 def train_expert(
     label: Label,
-    options: TrainOptions,
+    options: detector_training.TrainOptions,
     data: _LabelData = None,
     out: Annotated[
         Path | None,
@@ -130,20 +123,20 @@ def measure_detector(
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
     folds: Annotated[str, Flag(_FOLDS)] = "blocks",
     count: Annotated[int | None, Flag("Other folds.", "--fold-count", min=2)] = None,
-    preset: PresetName = AUTO,
+    preset: detector_training.PresetName = AUTO,
     robustness: Annotated[bool, Flag("Add disguises and near-duplicates.")] = False,
     trained_on: Annotated[
         str | None,
         Flag("With --robustness and a file: its training data, for near-duplicates."),
     ] = None,
-    embedder: Encoder = None,
-    pictures: ImageEncoder = None,
+    embedder: detector_training.Encoder = None,
+    pictures: detector_training.ImageEncoder = None,
     watch: _Watch = _ignore,
 ) -> Measured:
     """Figures of a detector of harm on labelled memes, or of a preset by cross-validation."""
     if model is None:
         loaded = load_examples(data, split or "train", labels, captions)
-        options = TrainOptions(preset, embedder=embedder, pictures=pictures)
+        options = detector_training.TrainOptions(preset, embedder=embedder, pictures=pictures)
         return validate_harm(loaded, options, folds, count, robustness, watch)
     judge = Detector.load(model, embedder, pictures=pictures)
     loaded = load_examples(data, split or "test", labels, captions)
@@ -157,17 +150,17 @@ def measure_expert(
         str | None, Flag("A file or NAME/LABEL. None: cross-validate a preset.", "--expert")
     ] = None,
     *,
-    preset: PresetName = AUTO,
+    preset: detector_training.PresetName = AUTO,
     data: _LabelData = None,
-    split: Part = "all",
+    split: detector_training.Part = "all",
     folds: Annotated[int, Flag("Without an expert: folds of groups.", min=2)] = 5,
-    embedder: Encoder = None,
-    pictures: ImageEncoder = None,
+    embedder: detector_training.Encoder = None,
+    pictures: detector_training.ImageEncoder = None,
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
     watch: _Watch = _ignore,
 ) -> Measured:
     """Figures of an expert on labelled memes, or of a preset by cross-validation over groups."""
-    options = TrainOptions(preset, split, data, embedder, pictures, captions)
+    options = detector_training.TrainOptions(preset, split, data, embedder, pictures, captions)
     if model is None:
         return validate_labels(load_labelled(label, options), options, folds, watch)
     judge = Expert.load(model, embedder, pictures)
@@ -177,7 +170,7 @@ def measure_expert(
 
 def validate_harm(
     data: Loaded,
-    options: TrainOptions,
+    options: detector_training.TrainOptions,
     folds: str = "blocks",
     count: int | None = None,
     near_duplicates: bool = False,
@@ -189,7 +182,7 @@ def validate_harm(
     if folds not in ("blocks", "random"):
         raise InputError(f"{folds!r} are no folds", hint="use blocks, random, or a number from 2")
     split: Split = "blocks" if folds == "blocks" else "random"
-    settings, encoder = choose_settings(data, replace(options, inner=split))
+    settings, encoder = detector_training.choose_settings(data, replace(options, inner=split))
     trainer = make_trainer(settings, encoder)
     study = cross_validate(data.examples, trainer, settings.inner, count, watch)
     report = None
@@ -202,10 +195,10 @@ def validate_harm(
 
 
 def validate_labels(
-    data: Loaded, options: TrainOptions, folds: int = 5, watch: _Watch = _ignore
+    data: Loaded, options: detector_training.TrainOptions, folds: int = 5, watch: _Watch = _ignore
 ) -> Measured:
     """Cross-validate a preset for other labels, everything learnt inside the folds of groups."""
-    settings, encoder = choose_settings(data, options)
+    settings, encoder = detector_training.choose_settings(data, options)
     said = cross_validate_labels(data, settings, encoder, folds, watch)
     return Measured(f"{folds} folds of groups", data, (), evaluate_labels(data, said))
 
@@ -236,12 +229,12 @@ def predict_harm(
     texts: _Texts = (),
     *,
     data: DetectorData = None,
-    split: Part = "test",
+    split: detector_training.Part = "test",
     labels: Version = "v1",
     out: _Lines = None,
     language: Annotated[str, Flag("Language of the texts. Default: told.")] = "",
-    embedder: Encoder = None,
-    pictures: ImageEncoder = None,
+    embedder: detector_training.Encoder = None,
+    pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
     """Whether texts, images, or memes from a file are harmful."""
     judge = Detector.load(model, embedder, pictures=pictures)
@@ -260,10 +253,10 @@ def predict_labels(
     data: Annotated[
         str | None, Flag("A table or folder of memes, or NAME/LABEL, in place of texts.")
     ] = None,
-    split: Part = "all",
+    split: detector_training.Part = "all",
     out: _Lines = None,
-    embedder: Encoder = None,
-    pictures: ImageEncoder = None,
+    embedder: detector_training.Encoder = None,
+    pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
     """The labels of texts, images, or memes from a file."""
     judge = Expert.load(model, embedder, pictures)
@@ -306,11 +299,11 @@ def explain_meme(
     image_caption: _ImageCaption = "",
     data: DetectorData = None,
     name: _MemeId = None,
-    split: Part = "all",
+    split: detector_training.Part = "all",
     labels: Version = "v1",
     page: Annotated[Path | None, Flag("Write a page, too.")] = None,
-    embedder: Encoder = None,
-    pictures: ImageEncoder = None,
+    embedder: detector_training.Encoder = None,
+    pictures: detector_training.ImageEncoder = None,
 ) -> Explained:
     """Which characters, words and captions moved a decision on harm."""
     judge = Detector.load(model, embedder, pictures=pictures)
@@ -333,8 +326,8 @@ def explain_meme_label(
     label: Annotated[str, Flag("Towards which label. Default: the likeliest.")] = "",
     data: Annotated[str | None, Flag("A table or folder of memes, for --id.")] = None,
     name: _MemeId = None,
-    embedder: Encoder = None,
-    pictures: ImageEncoder = None,
+    embedder: detector_training.Encoder = None,
+    pictures: detector_training.ImageEncoder = None,
 ) -> LabelExplanation:
     """Which words moved an expert towards a label."""
     judge = Expert.load(model, embedder, pictures)
@@ -358,9 +351,9 @@ def compare_detectors(
     first: Annotated[Path, Argument("A detector file.")],
     second: Annotated[Path, Argument("Another one.")],
     data: DetectorData = None,
-    split: Part = "test",
+    split: detector_training.Part = "test",
     labels: Version = "v1",
-    embedder: Encoder = None,
+    embedder: detector_training.Encoder = None,
 ) -> Compared:
     """Compare two detectors on the same labelled memes, pair by pair."""
     one, two = (Detector.load(path, embedder) for path in (first, second))

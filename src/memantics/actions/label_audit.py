@@ -15,6 +15,7 @@ from memantics.core.finding import Finding, Gap
 from memantics.core.journal import write_lines
 from memantics.core.splits import GroupKind
 from memantics.core.tables import TABLE_ENDINGS
+from memantics.detector import mislabels
 from memantics.detector.examples import Loaded
 from memantics.detector.folds import split_random
 from memantics.detector.grouping import (
@@ -26,13 +27,6 @@ from memantics.detector.grouping import (
 )
 from memantics.detector.held_out import HeldOutVerdicts, draw_memes, judge_held_out, list_strata
 from memantics.detector.labels import FEWEST_MEMBERS
-from memantics.detector.mislabels import (
-    judge_copies,
-    judge_noise,
-    judge_reviews,
-    queue_doubts,
-    rank_doubts,
-)
 from memantics.detector.resplit import Draft, judge_groups, judge_resplit, settle_verdicts
 from memantics.registry import Benchmark
 from memantics.run.facts import DataFacts
@@ -124,7 +118,9 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> LabelN
         drafts += _draft_doubts(data, groupings["text"], held["text"], wishes, notes)
     notes.findings = [replace(found, task=name) for found in settle_verdicts(drafts)]
     if wishes.reviewed is not None:
-        notes.findings += judge_reviews(data, groupings["text"], held["text"], wishes.reviewed)
+        notes.findings += mislabels.judge_reviews(
+            data, groupings["text"], held["text"], wishes.reviewed
+        )
     return notes
 
 
@@ -170,14 +166,14 @@ def _draft_doubts(
     wishes: LabelWishes,
     notes: LabelNotes,
 ) -> list[Draft]:
-    noise, gap = judge_noise(data, texts, held)
+    noise, gap = mislabels.judge_noise(data, texts, held)
     if noise is None:
         notes.gaps.append(gap)
     copies = find_copies(data)
-    doubts = rank_doubts(data, copies, held.mean)
+    doubts = mislabels.rank_doubts(data, copies, held.mean)
     if doubts:
         folder = wishes.folder / "review"
-        queue_doubts(data, doubts, folder, warning=wishes.warning)
+        mislabels.queue_doubts(data, doubts, folder, warning=wishes.warning)
         notes.files["review queue"] = folder
         notes.files["doubtful labels"] = write_lines(wishes.folder / "doubts.jsonl", doubts)
-    return [draft for draft in (judge_copies(data, copies), noise) if draft is not None]
+    return [draft for draft in (mislabels.judge_copies(data, copies), noise) if draft is not None]

@@ -11,15 +11,8 @@ from typing import Annotated, Literal
 from PIL import Image
 
 from memantics.actions.detect import Detector
+from memantics.build.pairs import wording
 from memantics.build.pairs.drawing import CLEAR, Read, draw_pair, open_canvas
-from memantics.build.pairs.wording import (
-    PAIR_KINDS,
-    SAME,
-    Language,
-    PairTexts,
-    fill_templates,
-    read_words,
-)
 from memantics.core.closed import Closed
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import InputError
@@ -83,13 +76,13 @@ def build_pairs(
 
     The folder is a data set, too: ``data add pairs FOLDER``, then ``run pairs``.
     """
-    known, place = read_words(words), Path(out)
-    languages: tuple[Language, ...] = (language,) if language else ("en", "zh")
+    known, place = wording.read_words(words), Path(out)
+    languages: tuple[wording.Language, ...] = (language,) if language else ("en", "zh")
     wanted = [
         texts
         for name in languages
         if name in known
-        for texts in fill_templates(name, known[name], count)
+        for texts in wording.fill_templates(name, known[name], count)
     ]
     if not wanted:
         raise InputError(f"no words for {' and '.join(languages)}", hint="add them to --words")
@@ -111,14 +104,16 @@ def build_pairs(
     write_lines(place / MEMES, (line for row in rows for line in _list_memes(row)))
     marks = [share for row in rows for share in row.read]
     clear = [min(row.read) >= CLEAR for row in rows]
-    kinds: dict[str, int] = {kind: sum(row.kind == kind for row in rows) for kind in PAIR_KINDS}
+    kinds: dict[str, int] = {
+        kind: sum(row.kind == kind for row in rows) for kind in wording.PAIR_KINDS
+    }
     mean, share = sum(marks) / len(marks), sum(clear) / len(clear)
     return BuiltPairs(place, len(rows), kinds, mean, share, failed)
 
 
 def _draw_all(
     memes: Sequence[Meme],
-    wanted: Sequence[PairTexts],
+    wanted: Sequence[wording.PairTexts],
     readers: tuple[Read, Read],
     place: Path,
     failed: dict[str, str],
@@ -213,9 +208,9 @@ def check_pairs(
         for row in kept
     ]
     scores = []
-    for kind in (*PAIR_KINDS, "all"):
+    for kind in (*wording.PAIR_KINDS, "all"):
         places = [n for n, row in enumerate(kept) if kind in (row.kind, "all")]
-        what = "the label stays" if kind in SAME else "the label changes"
+        what = "the label stays" if kind in wording.SAME else "the label changes"
         for label, marks in (("both are right", right), (what, turned)):
             if places and not (kind == "all" and marks is turned):
                 hits = [marks[n] for n in places]

@@ -12,19 +12,12 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.actions.options import Folders
+from memantics.core import queue
 from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError, InputError
 from memantics.core.journal import replace_file
 from memantics.core.memes import MEMES, read_memes
 from memantics.core.parameters import Argument, Flag
-from memantics.core.queue import (
-    QueueCard,
-    QueueItem,
-    Shown,
-    copy_picture,
-    read_verdicts,
-    write_queue,
-)
 from memantics.core.records import Item
 from memantics.core.registry import find_run_places, is_inside
 from memantics.core.result import Result
@@ -68,9 +61,9 @@ def make_questionnaire(
     if people < 1:
         raise InputError("a questionnaire needs at least one person", hint="give --people 10")
     flow = "questionnaire" if test == "none" else f"questionnaire-{test}"
-    card = QueueCard(title="About the annotators", workflow=flow, origin="questionnaire")
-    items = (QueueItem(id=f"form-{n:03}", group="forms") for n in range(1, people + 1))
-    return MadeQueue(Path(out), write_queue(Path(out), card, items))
+    card = queue.QueueCard(title="About the annotators", workflow=flow, origin="questionnaire")
+    items = (queue.QueueItem(id=f"form-{n:03}", group="forms") for n in range(1, people + 1))
+    return MadeQueue(Path(out), queue.write_queue(Path(out), card, items))
 
 
 def make_text_queue(folder: CollectedMemes, out: QueueFolder = "texts") -> MadeQueue:
@@ -78,21 +71,23 @@ def make_text_queue(folder: CollectedMemes, out: QueueFolder = "texts") -> MadeQ
     memes, place = read_memes(Path(folder)), Path(out)
     items = []
     for meme in memes:
-        name = copy_picture(meme.image, place, meme.id)
+        name = queue.copy_picture(meme.image, place, meme.id)
         values: dict[str, JsonValue] = {"readable": "yes", "text": normalise(meme.text)}
         items.append(
-            QueueItem(
+            queue.QueueItem(
                 id=meme.id,
                 group=meme.id,
                 images=[name],
                 values=values,
-                shown=[Shown(label="As it was read", value=meme.text)]
+                shown=[queue.Shown(label="As it was read", value=meme.text)]
                 if meme.text != normalise(meme.text)
                 else [],
             )
         )
-    card = QueueCard(title="Texts of memes", workflow=_TEXTS, origin=f"annotate texts {folder}")
-    return MadeQueue(place, write_queue(place, card, items))
+    card = queue.QueueCard(
+        title="Texts of memes", workflow=_TEXTS, origin=f"annotate texts {folder}"
+    )
+    return MadeQueue(place, queue.write_queue(place, card, items))
 
 
 def normalise(text: str) -> str:
@@ -112,7 +107,7 @@ def apply_texts(
     path = Path(folder) / MEMES
     if not path.is_file():
         raise InputError(f"{path}: not here", hint=f"memantics collect {folder}")
-    found = {vote_result.item: vote_result for vote_result in read_verdicts(Path(verdicts))}
+    found = {vote_result.item: vote_result for vote_result in queue.read_verdicts(Path(verdicts))}
     if any(vote_result.workflow != _TEXTS for vote_result in found.values()):
         raise DataError(verdicts, "are no corrected texts", hint=f"of the workflow {_TEXTS}")
     lines: list[dict[str, JsonValue]] = []
@@ -170,13 +165,13 @@ def make_error_queue(
     for name in wrong:
         _check_images(items[name], places)
     made = (_make_error(items[name], replies[name], place) for name in wrong)
-    card = QueueCard(
+    card = queue.QueueCard(
         title="Errors of models",
         workflow="code-errors",
         warning=read_facts(runs[0]).warning,
         origin=f"annotate errors: {len(runs)} runs",
     )
-    return MadeQueue(place, write_queue(place, card, made))
+    return MadeQueue(place, queue.write_queue(place, card, made))
 
 
 def _check_images(item: Item, places: Sequence[Path]) -> None:
@@ -190,12 +185,12 @@ def _check_images(item: Item, places: Sequence[Path]) -> None:
             )
 
 
-def _make_error(item: Item, replies: Sequence[str], out: Path) -> QueueItem:
+def _make_error(item: Item, replies: Sequence[str], out: Path) -> queue.QueueItem:
     context: Mapping[str, str] = item.form.context
-    shown = [Shown(label=name, value=text) for name, text in context.items() if text]
-    shown += [Shown(label="Label", value=str(item.gold))]
-    shown += [Shown(label="Answers", value=list(replies), kind="list")]
-    images = [copy_picture(item.images[0].path, out, item.id)] if item.images else []
-    return QueueItem(
+    shown = [queue.Shown(label=name, value=text) for name, text in context.items() if text]
+    shown += [queue.Shown(label="Label", value=str(item.gold))]
+    shown += [queue.Shown(label="Answers", value=list(replies), kind="list")]
+    images = [queue.copy_picture(item.images[0].path, out, item.id)] if item.images else []
+    return queue.QueueItem(
         id=item.id, group=item.group, images=images, shown=shown, hidden=dict(item.tags)
     )

@@ -11,18 +11,8 @@ from memantics.actions.detector_data import Captions, DetectorData, LabelVersion
 from memantics.core.errors import DataError, InputError
 from memantics.core.parameters import Argument, Flag
 from memantics.detector.examples import Loaded
+from memantics.detector.neural import settings
 from memantics.detector.neural.feeding import hold_out
-from memantics.detector.neural.settings import (
-    Device,
-    HowHeldOut,
-    HowPrecise,
-    Patience,
-    Pooling,
-    Seeds,
-    Share,
-    Target,
-    Training,
-)
 from memantics.detector.study.running import STUDY, Study, StudyPlan, run_study
 from memantics.detector.study.variants import Encoding, choose_variants
 
@@ -112,18 +102,18 @@ def study(
         Literal["both", "harmful", "type"], Flag("Two classes, five types, or both.")
     ] = "both",
     against: Annotated[str, Flag("Compare all variants with this one.")] = "",
-    seeds: Seeds = (0, 1, 2, 3, 4),
+    seeds: settings.Seeds = (0, 1, 2, 3, 4),
     epochs: Annotated[int | None, Flag("Default: the paper's.", min=1)] = None,
     rate: Annotated[float | None, Flag("Default: the paper's.")] = None,
     batch: Annotated[int, Flag("Memes in a step.", min=1)] = 32,
-    patience: Patience = 3,
-    hold_out: HowHeldOut = "blocks",
-    share: Share = 0.1,
+    patience: settings.Patience = 3,
+    hold_out: settings.HowHeldOut = "blocks",
+    share: settings.Share = 0.1,
     pooling: Annotated[
-        Pooling, Flag("How tokens become a vector, in every network; auto mixes two ways.")
+        settings.Pooling, Flag("How tokens become a vector, in every network; auto mixes two ways.")
     ] = "mean",
-    precision: HowPrecise = "auto",
-    device: Device = "auto",
+    precision: settings.HowPrecise = "auto",
+    device: settings.Device = "auto",
     labels: Annotated[LabelVersion, Flag("Label version.")] = "v1",
     say: Callable[[str], None] | None = None,
 ) -> Study:
@@ -133,7 +123,7 @@ def study(
     encoders allow. ``encoding`` says which encoders make vectors of texts and images. Called again,
     it goes on where it stopped; ``say`` is told each step in words.
     """
-    training = Training(
+    training = settings.Training(
         seeds=seeds,
         batch=batch,
         patience=patience,
@@ -142,7 +132,7 @@ def study(
         precision=precision,
         device=device,
     )
-    targets: tuple[Target, ...] = ("harmful", "type") if tasks == "both" else (tasks,)
+    targets: tuple[settings.Target, ...] = ("harmful", "type") if tasks == "both" else (tasks,)
     encoders = encoding or Encoding()
     chosen = choose_variants(variants, encoders)
     plan = StudyPlan(

@@ -36,23 +36,8 @@ from memantics.detector.lora.card import write_card as write_tuned_card
 from memantics.detector.lora.tuning import Tuned, Tuning, TuningTools, tune
 from memantics.detector.lora.wording import Language, Question, Style, TuningCase, Wording
 from memantics.detector.lora.writing import TunedWriter, tune_writer
+from memantics.detector.neural import seeds, settings
 from memantics.detector.neural.card import CARD, write_card
-from memantics.detector.neural.seeds import (
-    SeedPlan,
-    TrainedSeeds,
-    summarise,
-    tabulate,
-    train_neural,
-)
-from memantics.detector.neural.settings import (
-    Backbones,
-    Integration,
-    Preset,
-    Target,
-    Training,
-    check_backbones,
-    choose_shape,
-)
 from memantics.registry import find_benchmark, find_source, find_tasks
 from memantics.run.evaluate import PosedTask
 
@@ -74,36 +59,38 @@ INTENT = "intent"
 
 def plan_network(
     preset: Annotated[
-        Preset,
+        settings.Preset,
         Flag(
             "mke and clip-mke read captions, too; rgcl is HateCLIPper with retrieval-guided"
             " contrast; the others are baselines.",
             default="mke",
         ),
     ],
-    backbones: Backbones,
-    training: Training,
+    backbones: settings.Backbones,
+    training: settings.Training,
     integration: Annotated[
-        Integration | None, Flag("How captions join the text. Default: the preset's own.")
+        settings.Integration | None, Flag("How captions join the text. Default: the preset's own.")
     ] = None,
-    target: Annotated[Target, Flag("Two classes, or five types.")] = "harmful",
+    target: Annotated[settings.Target, Flag("Two classes, or five types.")] = "harmful",
     length: Annotated[int, Flag("Most tokens of a text.", min=8)] = 80,
-) -> SeedPlan:
+) -> seeds.SeedPlan:
     """What is trained; an encoder that the preset needs and nobody named is refused."""
-    check_backbones(preset, backbones)
+    settings.check_backbones(preset, backbones)
     if preset == "rgcl" and training.save_every:
         raise InputError(
             "the preset rgcl looks neighbours up once an epoch, and goes on behind whole ones",
             hint="leave --save-every out",
         )
-    return SeedPlan(backbones, choose_shape(preset, integration, target, length), training)
+    return seeds.SeedPlan(
+        backbones, settings.choose_shape(preset, integration, target, length), training
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedNetwork(Result):
     """A network for each seed, and what they were trained on."""
 
-    trained: TrainedSeeds
+    trained: seeds.TrainedSeeds
     data: Loaded
 
     @property
@@ -118,18 +105,18 @@ class TrainedNetwork(Result):
 
     def table(self) -> Table:
         """Mean and spread of each figure over the seeds, in per cent."""
-        return tabulate(self.trained.seeds)
+        return seeds.tabulate(self.trained.seeds)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """The folder, the seed that validation chose, and the figures."""
-        found = to_plain(summarise(self.trained.seeds))
+        found = to_plain(seeds.summarise(self.trained.seeds))
         chosen = self.trained.chosen
         return {"detector": str(self.trained.folder), "chosen": chosen, "figures": found}
 
 
 def train_network(
     data: Annotated[Loaded, MadeBy(load_examples)],
-    plan: Annotated[SeedPlan, MadeBy(plan_network)],
+    plan: Annotated[seeds.SeedPlan, MadeBy(plan_network)],
     out: Annotated[Path, Flag("The folder to write.", default=Path("detector"))],
     say: Say = print,
 ) -> TrainedNetwork:
@@ -138,7 +125,7 @@ def train_network(
     Of several processes that train together only rank 0 writes the card.
     """
     loaded = keep_typed(data) if plan.shape.target == "type" else data
-    trained = train_neural(loaded, plan, out, say)
+    trained = seeds.train_neural(loaded, plan, out, say)
     if trained.first:
         write_card(trained, loaded)
     return TrainedNetwork(trained, loaded)

@@ -6,25 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from memantics.actions.compare import (
-    Against,
-    AgainstFirst,
-    ComparedRuns,
-    Comparison,
-    Corrections,
-    Metrics,
-    Side,
-    compare_models,
-    compare_sides,
-    contrast,
-    count_changes,
-    draw_comparison,
-    list_remarks,
-    open_run,
-    spans_tasks,
-    tabulate_changes,
-    tabulate_pairs,
-)
+from memantics.actions import compare as action
 from memantics.actions.report import find_folder
 from memantics.cli.expose import AsJson, spread
 from memantics.cli.terminal import console, plain, print_json, show_table, tell
@@ -36,11 +18,11 @@ _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @spread
 def compare(
-    folders: ComparedRuns,
-    metrics: Metrics = (),
-    against_first: AgainstFirst = False,
-    against: Against = "",
-    correction: Corrections = "holm",
+    folders: action.ComparedRuns,
+    metrics: action.Metrics = (),
+    against_first: action.AgainstFirst = False,
+    against: action.Against = "",
+    correction: action.Corrections = "holm",
     picture: Annotated[
         Path | None, Flag("Draw the differences of several tasks into this file (SVG).")
     ] = None,
@@ -60,25 +42,25 @@ def compare(
     corrected for the number of comparisons (Holm). Runs of several tasks are compared by their main
     figures, task by task, and corrected over all of it.
     """
-    if against or picture is not None or correction != "holm" or spans_tasks(folders):
-        suite = compare_models(folders, against=against, correction=correction)
+    if against or picture is not None or correction != "holm" or action.spans_tasks(folders):
+        suite = action.compare_models(folders, against=against, correction=correction)
         if picture is not None:
-            tell(f"picture: {draw_comparison(suite, picture)}")
+            tell(f"picture: {action.draw_comparison(suite, picture)}")
         if as_json:
             print_json(suite.rows)
         else:
             show_table(suite.table())
         return
     if by is not None:
-        found_by = contrast(folders, by, metrics=metrics)
+        found_by = action.contrast(folders, by, metrics=metrics)
         if as_json:
             print_json(found_by)
             return
         show_table(found_by.table())
         show_table(found_by.effect_table())
         return
-    sides = [open_run(find_folder(run)) for run in folders]
-    found = compare_sides(sides, metrics, against_first=against_first)
+    sides = [action.open_run(find_folder(run)) for run in folders]
+    found = action.compare_sides(sides, metrics, against_first=against_first)
     if as_json:
         print_json(found)
         return
@@ -94,7 +76,7 @@ def _name(place: int) -> str:
     return _NAMES[place] if place < len(_NAMES) else f"R{place + 1}"
 
 
-def _show_runs(sides: Sequence[Side]) -> None:
+def _show_runs(sides: Sequence[action.Side]) -> None:
     out = console()
     out.print(plain(sides[0].facts.title, "bold"))
     everything = [side.facts for side in sides]
@@ -105,16 +87,16 @@ def _show_runs(sides: Sequence[Side]) -> None:
         out.print(plain(f"     {side.folder}", "dim"))
 
 
-def _show_differences(found: Sequence[Comparison], names: Mapping[str, str]) -> None:
-    show_table(tabulate_pairs(found, names))
-    for remark in list_remarks(found, names):
+def _show_differences(found: Sequence[action.Comparison], names: Mapping[str, str]) -> None:
+    show_table(action.tabulate_pairs(found, names))
+    for remark in action.list_remarks(found, names):
         console().print(plain(remark, "yellow" if "note: " in remark else "dim"))
 
 
-def _show_changes(one: Comparison, names: Mapping[str, str], show: int) -> None:
-    console().print(plain(count_changes(one, names), "bold"))
+def _show_changes(one: action.Comparison, names: Mapping[str, str], show: int) -> None:
+    console().print(plain(action.count_changes(one, names), "bold"))
     if not show or not one.changes:
         return
-    show_table(tabulate_changes(one, names, show))
+    show_table(action.tabulate_changes(one, names, show))
     if (left := len(one.changes) - show) > 0:
         console().print(plain(f"{left} more: --show N, or --json for all", "dim"))

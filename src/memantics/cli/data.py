@@ -8,20 +8,7 @@ from contextlib import contextmanager
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from memantics.actions.datasets import (
-    BenchmarkInfo,
-    ModelKindInfo,
-    Survey,
-    add_release,
-    check_release,
-    describe_found,
-    list_benchmarks,
-    list_models,
-    refuse_changed,
-    survey_data,
-    tabulate_benchmarks,
-    tabulate_statistics,
-)
+from memantics.actions import datasets
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, show_table
 from memantics.core.data import Statistic
@@ -46,14 +33,14 @@ def _wait(name: str) -> Iterator[dict[str, object]]:
         yield {}
 
 
-def _show_found(survey: Survey) -> None:
-    head, *lines = describe_found(survey)
+def _show_found(survey: datasets.Survey) -> None:
+    head, *lines = datasets.describe_found(survey)
     console().print(plain(head, "bold"))
     for line in lines:
         console().print(plain(f"  {line}", "yellow" if line.startswith("note: ") else ""))
 
 
-def _printed(survey: Survey) -> list[Statistic]:
+def _printed(survey: datasets.Survey) -> list[Statistic]:
     """The figures that the paper prints; the rest is a command away."""
     rows, kept = survey.statistics, [row for row in survey.statistics if row.paper is not None]
     if not kept:
@@ -65,15 +52,15 @@ def _printed(survey: Survey) -> list[Statistic]:
 
 def _show_statistics(rows: Sequence[Statistic]) -> None:
     if rows:
-        show_table(tabulate_statistics(rows))
+        show_table(datasets.tabulate_statistics(rows))
     if any(row.paper is None and row.known is not None for row in rows):
         note = "* not printed in the paper: what the complete release gives"
         console().print(note, style="dim")
 
 
 @app.command("add")
-@expose(add_release, json=None, watch=_wait)
-def add(survey: Survey) -> None:
+@expose(datasets.add_release, json=None, watch=_wait)
+def add(survey: datasets.Survey) -> None:
     """Register a release, check it, and show its figures beside the paper's.
 
     A table of your own needs no recipe: memantics data add my.csv --label COLUMN --text COLUMN.
@@ -84,33 +71,33 @@ def add(survey: Survey) -> None:
 
 
 @app.command("list")
-@expose(list_benchmarks)
-def show_list(known: list[BenchmarkInfo]) -> None:
+@expose(datasets.list_benchmarks)
+def show_list(known: list[datasets.BenchmarkInfo]) -> None:
     """List the benchmarks, their tasks and whether you have registered a release."""
-    show_table(tabulate_benchmarks(known))
+    show_table(datasets.tabulate_benchmarks(known))
 
 
 @app.command("check")
-@expose(check_release, json=None, watch=_wait)
-def check(found: tuple[Survey, Registered]) -> None:
+@expose(datasets.check_release, json=None, watch=_wait)
+def check(found: tuple[datasets.Survey, Registered]) -> None:
     """Read a registered release again and say whether it is still the same."""
     survey, entry = found
     _show_found(survey)
     _show_statistics(_printed(survey))
-    refuse_changed(survey, entry)
+    datasets.refuse_changed(survey, entry)
     console().print(f"unchanged since {entry.added} (checksum {entry.checksum[:12]})")
 
 
 @app.command("stats")
-@expose(survey_data, watch=_wait)
-def stats(survey: Survey) -> None:
+@expose(datasets.survey_data, watch=_wait)
+def stats(survey: datasets.Survey) -> None:
     """Recompute the paper's figures from your copy."""
     _show_found(survey)
     _show_statistics(survey.statistics)
 
 
 @models.command("list")
-@expose(list_models)
-def show_models(known: list[ModelKindInfo]) -> None:
+@expose(datasets.list_models)
+def show_models(known: list[datasets.ModelKindInfo]) -> None:
     """List the kinds of models and how each is named."""
     show_table(Table(("--model", "what answers"), tuple((kind.name, kind.what) for kind in known)))

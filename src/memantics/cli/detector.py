@@ -9,16 +9,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from memantics.actions import detect
 from memantics.actions import detector_files as files
 from memantics.actions import detector_verbs as verbs
-from memantics.actions.detect import (
-    SAMPLE_LIMIT,
-    Detector,
-    Evaluation,
-    Explanation,
-    LabelEvaluation,
-    Measured,
-)
 from memantics.actions.learn import Learnt, learn
 from memantics.actions.wrap import WrappedDetector, wrap_classifier
 from memantics.cli import detector_neural, detector_study, pairs, precedents
@@ -56,7 +49,7 @@ def train(done: verbs.TrainedFile) -> None:
     size, card = done.file.stat().st_size / 1e6, done.card.name.removesuffix(".md")
     console().print(plain(f"{done.file} ({size:.1f} MB), card: {card}.md, {card}.json"))
     if done.detector.sample:
-        console().print(plain(SAMPLE_LIMIT, "dim"))
+        console().print(plain(detect.SAMPLE_LIMIT, "dim"))
 
 
 @app.command("wrap")
@@ -76,7 +69,7 @@ def wrap(done: WrappedDetector) -> None:
 @spread
 def info(model: Annotated[Path, Argument("A detector file.")], as_json: AsJson = False) -> None:
     """Show a detector's model card: data, figures, errors by target, limits."""
-    judge = Detector.load(model)
+    judge = detect.Detector.load(model)
     if as_json:
         print_json(dict(judge.card))
     else:
@@ -128,7 +121,7 @@ def use(
         console().print(plain(f"in use: {files.use_detector(model)}"))
 
 
-def _save_page(done: Measured, page: Page = None) -> None:
+def _save_page(done: detect.Measured, page: Page = None) -> None:
     if page is not None:
         done.save(page)
 
@@ -145,7 +138,7 @@ def _save_page(done: Measured, page: Page = None) -> None:
         "robustness": done.robustness,
     },
 )
-def evaluate_detector(done: Measured, page: Path | None) -> None:
+def evaluate_detector(done: detect.Measured, page: Path | None) -> None:
     """Measure a detector file on labelled memes, or a preset by cross-validation."""
     show_measured(done)
     if done.robustness is not None:
@@ -207,7 +200,7 @@ def explain(done: verbs.Explained, page: Path | None) -> None:
         console().print(plain(f"page: {page}"))
 
 
-def show_measured(done: Measured) -> None:
+def show_measured(done: detect.Measured) -> None:
     """The figures of a detector, with what belongs beside them."""
     print_lines(done.data.describe())
     for note in done.notes:
@@ -215,10 +208,10 @@ def show_measured(done: Measured) -> None:
     show_evaluation(done.figures, done.title)
 
 
-def show_evaluation(found: Evaluation | LabelEvaluation, title: str) -> None:
+def show_evaluation(found: detect.Evaluation | detect.LabelEvaluation, title: str) -> None:
     """All tables of an evaluation."""
     show_table(found.table(title))
-    if isinstance(found, Evaluation):
+    if isinstance(found, detect.Evaluation):
         show_table(found.threshold_table)
         if found.target_table is not None:
             show_table(found.target_table)
@@ -226,7 +219,7 @@ def show_evaluation(found: Evaluation | LabelEvaluation, title: str) -> None:
         console().print(plain(f"{found.count:,} memes; {error}"))
 
 
-def _show_explanation(found: Explanation) -> None:
+def _show_explanation(found: detect.Explanation) -> None:
     out = console()
     verdict, score = found.lines
     out.print(Text(verdict, "bold"))

@@ -8,19 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+from memantics.actions import train_networks
 from memantics.actions.options import TaskOptions
-from memantics.actions.train_networks import (
-    Language,
-    Style,
-    TrainedNetwork,
-    TunedModel,
-    TuneOptions,
-    Tuning,
-    WriterOptions,
-    train_network,
-    tune_intents,
-    tune_model,
-)
 from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.errors import InputError
@@ -32,12 +21,12 @@ def _listen(as_json: bool) -> Callable[[str], None]:
 
 
 @expose(
-    train_network,
+    train_networks.train_network,
     json=None,
     watch=lambda as_json: nullcontext({"say": _listen(as_json)}),
     first=("data", "preset", "out", "text", "image", "clip", "from_scratch", "captions"),
 )
-def train(made: TrainedNetwork, as_json: AsJson = False) -> None:
+def train(made: train_networks.TrainedNetwork, as_json: AsJson = False) -> None:
     """Train a network, every seed in one command; run again, it goes on where it stopped."""
     trained, left = made.trained, made.skips
     if not trained.first:
@@ -61,14 +50,14 @@ def tune(
         Flag("Whether a meme puns, whether it harms, or what its author does with it."),
     ] = "pun",
     style: Annotated[
-        Style | None,
+        train_networks.Style | None,
         Flag(
             "For pun and harm: the image alone, with its caption (default), or also reasons before"
             " a verdict."
         ),
     ] = None,
     language: Annotated[
-        Language | None, Flag("Of the questions. Default: that of most captions.")
+        train_networks.Language | None, Flag("Of the questions. Default: that of most captions.")
     ] = None,
     words: Annotated[
         Literal["ours", "official"],
@@ -86,7 +75,7 @@ def tune(
     external: Annotated[Path | None, Flag("Folder of memes of which none puns or harms.")] = None,
     out: Annotated[Path, Flag("The folder to write.")] = Path("tuned"),
     *,
-    tuning: Tuning,
+    tuning: train_networks.Tuning,
     as_json: AsJson = False,
 ) -> None:
     """Tune a local model by LoRA to tell puns or harm, or to write intents.
@@ -99,18 +88,20 @@ def tune(
         words_given = "official" if words == "official" else None
         others = {"--style": style, "--language": language, "--external": external}
         _refuse("intent", {**others, "--wording": words_given})
-        done = tune_intents(WriterOptions(model, tuning, out, data, split, option or {}), listen)
+        done = train_networks.tune_intents(
+            train_networks.WriterOptions(model, tuning, out, data, split, option or {}), listen
+        )
     else:
         _refuse(question, {"--split": split, "--set": option})
-        chosen = TuneOptions(
+        chosen = train_networks.TuneOptions(
             model, tuning, out, question, style or "caption", language, data, external,
             words == "official",
         )  # fmt: skip
-        done = tune_model(chosen, listen)
+        done = train_networks.tune_model(chosen, listen)
     _show_tuned(done, as_json)
 
 
-def _show_tuned(done: TunedModel, as_json: bool) -> None:
+def _show_tuned(done: train_networks.TunedModel, as_json: bool) -> None:
     tuned = done.tuned
     if as_json:
         print_json(tuned)

@@ -7,20 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memantics.actions.evaluate import (
-    Estimate,
-    Evaluation,
-    RunEnd,
-    conduct,
-    count_unanswered,
-    dump_end,
-    estimate_plan,
-    list_errors,
-    list_failures,
-    note_estimates,
-    plan_evaluation,
-    tabulate_estimates,
-)
+from memantics.actions import evaluate
 from memantics.actions.options import Folders, ScoringOptions
 from memantics.actions.score import score as score_run
 from memantics.cli.expose import AsJson, spread, spread_with
@@ -37,7 +24,7 @@ _FEW = 8
 
 @spread_with(first=("models", "captioner"))
 def run(
-    wanted: Evaluation,
+    wanted: evaluate.Evaluation,
     dry_run: Annotated[
         bool, Flag("Say how many calls and tokens it would take; send nothing.")
     ] = False,
@@ -48,14 +35,14 @@ def run(
     Running the same command again goes on where it stopped.
     """
     asking = wanted.asking
-    jobs, skipped = plan_evaluation(wanted)
+    jobs, skipped = evaluate.plan_evaluation(wanted)
     for task, error in skipped.items():
         tell(f"skipped {task}: {error}")
     if dry_run:
-        _show_estimates(estimate_plan(jobs, asking), asking.prices, as_json=as_json)
+        _show_estimates(evaluate.estimate_plan(jobs, asking), asking.prices, as_json=as_json)
         return
     with SuiteView(jobs, asking.prices) as view:
-        ends = wait_for(conduct(jobs, asking, view))
+        ends = wait_for(evaluate.conduct(jobs, asking, view))
     _show_ends(ends, skipped, as_json=as_json)
     if (took := view.conclude(ends)) and not as_json:
         console().print(plain(took, "dim"), soft_wrap=True)
@@ -77,11 +64,13 @@ def score(
         console().print(tabulate(load_runs(folders)))
 
 
-def _show_ends(ends: Sequence[RunEnd], skipped: Mapping[str, DataError], *, as_json: bool) -> None:
+def _show_ends(
+    ends: Sequence[evaluate.RunEnd], skipped: Mapping[str, DataError], *, as_json: bool
+) -> None:
     """The tables of what was asked for, where the runs are, and what is missing."""
     if as_json:
         left_out = [{"task": task, "skipped": str(error)} for task, error in skipped.items()]
-        print_json([*map(dump_end, ends), *left_out])
+        print_json([*map(evaluate.dump_end, ends), *left_out])
         return
     out = console()
     scored = [end for end in ends if end.ended is not None and end.ended.scores is not None]
@@ -97,27 +86,27 @@ def _show_ends(ends: Sequence[RunEnd], skipped: Mapping[str, DataError], *, as_j
         out.print(plain(f"skipped: {task}: {error.what}", "yellow"))
 
 
-def _finish(ends: Sequence[RunEnd]) -> None:
+def _finish(ends: Sequence[evaluate.RunEnd]) -> None:
     """Say what went wrong, each thing once, and end with the exit code that fits."""
-    for line in list_errors(ends):
+    for line in evaluate.list_errors(ends):
         tell(line)
     for end in ends:
         if end.fault is not None:
             raise end.fault
-    for line in list_failures(ends):
+    for line in evaluate.list_failures(ends):
         tell(line)
     errors = [end.error for end in ends if end.error is not None]
     if any(isinstance(error, InputError | Unavailable) for error in errors):
         raise typer.Exit(2)
-    if errors or count_unanswered(ends):
+    if errors or evaluate.count_unanswered(ends):
         raise typer.Exit(1)
 
 
-def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool) -> None:
+def _show_estimates(found: Sequence[evaluate.Estimate], prices: Prices, *, as_json: bool) -> None:
     if as_json:
         print_json([estimate.dump(prices) for estimate in found])
         return
-    for shown in tabulate_estimates(found, prices):
+    for shown in evaluate.tabulate_estimates(found, prices):
         show_table(shown)
-    for note in note_estimates(found, prices):
+    for note in evaluate.note_estimates(found, prices):
         console().print(plain(note, "dim"))

@@ -13,17 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Column
 
-from memantics.actions.progress import (
-    Job,
-    Progress,
-    RunEnd,
-    SuiteTotal,
-    conclude,
-    describe,
-    describe_shortly,
-    foretell,
-    show_count,
-)
+from memantics.actions import progress as action
 from memantics.cli.terminal import console, tell
 
 _EVERY = 10.0
@@ -105,7 +95,7 @@ class Watcher(_View):
         self._prices = prices
         super().__init__()
         self._foretold = False
-        self.last = Progress()
+        self.last = action.Progress()
         self._bars = Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -116,20 +106,20 @@ class Watcher(_View):
         )
         self._bar = self._bars.add_task(title, total=total, state="")
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: action.Progress) -> None:
         """Show the counts now, and once what is to come."""
         self.last = progress
         if progress.expected_in and not self._foretold:
             self._foretold = True
-            tell(foretell(progress, self._prices))
+            tell(action.foretell(progress, self._prices))
         if self._console.is_terminal:
-            state = describe(progress, self._prices)
+            state = action.describe(progress, self._prices)
             # The number of steps is an estimate where answers lead to more of them.
             total = progress.total and max(progress.total, progress.done)
             self._bars.update(self._bar, total=total, completed=progress.done, state=state)
         elif time.monotonic() - self._printed >= _EVERY:
             self._printed = time.monotonic()
-            _print_line(self._title, progress, describe(progress, self._prices))
+            _print_line(self._title, progress, action.describe(progress, self._prices))
 
 
 class SuiteView(_View):
@@ -138,11 +128,11 @@ class SuiteView(_View):
     On a pipe the same lines come every ten seconds.
     """
 
-    def __init__(self, jobs: Sequence[Job], prices: Prices) -> None:
+    def __init__(self, jobs: Sequence[action.Job], prices: Prices) -> None:
         self._jobs = jobs
         self._prices = prices
         super().__init__()
-        self._sum = SuiteTotal(jobs, lambda _: None)
+        self._sum = action.SuiteTotal(jobs, lambda _: None)
         self._lines: dict[int, TaskID] = {}
         self._bars = Bars(
             TextColumn(
@@ -163,31 +153,33 @@ class SuiteView(_View):
         )
         self._total = self._bars.add_task(f"{len(jobs)} runs", total=self._sum.size, state="")
 
-    def conclude(self, ends: Sequence[RunEnd]) -> str:
+    def conclude(self, ends: Sequence[action.RunEnd]) -> str:
         """What it took, for the last line."""
-        return conclude(self._sum.add_up(), ends, self._prices)
+        return action.conclude(self._sum.add_up(), ends, self._prices)
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: action.Job) -> None:
         """Add a line."""
         self._lines[id(job)] = self._bars.add_task(_title(job), total=job.total, state="")
 
-    def show(self, job: Job, progress: Progress) -> None:
+    def show(self, job: action.Job, progress: action.Progress) -> None:
         """Show how far a run is."""
         self._sum.show(job, progress)
         if self._console.is_terminal:
             line = self._lines[id(job)]
-            self._bars.update(line, completed=progress.done, state=describe_shortly(progress))
+            self._bars.update(
+                line, completed=progress.done, state=action.describe_shortly(progress)
+            )
             self._update_total()
         elif time.monotonic() - self._printed >= _EVERY:
             self._printed = time.monotonic()
             for value in self._jobs:
                 seen = self._sum.seen.get(id(value))
                 if id(value) in self._lines and seen is not None:
-                    _print_line(_title(value), seen, describe_shortly(seen))
+                    _print_line(_title(value), seen, action.describe_shortly(seen))
             total = self._sum.add_up()
-            _print_line(f"{len(self._jobs)} runs", total, describe(total, self._prices))
+            _print_line(f"{len(self._jobs)} runs", total, action.describe(total, self._prices))
 
-    def end(self, result: RunEnd) -> None:
+    def end(self, result: action.RunEnd) -> None:
         """Take the line away."""
         line = self._lines.pop(id(result.job), None)
         if line is not None:
@@ -196,13 +188,13 @@ class SuiteView(_View):
 
     def _update_total(self) -> None:
         total = self._sum.add_up()
-        state = describe(total, self._prices)
+        state = action.describe(total, self._prices)
         self._bars.update(self._total, completed=total.done, state=state)
 
 
-def _title(job: Job) -> str:
+def _title(job: action.Job) -> str:
     return f"{job.facts.task} {job.facts.model}"
 
 
-def _print_line(title: str, progress: Progress, state: str) -> None:
-    tell(f"{title}: {show_count(progress)} {state}".rstrip())
+def _print_line(title: str, progress: action.Progress, state: str) -> None:
+    tell(f"{title}: {action.show_count(progress)} {state}".rstrip())

@@ -8,16 +8,7 @@ from typing import Annotated
 
 from rich.padding import Padding
 
-from memantics.actions.phonetics import (
-    Heard,
-    ModelName,
-    Settings,
-    Spoken,
-    explain,
-    format_figures,
-    read_captions,
-    score_readings,
-)
+from memantics.actions import phonetics
 from memantics.cli.expose import spread
 from memantics.cli.terminal import console, plain, print_json, read_input
 from memantics.core.errors import InputError
@@ -30,7 +21,7 @@ Description = Annotated[
     str | None, Flag("What the picture shows: evidence for the literal reading.")
 ]
 SoundModel = Annotated[
-    ModelName,
+    phonetics.ModelName,
     Flag("Chinese language model; auto takes the best that is installed.", "--lm"),
 ]
 Threshold = Annotated[
@@ -50,7 +41,7 @@ Groups = Annotated[
 def read_puns(
     captions: Captions = None,
     description: Description = None,
-    language: Annotated[Spoken, Flag("Language of the captions.")] = "auto",
+    language: Annotated[phonetics.Spoken, Flag("Language of the captions.")] = "auto",
     model: SoundModel = "auto",
     limit: Annotated[int, Flag("How many readings to give.", min=1, max=50)] = 5,
     threshold: Threshold = 0.5,
@@ -62,7 +53,9 @@ def read_puns(
     if measure is not None:
         if captions:
             raise InputError("captions and --evaluate do not go together", hint="give one of them")
-        console().print(plain(format_figures(score_readings(measure, model, groups))))
+        console().print(
+            plain(phonetics.format_figures(phonetics.score_readings(measure, model, groups)))
+        )
         return
     if groups:
         raise InputError("--groups restricts --evaluate", hint="give --evaluate DIR too")
@@ -72,8 +65,8 @@ def read_puns(
     ]
     if not lines:
         raise InputError("no caption was given", hint='such as memantics pun "蒸多鱼"')
-    settings = Settings(language=language, model=model, limit=limit, threshold=threshold)
-    found = read_captions([line.rstrip("\n") for line in lines], description, settings)
+    settings = phonetics.Settings(language=language, model=model, limit=limit, threshold=threshold)
+    found = phonetics.read_captions([line.rstrip("\n") for line in lines], description, settings)
     if as_json:
         print_json(found)
         return
@@ -81,9 +74,9 @@ def read_puns(
         _show(heard)
 
 
-def _show(heard: Heard) -> None:
+def _show(heard: phonetics.Heard) -> None:
     """The verdict, then what supports it; other readings only where one is meant."""
-    head, *rest = explain(heard, alternatives=0)
+    head, *rest = phonetics.explain(heard, alternatives=0)
     out = console()
     out.print(plain(head, "bold" if heard.meant else ""))
     for line in rest:

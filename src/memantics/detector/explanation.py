@@ -18,20 +18,10 @@ import numpy as np
 
 from memantics.core.errors import UnknownName
 from memantics.core.result import Result, Table
+from memantics.detector import features
 from memantics.detector.calibration import Floats
 from memantics.detector.examples import LABELS, Example
 from memantics.detector.fast import FastDetector, LabelPrediction, Prediction
-from memantics.detector.features import (
-    FIELDS,
-    Embedder,
-    FeatureBlock,
-    Field,
-    Kind,
-    Seer,
-    cut,
-    hear,
-    read_field,
-)
 from memantics.detector.heads import HeadModel, make_rows
 from memantics.detector.kernel import Singles, margin_places
 from memantics.detector.novelty import OUTSIDE_NOTE
@@ -55,7 +45,7 @@ class Part:
 class FieldShare:
     """A field's text with the contribution of each character, and of the field as a whole."""
 
-    field: Field
+    field: features.Field
     text: str
     characters: tuple[float, ...]
     total: float
@@ -177,7 +167,7 @@ class _Lean(NamedTuple):
 def explain(
     detector: FastDetector,
     example: Example,
-    embedder: Embedder | None = None,
+    embedder: features.Embedder | None = None,
     threshold: float | None = None,
 ) -> Explanation:
     """Say what moved the decision on one example; ``threshold`` where another one is in force."""
@@ -188,7 +178,10 @@ def explain(
 
 
 def explain_label(
-    expert: FastDetector, example: Example, embedder: Embedder | None = None, label: str = ""
+    expert: FastDetector,
+    example: Example,
+    embedder: features.Embedder | None = None,
+    label: str = "",
 ) -> LabelExplanation:
     """Say what moved an expert towards a label, by default the likeliest, on one example."""
     (said,) = expert.classify([example], embedder)
@@ -200,7 +193,7 @@ def explain_label(
 
 
 def _reason(
-    model: FastDetector, example: Example, embedder: Embedder | None, lean: _Lean
+    model: FastDetector, example: Example, embedder: features.Embedder | None, lean: _Lean
 ) -> tuple[float, float, float, tuple[Part, ...], tuple[FieldShare, ...], str, str]:
     parts, moved = _attribute(model, example, embedder, lean.mix)
     fields = tuple(_share(parts, example))
@@ -244,7 +237,7 @@ def _lean_label(expert: FastDetector, raw: Floats, label: str) -> _Lean:
 
 
 def _attribute(
-    model: HeadModel, example: Example, embedder: Embedder | None, mix: Singles
+    model: HeadModel, example: Example, embedder: features.Embedder | None, mix: Singles
 ) -> tuple[tuple[Part, ...], float]:
     """The pieces of one example with what each adds to a mixture of heads, and their sum."""
     rows = make_rows(model.extractor, [example], embedder)
@@ -258,9 +251,9 @@ def _attribute(
 class _Silent:
     """An embedder for texts that are all empty: their meanings are set to zero anyway."""
 
-    def __init__(self, embedder: Embedder | None) -> None:
+    def __init__(self, embedder: features.Embedder | None) -> None:
         self.version = embedder.version if embedder is not None else ""
-        self._seer = embedder if isinstance(embedder, Seer) else None
+        self._seer = embedder if isinstance(embedder, features.Seer) else None
         self._width = embedder.encode(["a"]).shape[1] if embedder is not None else 1
 
     def encode(self, texts: Sequence[str]) -> Singles:
@@ -280,7 +273,7 @@ def _list_parts(
     for place, vocabulary in enumerate(detector.extractor.vocabularies):
         block, index = vocabulary.block, detector.extractor.indices[place]
         found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for piece in cut(block.kind, _read(block, example)):
+        for piece in features.cut(block.kind, _read(block, example)):
             if piece.name in index:
                 found[piece.name].append((piece.start, piece.end))
         for name, spans in found.items():
@@ -296,13 +289,13 @@ def _list_parts(
         yield Part(entry.source, entry.name.split("/")[1], "(as a whole)", value)
 
 
-def _read(block: FeatureBlock, example: Example) -> str:
-    text = read_field(example, block.field)
-    return hear(text) if block.kind == "readings" else text
+def _read(block: features.FeatureBlock, example: Example) -> str:
+    text = features.read_field(example, block.field)
+    return features.hear(text) if block.kind == "readings" else text
 
 
-def _place(block: FeatureBlock, name: str, value: float, start: int, end: int) -> Part:
-    kind: Kind = block.kind
+def _place(block: features.FeatureBlock, name: str, value: float, start: int, end: int) -> Part:
+    kind: features.Kind = block.kind
     if kind == "readings":
         # Places are those of the reading, not of the text that people see.
         return Part(block.field, kind, name, value)
@@ -310,8 +303,8 @@ def _place(block: FeatureBlock, name: str, value: float, start: int, end: int) -
 
 
 def _share(parts: Sequence[Part], example: Example) -> Iterator[FieldShare]:
-    for field in FIELDS:
-        text = read_field(example, field)
+    for field in features.FIELDS:
+        text = features.read_field(example, field)
         group = [part for part in parts if part.field == field]
         if not text or not group:
             continue

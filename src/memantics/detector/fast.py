@@ -12,6 +12,7 @@ import numpy as np
 
 from memantics.core.errors import InputError
 from memantics.core.result import Result
+from memantics.detector import examples as known
 from memantics.detector.calibration import Floats
 from memantics.detector.decisions import (
     Decision,
@@ -21,15 +22,6 @@ from memantics.detector.decisions import (
     rate_harm,
 )
 from memantics.detector.disguises import add_copies
-from memantics.detector.examples import (
-    HARM,
-    LABELS,
-    Example,
-    LabelSet,
-    Loaded,
-    need_labels,
-    need_two_classes,
-)
 from memantics.detector.features import Embedder
 from memantics.detector.heads import (
     FEWEST,
@@ -93,7 +85,7 @@ class Prediction(Result):
     @property
     def name(self) -> str:
         """The label in words."""
-        return "unjudged" if self.unjudged else LABELS[self.label]
+        return "unjudged" if self.unjudged else known.LABELS[self.label]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +108,7 @@ class FastDetector(HeadModel):
     """A trained detector of harm, or of other ``labels``, whose classes are then its heads."""
 
     decision: Decision
-    labels: LabelSet = HARM
+    labels: known.LabelSet = known.HARM
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -128,7 +120,7 @@ class FastDetector(HeadModel):
         return np.asarray(scores, float) if self.labels.name else add_margin(self.heads, scores)
 
     def predict(
-        self, examples: Sequence[Example], embedder: Embedder | None = None
+        self, examples: Sequence[known.Example], embedder: Embedder | None = None
     ) -> list[Prediction]:
         """Whether each example is harmful; ids are copied into the answer and not looked at."""
         if not examples:
@@ -136,7 +128,7 @@ class FastDetector(HeadModel):
         return self.name_predictions(examples, self.widen(self.score(examples, embedder)))
 
     def classify(
-        self, examples: Sequence[Example], embedder: Embedder | None = None
+        self, examples: Sequence[known.Example], embedder: Embedder | None = None
     ) -> list[LabelPrediction]:
         """The labels of each example; ids are copied into the answer and not looked at."""
         if not examples:
@@ -144,7 +136,9 @@ class FastDetector(HeadModel):
         scores = self.widen(self.score(examples, embedder))
         return self.name_labels(examples, *self.decision.decide(scores))
 
-    def name_predictions(self, examples: Sequence[Example], scores: Floats) -> list[Prediction]:
+    def name_predictions(
+        self, examples: Sequence[known.Example], scores: Floats
+    ) -> list[Prediction]:
         """Decisions on harm from scores."""
         chances, labels, shares, kinds = self.decision.decide_harm(scores)
         types = self.types
@@ -162,7 +156,7 @@ class FastDetector(HeadModel):
         ]
 
     def name_labels(
-        self, examples: Sequence[Example], chances: Floats, places: Sequence[tuple[int, ...]]
+        self, examples: Sequence[known.Example], chances: Floats, places: Sequence[tuple[int, ...]]
     ) -> list[LabelPrediction]:
         """Chances and places of classes in words."""
         classes = self.labels.classes
@@ -189,14 +183,14 @@ class Trained:
 
 
 def train(
-    examples: Sequence[Example], settings: FastSettings, embedder: Embedder | None = None
+    examples: Sequence[known.Example], settings: FastSettings, embedder: Embedder | None = None
 ) -> FastDetector:
     """Train on labelled examples; every choice is made on examples held out inside them."""
     return fit(examples, settings, embedder).detector
 
 
 def fit(
-    examples: Sequence[Example],
+    examples: Sequence[known.Example],
     settings: FastSettings,
     embedder: Embedder | None = None,
     origins: Sequence[int] | None = None,
@@ -208,8 +202,8 @@ def fit(
     held out together: whoever has learnt a disguised copy has seen the meme. Predictions for
     copies that the settings ask for come last. ``weights`` say how much each example counts.
     """
-    need_labels(examples, "training data")
-    need_two_classes([int(e.label or 0) for e in examples], "the training data")
+    known.need_labels(examples, "training data")
+    known.need_two_classes([int(e.label or 0) for e in examples], "the training data")
     _need_enough(examples)
     places: Sequence[int] = range(len(examples)) if origins is None else origins
     if settings.copies:
@@ -230,11 +224,13 @@ def fit(
     fitted = fit_heads(examples, targets, settings, folds, rate, embedder)
     table, after = add_margin(targets.heads, fitted.held_out), settings.type_head == "hierarchical"
     decision = fit_harm_decision(table, examples, targets.heads, folds, hierarchical=after)
-    detector = _assemble(fitted, targets.heads, settings, decision, HARM)
+    detector = _assemble(fitted, targets.heads, settings, decision, known.HARM)
     return Trained(detector, tuple(detector.name_predictions(examples, table)))
 
 
-def fit_labels(data: Loaded, settings: FastSettings, embedder: Embedder | None = None) -> Trained:
+def fit_labels(
+    data: known.Loaded, settings: FastSettings, embedder: Embedder | None = None
+) -> Trained:
     """Train on any labels; every choice is made on groups held out inside the data."""
     _check(data)
     classes, several = data.labels.classes, data.labels.several
@@ -262,7 +258,7 @@ def _assemble(
     heads: tuple[str, ...],
     settings: FastSettings,
     decision: Decision,
-    labels: LabelSet,
+    labels: known.LabelSet,
 ) -> FastDetector:
     return FastDetector(
         settings=settings,
@@ -277,12 +273,12 @@ def _assemble(
     )
 
 
-def _need_enough(examples: Sequence[Example]) -> None:
+def _need_enough(examples: Sequence[known.Example]) -> None:
     if len(examples) < FEWEST:
         raise InputError(f"{len(examples)} examples are too few", hint=f"give at least {FEWEST}")
 
 
-def _check(data: Loaded) -> None:
+def _check(data: known.Loaded) -> None:
     _need_enough(data.examples)
     if len(data.labels.classes) < 2 and not data.labels.several:
         raise InputError(

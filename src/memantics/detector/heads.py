@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.core.errors import InputError, UnknownName, need_packages
+from memantics.detector import kernel as kernels
 from memantics.detector.examples import Example, list_languages
 from memantics.detector.features import (
     GRID,
@@ -29,19 +30,6 @@ from memantics.detector.features import (
     read_field,
 )
 from memantics.detector.folds import Split, split_blocks, split_random
-from memantics.detector.kernel import (
-    Kernel,
-    KernelScorer,
-    Rows,
-    Scorer,
-    Singles,
-    Targets,
-    fit_svm,
-    make_gram,
-    solve,
-    to_rows,
-    unfold,
-)
 from memantics.detector.pixels import measure_images
 from memantics.detector.sparse import SparseRows
 
@@ -50,7 +38,7 @@ Solver = Literal["kernel", "svm"]
 Ints = NDArray[np.int64]
 FEWEST = 8
 _CONSTANT = 0.2
-_SQUARE = Kernel(2)
+_SQUARE = kernels.Kernel(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +55,7 @@ class FastSettings:
     preset: str
     blocks: tuple[FeatureBlock, ...]
     dense: tuple[Dense, ...] = ()
-    kernel: Kernel = _SQUARE
+    kernel: kernels.Kernel = _SQUARE
     ridges: tuple[float, ...] = (0.25,)
     solver: Solver = "kernel"
     inner: Split = "random"
@@ -103,7 +91,7 @@ PRESETS: Mapping[str, FastSettings] = MappingProxyType(
         for settings in (
             FastSettings("fast", _CHARS + _SOUNDS),
             FastSettings("linear", _CHARS, solver="svm", ridges=(0.1,), inner_folds=5),
-            FastSettings("ridge", _CHARS, kernel=Kernel(1), ridges=(0.5, 1.0)),
+            FastSettings("ridge", _CHARS, kernel=kernels.Kernel(1), ridges=(0.5, 1.0)),
             FastSettings("readings", (*_CHARS, *_SOUNDS, FeatureBlock("text", "readings", 0.5))),
             FastSettings("full", _CHARS, dense=_MEANINGS, ridges=(0.5,)),
             FastSettings(STATIC, _HEARD, dense=_MEANINGS, ridges=(0.5,), copies=0.3, whole=True),
@@ -144,12 +132,14 @@ class HeadModel:
     settings: FastSettings
     extractor: Extractor
     heads: tuple[str, ...]
-    scorer: Scorer
+    scorer: kernels.Scorer
     ridge: float
     examples: int
     embedder: str = ""
 
-    def score(self, examples: Sequence[Example], embedder: Embedder | None = None) -> Singles:
+    def score(
+        self, examples: Sequence[Example], embedder: Embedder | None = None
+    ) -> kernels.Singles:
         """Raw scores, one column per head."""
         self.check_embedder(embedder)
         return self.scorer.score(make_rows(self.extractor, examples, embedder))
@@ -164,31 +154,33 @@ class HeadModel:
             )
 
 
-def make_rows(extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None) -> Rows:
+def make_rows(
+    extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None
+) -> kernels.Rows:
     """Examples as numbers. Their ids and the names of their images have no way in."""
     blocks = [vocabulary.block for vocabulary in extractor.vocabularies]
     matrix = extractor.transform(cut_all(blocks, examples))
     return _join(extractor, matrix, make_dense(extractor, examples, embedder))
 
 
-def _join(extractor: Extractor, sparse: SparseRows, dense: Singles | None) -> Rows:
+def _join(extractor: Extractor, sparse: SparseRows, dense: kernels.Singles | None) -> kernels.Rows:
     """Sparse and dense columns; where the extractor asks for whole rows, each of length 1."""
-    rows = to_rows(sparse, dense)
+    rows = kernels.to_rows(sparse, dense)
     if extractor.whole:
         values = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
         squares = np.bincount(values, sparse.values.astype(np.float64) ** 2, len(rows))
         lengths = np.sqrt(squares + (rows.dense.astype(np.float64) ** 2).sum(axis=1))
         factors = (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
         scaled = replace(sparse, values=sparse.values * factors[values])
-        rows = Rows(scaled, rows.dense * factors[:, None])
+        rows = kernels.Rows(scaled, rows.dense * factors[:, None])
     return rows
 
 
 def make_dense(
     extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None
-) -> Singles | None:
+) -> kernels.Singles | None:
     """The dense blocks side by side; None where there are none."""
-    parts: list[Singles] = []
+    parts: list[kernels.Singles] = []
     for block in extractor.dense:
         if block.source == "image":
             part = measure_images([example.image for example in examples])
@@ -202,7 +194,7 @@ def make_dense(
     return np.hstack(parts) if parts else None
 
 
-def _see(embedder: Embedder | None, examples: Sequence[Example]) -> Singles:
+def _see(embedder: Embedder | None, examples: Sequence[Example]) -> kernels.Singles:
     if not isinstance(embedder, Seer):
         raise InputError(
             "it looks at pictures through a vision model", hint="name its folder (--image-encoder)"
@@ -210,11 +202,11 @@ def _see(embedder: Embedder | None, examples: Sequence[Example]) -> Singles:
     return _round(embedder.see([example.image for example in examples]))
 
 
-def _round(vectors: Singles) -> Singles:
+def _round(vectors: kernels.Singles) -> kernels.Singles:
     return (np.rint(np.array(vectors, np.float32) * GRID) / GRID).astype(np.float32)
 
 
-def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> Singles:
+def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> kernels.Singles:
     texts = [read_field(example, field) for example in examples]
     vectors = _round(embedder.encode(texts))
     # A field that is empty has no meaning, whatever an embedder makes of nothing.
@@ -232,8 +224,8 @@ class FittedHeads:
     """The kept fit: what scores, scores of held-out examples, its ridge and how good it was."""
 
     extractor: Extractor
-    scorer: Scorer
-    held_out: Singles
+    scorer: kernels.Scorer
+    held_out: kernels.Singles
     ridge: float
     figure: float
     embedder: str
@@ -241,10 +233,10 @@ class FittedHeads:
 
 def fit_heads(
     examples: Sequence[Example],
-    targets: Targets,
+    targets: kernels.Targets,
     settings: FastSettings,
     groups: Ints,
-    rate: Callable[[Singles], float],
+    rate: Callable[[kernels.Singles], float],
     embedder: Embedder | None = None,
 ) -> FittedHeads:
     """Fit all heads with each ridge, and keep the one whose held-out scores are rated highest."""
@@ -267,15 +259,15 @@ def fit_heads(
 
 
 def _fit_once(
-    rows: Rows, targets: Targets, settings: FastSettings, ridge: float, groups: Ints
-) -> tuple[Scorer, Singles]:
+    rows: kernels.Rows, targets: kernels.Targets, settings: FastSettings, ridge: float, groups: Ints
+) -> tuple[kernels.Scorer, kernels.Singles]:
     if settings.solver == "svm":
-        return fit_svm(rows, targets.signs, targets.weights, ridge, groups)
-    gram = make_gram(rows, settings.kernel)
-    solved = solve(gram, targets.signs, targets.weights, ridge, groups)
+        return kernels.fit_svm(rows, targets.signs, targets.weights, ridge, groups)
+    gram = kernels.make_gram(rows, settings.kernel)
+    solved = kernels.solve(gram, targets.signs, targets.weights, ridge, groups)
     if settings.kernel.degree == 1:
-        return unfold(rows, solved.duals, _CONSTANT), solved.held_out
-    return KernelScorer(rows, settings.kernel, solved.duals), solved.held_out
+        return kernels.unfold(rows, solved.duals, _CONSTANT), solved.held_out
+    return kernels.KernelScorer(rows, settings.kernel, solved.duals), solved.held_out
 
 
 def split_inner(

@@ -12,20 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.detector import kernel as kernels
 from memantics.detector.decisions import decide_nested
 from memantics.detector.examples import Loaded
 from memantics.detector.features import cut_all, fit_extractor
 from memantics.detector.heads import AUTO, choose_preset, need_training
-from memantics.detector.kernel import (
-    Kernel,
-    Rows,
-    Singles,
-    hold_out,
-    invert,
-    multiply,
-    to_rows,
-    weigh,
-)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -75,17 +66,17 @@ def judge_held_out(
     settings = choose_preset(AUTO, data.texts)
     texts = cut_all(settings.blocks, data.examples)
     extractor = fit_extractor(settings.blocks, (), texts)
-    rows = to_rows(extractor.transform(texts), None)
+    rows = kernels.to_rows(extractor.transform(texts), None)
     flags = np.eye(len(classes), dtype=bool)[given]
     signs = np.where(flags, 1, -1).astype(np.float32)
     gram, near = _find_nearest(rows, flags, ways, settings.kernel)
-    weights = weigh([classes[place] for place in given])
-    inverse, duals = invert(gram, signs, weights, settings.ridges[-1])
+    weights = kernels.weigh([classes[place] for place in given])
+    inverse, duals = kernels.invert(gram, signs, weights, settings.ridges[-1])
     found = {}
     for name, folds in ways.items():
         votes, nearness = near[name]
         tables = {
-            FAST: np.asarray(hold_out(inverse, duals, signs, folds), float),
+            FAST: np.asarray(kernels.hold_out(inverse, duals, signs, folds), float),
             NEAREST: votes,
             BAYES: _judge_by_pieces(rows, flags, folds),
         }
@@ -101,8 +92,8 @@ def number_labels(data: Loaded) -> Ints:
 
 
 def _find_nearest(
-    rows: Rows, flags: NDArray[np.bool_], ways: Mapping[str, Ints], kernel: Kernel
-) -> tuple[Singles, dict[str, tuple[Floats, Floats]]]:
+    rows: kernels.Rows, flags: NDArray[np.bool_], ways: Mapping[str, Ints], kernel: kernels.Kernel
+) -> tuple[kernels.Singles, dict[str, tuple[Floats, Floats]]]:
     """The kernel between all memes; by way the votes of the nearest, and how near the first is."""
     size = len(rows)
     gram = np.empty((size, size), np.float32)
@@ -113,7 +104,7 @@ def _find_nearest(
     order = np.arange(size) * _PLACES / size
     for start in range(0, size, _BLOCK):
         end = min(size, start + _BLOCK)
-        products = multiply(rows.take(np.arange(start, end)), rows)
+        products = kernels.multiply(rows.take(np.arange(start, end)), rows)
         alike = (products / lengths[start:end, None] / lengths[None, :]).astype(float).round(5)
         alike -= order
         for name, folds in ways.items():
@@ -127,7 +118,7 @@ def _find_nearest(
     return gram, {name: (votes[name], nearness[name]) for name in ways}
 
 
-def _judge_by_pieces(rows: Rows, flags: NDArray[np.bool_], folds: Ints) -> Floats:
+def _judge_by_pieces(rows: kernels.Rows, flags: NDArray[np.bool_], folds: Ints) -> Floats:
     """Log chances by naive Bayes over weighted pieces, all classes alike beforehand."""
     matrix = rows.sparse.to_scipy()
     table = np.zeros(flags.shape)

@@ -15,16 +15,9 @@ from statistics import NormalDist
 
 import numpy as np
 
+from memantics.core import queue
 from memantics.core.errors import InputError
 from memantics.core.finding import Finding, Gap
-from memantics.core.queue import (
-    QueueCard,
-    QueueItem,
-    Shown,
-    copy_picture,
-    read_verdicts,
-    write_queue,
-)
 from memantics.core.records import Score
 from memantics.detector.examples import Loaded
 from memantics.detector.grouping import Grouping
@@ -203,11 +196,14 @@ def queue_doubts(
     for example, gold in zip(data.examples, data.gold, strict=True):
         if example.id not in first and example.id not in drawn:
             continue
-        shown = [Shown(label="text", value=example.text), Shown(label="label", value=gold[0])]
-        shown.append(Shown(label="labels", value=list(data.labels.classes), kind="list"))
-        pictures = [copy_picture(example.image, folder, example.id)] if example.image else []
+        shown = [
+            queue.Shown(label="text", value=example.text),
+            queue.Shown(label="label", value=gold[0]),
+        ]
+        shown.append(queue.Shown(label="labels", value=list(data.labels.classes), kind="list"))
+        pictures = [queue.copy_picture(example.image, folder, example.id)] if example.image else []
         items.append(
-            QueueItem(
+            queue.QueueItem(
                 id=example.id,
                 group=example.id,
                 images=pictures,
@@ -218,21 +214,21 @@ def queue_doubts(
     # Ranks would show in the order, and lead whoever judges.
     items.sort(key=lambda item: hashlib.sha256(item.id.encode()).digest())
     languages = data.list_languages()
-    card = QueueCard(
+    card = queue.QueueCard(
         title=f"Labels of {data.labels.name}",
         workflow=WORKFLOW,
         language="zh" if languages == ["zh"] else "en",
         warning=warning,
         origin="memantics audit --labels",
     )
-    return write_queue(folder, card, items)
+    return queue.write_queue(folder, card, items)
 
 
 def judge_reviews(
     data: Loaded, texts: Grouping, held: HeldOutVerdicts, verdicts: Path
 ) -> tuple[Finding, ...]:
     """The share of wrong labels as people found it, and figures without the wrong ones."""
-    found = {verdict.item: verdict for verdict in read_verdicts(verdicts)}
+    found = {verdict.item: verdict for verdict in queue.read_verdicts(verdicts)}
     known = [v for v in found.values() if v.workflow == WORKFLOW and v.kept]
     if not known:
         raise InputError(

@@ -10,25 +10,17 @@ from inspect_ai.model import GenerateConfig, Model, ModelOutput, ResponseSchema,
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import JSONSchema
 
-from memantics.actions.inspection import (
-    CAPTIONER,
-    Judged,
-    Setup,
-    find_need,
-    judge_text,
-    pose_setup,
-    unpack_item,
-)
+from memantics.actions import inspection
 from memantics.core.records import Item, Request
 from memantics.core.task import Need, Task
 from memantics.report.inspection import pack_item, show_messages
 
 
-def judge_output(task: Task, item: Item, output: ModelOutput) -> Judged:
+def judge_output(task: Task, item: Item, output: ModelOutput) -> inspection.Judged:
     """Parse an output; a parser that stumbles over a strange answer found none."""
     said, stopped = output.completion, output.stop_reason == "content_filter"
     refusal = output.error or said or "content filter" if stopped else ""
-    return judge_text(task, item, said, refusal)
+    return inspection.judge_text(task, item, said, refusal)
 
 
 def read_config(request: Request, attempt: int = 0) -> dict[str, Any]:
@@ -55,12 +47,12 @@ def ask(
     options: dict[str, str] | None = None,
 ) -> Solver:
     """Ask an item as the task does."""
-    setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
+    setup = inspection.Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         spare_download(get_model())
-        value = pose_setup(setup).task
-        item = unpack_item(state.metadata["item"])
+        value = inspection.pose_setup(setup).task
+        item = inspection.unpack_item(state.metadata["item"])
         if value.needs:
             value, item = await feed_item(setup, value, item)
             state.metadata["item"] = pack_item(item)
@@ -97,7 +89,7 @@ def spare_download(model: Model) -> None:
         setattr(model.api, "count_text_tokens", count)  # noqa: B010 - it is no field of ours
 
 
-async def feed_item(setup: Setup, task: Task, item: Item) -> tuple[Task, Item]:
+async def feed_item(setup: inspection.Setup, task: Task, item: Item) -> tuple[Task, Item]:
     """The task and the item with the answers about the item's meme that they need."""
     fed: dict[str, Mapping[str, str]] = {}
     for need in task.needs:
@@ -109,16 +101,16 @@ async def feed_item(setup: Setup, task: Task, item: Item) -> tuple[Task, Item]:
     return ready, next(value for value in ready.items() if value.id == item.id)
 
 
-async def ask_need(setup: Setup, need: Need, meme: str) -> str | None:
+async def ask_need(setup: inspection.Setup, need: Need, meme: str) -> str | None:
     """What the model (or the one in the role ``captioner``) answers to the task before."""
-    first = find_need(setup, need)
-    task = pose_setup(first).task
+    first = inspection.find_need(setup, need)
+    task = inspection.pose_setup(first).task
     item = next((value for value in task.items() if value.group == meme), None)
     if item is None:
         return None
     if task.needs:
         task, item = await feed_item(first, task, item)
-    model: Model = get_model(role=CAPTIONER) if need.captioner else get_model()
+    model: Model = get_model(role=inspection.CAPTIONER) if need.captioner else get_model()
     complaint: str | None = None
     for attempt in range(task.invalid.attempts):
         request = task.ask(item, complaint)

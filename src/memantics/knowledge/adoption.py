@@ -10,24 +10,9 @@ from functools import cached_property, lru_cache
 from operator import attrgetter
 
 from memantics.core.errors import DataError
+from memantics.knowledge import official, records
 from memantics.knowledge.graph import order_of
-from memantics.knowledge.official import (
-    Base,
-    Heads,
-    OfficialFiles,
-    read_raw,
-    read_refined,
-)
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, Dimension, find_kind
-from memantics.knowledge.records import (
-    Dangling,
-    Individual,
-    Knowledge,
-    Provenance,
-    Relation,
-    Statement,
-    tell_apart,
-)
 from memantics.releases.mquest import FileStatement
 
 COLLECTION = "mquest"
@@ -57,7 +42,7 @@ class Account:
     individuals: Counter[str] = field(default_factory=Counter)
     relations: Counter[str] = field(default_factory=Counter)
     said: Counter[str] = field(default_factory=Counter)
-    dangling: list[Dangling] = field(default_factory=list)
+    dangling: list[records.Dangling] = field(default_factory=list)
     mended: list[Mend] = field(default_factory=list)
     ambiguous: int = 0
     renamed: int = 0
@@ -66,7 +51,7 @@ class Account:
     differing: list[str] = field(default_factory=list)
     unread: Counter[str] = field(default_factory=Counter)
 
-    def add(self, made: Knowledge) -> None:
+    def add(self, made: records.Knowledge) -> None:
         """Count what is known about one more meme."""
         self.memes += 1
         self.individuals.update(individual.dimension for individual in made.individuals)
@@ -76,9 +61,9 @@ class Account:
         self.dangling += made.dangling()
 
 
-def adopt(files: Iterable[OfficialFiles], account: Account) -> Iterator[Knowledge]:
+def adopt(files: Iterable[official.OfficialFiles], account: Account) -> Iterator[records.Knowledge]:
     """Read knowledge bases one by one, and keep account of what was found."""
-    heads = Heads()
+    heads = official.Heads()
     for file in files:
         made = _Adoption(file, account, heads).make()
         account.add(made)
@@ -87,18 +72,18 @@ def adopt(files: Iterable[OfficialFiles], account: Account) -> Iterator[Knowledg
 
 @dataclass
 class _Adoption:
-    files: OfficialFiles
+    files: official.OfficialFiles
     account: Account
-    heads: Heads
-    links: dict[str, list[Relation]] = field(default_factory=lambda: defaultdict(list))
-    loose: list[Statement] = field(default_factory=list)
+    heads: official.Heads
+    links: dict[str, list[records.Relation]] = field(default_factory=lambda: defaultdict(list))
+    loose: list[records.Statement] = field(default_factory=list)
     done: set[tuple[str, str, str]] = field(default_factory=set)
 
-    def make(self) -> Knowledge:
+    def make(self) -> records.Knowledge:
         files = self.files
-        raw = read_raw(files.raw) if files.raw else None
-        refined = read_refined(files.refined, self.heads) if files.refined else None
-        self.base = raw or refined or Base()
+        raw = official.read_raw(files.raw) if files.raw else None
+        refined = official.read_refined(files.refined, self.heads) if files.refined else None
+        self.base = raw or refined or official.Base()
         if not self.base.individuals:
             where = files.raw or files.refined or files.meme
             raise DataError(
@@ -122,7 +107,7 @@ class _Adoption:
             )
             for individual in self.individuals
         )
-        return Knowledge(
+        return records.Knowledge(
             files.meme,
             individuals,
             self.base.image,
@@ -133,8 +118,8 @@ class _Adoption:
         )
 
     @cached_property
-    def individuals(self) -> tuple[Individual, ...]:
-        made = tell_apart(self.base.individuals)
+    def individuals(self) -> tuple[records.Individual, ...]:
+        made = records.tell_apart(self.base.individuals)
         self.account.renamed += sum(
             individual.name != former.name
             for individual, former in zip(made, self.base.individuals, strict=True)
@@ -142,17 +127,17 @@ class _Adoption:
         return made
 
     @cached_property
-    def names(self) -> Mapping[str, Sequence[Individual]]:
+    def names(self) -> Mapping[str, Sequence[records.Individual]]:
         """Individuals by the name that official files write for them."""
-        found: dict[str, list[Individual]] = defaultdict(list)
+        found: dict[str, list[records.Individual]] = defaultdict(list)
         for individual, former in zip(self.individuals, self.base.individuals, strict=True):
             found[_slug(former.name)].append(individual)
         return found
 
     @cached_property
-    def other_names(self) -> Mapping[str, Sequence[Individual]]:
+    def other_names(self) -> Mapping[str, Sequence[records.Individual]]:
         """Individuals by what models wrote instead of the name: the label, or name and label."""
-        found: dict[str, list[Individual]] = defaultdict(list)
+        found: dict[str, list[records.Individual]] = defaultdict(list)
         for individual, former in zip(self.individuals, self.base.individuals, strict=True):
             name, label = _slug(former.name), _slug(former.label)
             told = f"{name}_{label}_{_slug(former.description)}".strip("_")
@@ -160,7 +145,7 @@ class _Adoption:
                 found[words.casefold()].append(individual)
         return found
 
-    def settle(self, raw: Base | None, refined: Base | None) -> None:
+    def settle(self, raw: official.Base | None, refined: official.Base | None) -> None:
         """Statements of the raw file know their subject; the refined file adds its own."""
         for place, said in (raw.statements if raw else {}).items():
             for statement in said:
@@ -170,13 +155,13 @@ class _Adoption:
         known = {FileStatement(*map(_slug, names)) for names in self.statements(raw)}
         origin = None
         if raw and refined and self.files.refined:
-            origin = Provenance(source=self.files.refined.name)
+            origin = records.Provenance(source=self.files.refined.name)
         for statement in refined.said if refined else ():
             if FileStatement(*map(_slug, statement)) not in known:
                 self.link(statement, origin=origin)
 
     @staticmethod
-    def statements(raw: Base | None) -> Iterator[FileStatement]:
+    def statements(raw: official.Base | None) -> Iterator[FileStatement]:
         if raw is not None:
             yield from raw.said
             for said in raw.statements.values():
@@ -185,8 +170,8 @@ class _Adoption:
     def link(
         self,
         said: FileStatement,
-        source: Individual | None = None,
-        origin: Provenance | None = None,
+        source: records.Individual | None = None,
+        origin: records.Provenance | None = None,
     ) -> None:
         """Find both ends of a statement, and keep it where its subject is."""
         relation = _RENAMED.get(said.relation, said.relation)
@@ -205,15 +190,17 @@ class _Adoption:
             return
         self.done.add(ends)
         if start is None:
-            self.loose.append(Statement(said.source, relation, target, origin))
+            self.loose.append(records.Statement(said.source, relation, target, origin))
             return
         written = " ".join(said) if mended or mended_too else ""
         if written:
             read_as = f"{start.key} {relation} {target}"
             self.account.mended.append(Mend(self.files.meme, written, read_as))
-        self.links[start.key].append(Relation(relation, target, origin, written))
+        self.links[start.key].append(records.Relation(relation, target, origin, written))
 
-    def find(self, name: str, fitting: Sequence[Dimension]) -> tuple[Individual | None, bool]:
+    def find(
+        self, name: str, fitting: Sequence[Dimension]
+    ) -> tuple[records.Individual | None, bool]:
         """The individual that a name means, and whether finding it took other words than its name.
 
         Where several have the name, the relation says which dimension fits.
@@ -232,7 +219,7 @@ class _Adoption:
         return min(found, key=lambda individual: order.index(individual.dimension)), mended
 
 
-def _compare(meme: str, raw: Base, refined: Base) -> Iterator[str]:
+def _compare(meme: str, raw: official.Base, refined: official.Base) -> Iterator[str]:
     """Individuals that only one of the two files has, or that read differently there."""
     if _count(raw, str) == _count(refined, str):
         return
@@ -242,7 +229,7 @@ def _compare(meme: str, raw: Base, refined: Base) -> Iterator[str]:
             yield f"{meme}: {dimension}/{name} reads so in the {where} file only"
 
 
-def _count(base: Base, read: Callable[[str], str]) -> Counter[tuple[str, str, str, str]]:
+def _count(base: official.Base, read: Callable[[str], str]) -> Counter[tuple[str, str, str, str]]:
     return Counter(
         (
             individual.dimension,

@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from memantics.core.errors import DataError
+from memantics.knowledge import records
 from memantics.knowledge.naming import (
     MODEL,
     OWN,
@@ -38,13 +39,6 @@ from memantics.knowledge.ontology.vocabulary import (
     RELATIONS,
     TOXICITY_KINDS,
     Dimension,
-)
-from memantics.knowledge.records import (
-    Individual,
-    Knowledge,
-    Provenance,
-    Relation,
-    Statement,
 )
 
 if TYPE_CHECKING:
@@ -83,14 +77,14 @@ def predicate_iri(relation: str) -> str:
     return TERM + relation if relation in RELATIONS else SAID + escape(relation)
 
 
-def to_quads(knowledge: Knowledge) -> Iterator[Quad]:
+def to_quads(knowledge: records.Knowledge) -> Iterator[Quad]:
     """Everything that is known about a meme, as quads of its graph."""
     return _Writer(knowledge).write()
 
 
 @dataclass
 class _Writer:
-    knowledge: Knowledge
+    knowledge: records.Knowledge
     seen: set[str] = field(default_factory=set)
 
     def write(self) -> Iterator[Quad]:
@@ -111,10 +105,10 @@ class _Writer:
             yield from self.individual(individual, position)
         for said in knowledge.loose:
             yield from self.relation(
-                said.source, Relation(said.relation, said.target, said.provenance)
+                said.source, records.Relation(said.relation, said.target, said.provenance)
             )
 
-    def individual(self, value: Individual, position: int) -> Iterator[Quad]:
+    def individual(self, value: records.Individual, position: int) -> Iterator[Quad]:
         subject = thing_iri(self.knowledge.meme, value.key)
         yield self.link(subject, TYPE, class_iri(value.dimension))
         yield self.link(subject, f"{TERM}inMeme", graph_iri(self.knowledge.meme))
@@ -131,7 +125,7 @@ class _Writer:
         for relation in value.relations:
             yield from self.relation(value.key, relation)
 
-    def relation(self, source: str, value: Relation) -> Iterator[Quad]:
+    def relation(self, source: str, value: records.Relation) -> Iterator[Quad]:
         meme = self.knowledge.meme
         # The ontology's relations hold between its dimensions: those of others are told as said.
         known = self.knowledge.by_key
@@ -150,7 +144,7 @@ class _Writer:
                 yield self.say(place, f"{TERM}written", value.written)
             yield from self.origin(place, value.provenance)
 
-    def origin(self, subject: str, provenance: Provenance | None) -> Iterator[Quad]:
+    def origin(self, subject: str, provenance: records.Provenance | None) -> Iterator[Quad]:
         if not provenance:
             return
         for person in provenance.confirmed_by:
@@ -239,7 +233,7 @@ class _Subject:
         return found[0] if found else ""
 
 
-def from_quads(meme: str, quads: Iterable[Quad | Triple]) -> Knowledge:
+def from_quads(meme: str, quads: Iterable[Quad | Triple]) -> records.Knowledge:
     """What the graph of a meme says. Statements that are no part of a record stay in the graph."""
     subjects: dict[str, _Subject] = defaultdict(_Subject)
     for quad in quads:
@@ -255,14 +249,14 @@ class _Reader:
     subjects: dict[str, _Subject]
     notes: dict[tuple[str, str, str], _Subject] = field(default_factory=dict)
 
-    def read(self) -> Knowledge:
+    def read(self) -> records.Knowledge:
         for subject in self.subjects.values():
             if f"{_RDF}Statement" in subject.said.get(TYPE, ()):
                 ends = (subject.one(_SUBJECT), subject.one(_PREDICATE), subject.one(_OBJECT))
                 self.notes[ends] = subject
         things = f"{graph_iri(self.meme)}#"
-        placed: list[tuple[int, str, Individual]] = []
-        loose: list[Statement] = []
+        placed: list[tuple[int, str, records.Individual]] = []
+        loose: list[records.Statement] = []
         for iri, subject in self.subjects.items():
             if not iri.startswith(things):
                 continue
@@ -273,20 +267,20 @@ class _Reader:
             else:
                 key = read_thing(iri)
                 loose += (
-                    Statement(key, relation.relation, relation.target, relation.provenance)
+                    records.Statement(key, relation.relation, relation.target, relation.provenance)
                     for relation in self.relations(iri, subject)
                 )
         about = self.subjects.get(graph_iri(self.meme), _Subject())
-        return Knowledge(
+        return records.Knowledge(
             self.meme,
             tuple(individual for _, _, individual in sorted(placed, key=lambda entry: entry[:2])),
             **{name: about.one(TERM + name) for name in _MEME_FIELDS},
             loose=tuple(sorted(loose, key=attrgetter("source", "relation", "target"))),
         )
 
-    def individual(self, iri: str, dimension: Dimension, subject: _Subject) -> Individual:
+    def individual(self, iri: str, dimension: Dimension, subject: _Subject) -> records.Individual:
         kind = subject.one(f"{TERM}toxicityKind")
-        return Individual(
+        return records.Individual(
             dimension,
             read_thing(iri).partition("/")[2],
             subject.one(LABEL),
@@ -296,7 +290,7 @@ class _Reader:
             self.origin(subject),
         )
 
-    def relations(self, iri: str, subject: _Subject) -> tuple[Relation, ...]:
+    def relations(self, iri: str, subject: _Subject) -> tuple[records.Relation, ...]:
         found = []
         for predicate, targets in subject.said.items():
             name = _relation_name(predicate)
@@ -305,20 +299,20 @@ class _Reader:
             for target in filter(meme_of, targets):
                 note = self.notes.get((iri, predicate, target), _Subject())
                 found.append(
-                    Relation(
+                    records.Relation(
                         name, read_thing(target), self.origin(note), note.one(f"{TERM}written")
                     )
                 )
         return tuple(sorted(found, key=order_of))
 
-    def origin(self, subject: _Subject) -> Provenance | None:
+    def origin(self, subject: _Subject) -> records.Provenance | None:
         people = tuple(
             sorted(
                 unescape(p.removeprefix(PERSON)) for p in subject.said.get(f"{TERM}confirmedBy", ())
             )
         )
         activity = self.subjects.get(subject.one(GENERATED), _Subject())
-        made = Provenance(
+        made = records.Provenance(
             unescape(activity.one(AGENT).removeprefix(MODEL)),
             activity.one(f"{TERM}prompt"),
             activity.one(ENDED),
@@ -347,6 +341,6 @@ def _relation_name(predicate: str) -> str | None:
 _ORDER = {name: place for place, name in enumerate(RELATIONS)}
 
 
-def order_of(relation: Relation) -> tuple[int, str, str]:
+def order_of(relation: records.Relation) -> tuple[int, str, str]:
     """The order in which relations are kept: the ontology's first, then by name and target."""
     return _ORDER.get(relation.relation, len(_ORDER)), relation.relation, relation.target

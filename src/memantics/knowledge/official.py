@@ -21,19 +21,7 @@ from memantics.knowledge.records import (
     Individual,
     Provenance,
 )
-from memantics.releases.mquest import (
-    FOLDERS,
-    OWL,
-    RAW,
-    RDFS,
-    REFINED,
-    TYPE,
-    FileStatement,
-    parse_turtle,
-    read_file,
-    read_raw_base,
-    split_iri,
-)
+from memantics.releases import mquest
 
 _WORTH = 4_096
 
@@ -55,8 +43,8 @@ class Base:
     """
 
     individuals: list[Individual] = field(default_factory=list)
-    statements: dict[int, list[FileStatement]] = field(default_factory=dict)
-    said: list[FileStatement] = field(default_factory=list)
+    statements: dict[int, list[mquest.FileStatement]] = field(default_factory=dict)
+    said: list[mquest.FileStatement] = field(default_factory=list)
     image: str = ""
     copied: int = 0
     unread: Counter[str] = field(default_factory=Counter)
@@ -64,16 +52,16 @@ class Base:
 
 def find_official(root: Path) -> tuple[OfficialFiles, ...]:
     """The knowledge bases below a folder, in any official layout, by meme."""
-    for name in FOLDERS:
+    for name in mquest.FOLDERS:
         found: dict[str, dict[str, Path]] = {}
         folder = root / name
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            for suffix in (RAW, REFINED):
+            for suffix in (mquest.RAW, mquest.REFINED):
                 if path.name.endswith(suffix) and not path.name.startswith("."):
                     found.setdefault(path.name.removesuffix(suffix), {})[suffix] = path
         if found:
             return tuple(
-                OfficialFiles(meme, fields.get(RAW), fields.get(REFINED))
+                OfficialFiles(meme, fields.get(mquest.RAW), fields.get(mquest.REFINED))
                 for meme, fields in sorted(found.items())
             )
     return ()
@@ -81,7 +69,7 @@ def find_official(root: Path) -> tuple[OfficialFiles, ...]:
 
 def read_raw(path: Path) -> Base:
     """One raw file. Every individual is read, in its order, same names included."""
-    raw = read_raw_base(path)
+    raw = mquest.read_raw_base(path)
     base = Base(image=raw.metadata.image_name)
     for place, individual in enumerate(raw.dimensions):
         dimension = find_dimension(individual.class_name)
@@ -177,14 +165,16 @@ def _read_head(text: bytes) -> Head | None:
         for quad in parser:
             copied += 1
             name = str(getattr(quad.object, "value", ""))
-            if quad.predicate.value == TYPE and isinstance(quad.subject, pyoxigraph.NamedNode):
-                if find_dimension(_local(name)) and not name.startswith(OWL):
+            if quad.predicate.value == mquest.TYPE and isinstance(
+                quad.subject, pyoxigraph.NamedNode
+            ):
+                if find_dimension(_local(name)) and not name.startswith(mquest.OWL):
                     return None
                 terms.add(quad.subject.value)
             elif (
                 isinstance(quad.object, pyoxigraph.NamedNode)
                 and isinstance(quad.subject, pyoxigraph.NamedNode)
-                and not quad.predicate.value.startswith((RDFS, OWL))
+                and not quad.predicate.value.startswith((mquest.RDFS, mquest.OWL))
             ):
                 return None
     except SyntaxError:
@@ -203,8 +193,8 @@ class _Block:
 
 
 _TEXTS: Mapping[str, str] = {
-    f"{RDFS}label": "label",
-    f"{RDFS}comment": "description",
+    f"{mquest.RDFS}label": "label",
+    f"{mquest.RDFS}comment": "description",
 }
 _NOTES = ("extractionMethod", "extractedFrom", "extractionTimestamp")
 
@@ -222,17 +212,17 @@ class _RefinedReader:
         import pyoxigraph
 
         named = pyoxigraph.NamedNode
-        text = read_file(self.path)
+        text = mquest.read_file(self.path)
         head = self.heads.find(text)
         if head is not None:
             text = head.prefixes + text[len(head.text) :]
             self.terms |= head.terms
             self.base.copied += head.copied
-        for quad in parse_turtle(text, self.path.name):
+        for quad in mquest.parse_turtle(text, self.path.name):
             subject, predicate = quad.subject, quad.predicate.value
             if not isinstance(subject, named):
                 self.base.copied += 1
-            elif predicate == TYPE:
+            elif predicate == mquest.TYPE:
                 self.take_type(subject.value, str(getattr(quad.object, "value", "")))
             elif isinstance(quad.object, named):
                 self.take_link(subject.value, predicate, quad.object.value)
@@ -244,7 +234,7 @@ class _RefinedReader:
 
     def take_type(self, subject: str, name: str) -> None:
         dimension = find_dimension(_local(name))
-        if dimension is None or name.startswith(OWL):
+        if dimension is None or name.startswith(mquest.OWL):
             self.terms.add(subject)
             self.base.copied += 1
             return
@@ -253,10 +243,12 @@ class _RefinedReader:
         self.latest[subject] = block
 
     def take_link(self, subject: str, predicate: str, target: str) -> None:
-        if subject in self.terms and predicate.startswith((RDFS, OWL)):
+        if subject in self.terms and predicate.startswith((mquest.RDFS, mquest.OWL)):
             self.base.copied += 1
         else:
-            self.base.said.append(FileStatement(_local(subject), _local(predicate), _local(target)))
+            self.base.said.append(
+                mquest.FileStatement(_local(subject), _local(predicate), _local(target))
+            )
 
     def take_text(self, subject: str, predicate: str, text: str) -> None:
         block = self.latest.get(subject)
@@ -285,4 +277,4 @@ class _RefinedReader:
 
 
 def _local(iri: str) -> str:
-    return split_iri(iri)[1]
+    return mquest.split_iri(iri)[1]

@@ -13,15 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue
 
-from memantics.core.errors import (
-    InputError,
-    ModelError,
-    Refused,
-    Rejected,
-    Transient,
-    Unavailable,
-    need_packages,
-)
+from memantics.core import errors
 from memantics.core.images import probe, read_bytes
 from memantics.core.masking import hide, learn_environment, learn_named
 from memantics.core.records import Image, Message, Reply, Request
@@ -50,11 +42,11 @@ class InspectModel:
     def __init__(self, name: str, settings: ModelSettings | None = None, **arguments: Any) -> None:
         provider, _, rest = name.removeprefix("inspect/").partition("/")
         if not provider or not rest:
-            raise InputError(
+            raise errors.InputError(
                 f"model {name!r} lacks its provider or name",
                 hint="write inspect/PROVIDER/NAME, such as inspect/mockllm/model",
             )
-        need_packages("inspect/… models", "inspect", "inspect_ai")
+        errors.need_packages("inspect/… models", "inspect", "inspect_ai")
         self.name = f"inspect/{provider}/{rest}"
         self._path = f"{provider}/{rest}"
         self._settings = settings or ModelSettings()
@@ -102,7 +94,7 @@ class InspectModel:
                     **self._arguments,
                 )
             except Exception as error:  # missing key, package or provider
-                raise Unavailable(
+                raise errors.Unavailable(
                     f"{self.name} cannot be opened: {_words(error)}",
                     hint="check the provider's name, its package and its key in the environment",
                 ) from error
@@ -158,8 +150,8 @@ def _contents(message: Message) -> Iterator[Content]:
 def _reply(output: ModelOutput, name: str) -> Reply:
     if output.empty:
         if output.error:
-            raise Refused(f"{name}: {_short(output.error)}")
-        raise Transient(f"{name} returned no choice")
+            raise errors.Refused(f"{name}: {_short(output.error)}")
+        raise errors.Transient(f"{name} returned no choice")
     refused = output.stop_reason == "content_filter"
     usage = output.usage
     read = 0
@@ -184,7 +176,7 @@ def _reasoning(output: ModelOutput) -> str:
     return "\n".join(part.reasoning for part in content if part.type == "reasoning")
 
 
-def translate(error: BaseException, name: str) -> ModelError:
+def translate(error: BaseException, name: str) -> errors.ModelError:
     """The error of our tree for whatever a provider raised.
 
     >>> type(translate(TimeoutError("slow"), "inspect/a/b")).__name__
@@ -194,16 +186,16 @@ def translate(error: BaseException, name: str) -> ModelError:
     status = _status(root)
     what = f"{name}: {_words(root)}"
     if status in _UNAVAILABLE or type(root).__name__ == "PrerequisiteError":
-        return Unavailable(what, hint="check the model's name and the provider's key")
+        return errors.Unavailable(what, hint="check the model's name and the provider's key")
     if status is not None and (status in _TRANSIENT or status >= 500):
-        return Transient(what, retry_after=_wait(root), overloaded=status in _OVERLOADED)
+        return errors.Transient(what, retry_after=_wait(root), overloaded=status in _OVERLOADED)
     if status is not None and 400 <= status < 500:
         filtered = "content_filter" in what or "content management policy" in what
-        return Refused(what) if filtered else Rejected(what)
+        return errors.Refused(what) if filtered else errors.Rejected(what)
     kind = type(root).__name__
     if isinstance(root, OSError) or "Timeout" in kind or "Connection" in kind:
-        return Transient(what)
-    return Rejected(what, hint="the provider's own message says what it did not accept")
+        return errors.Transient(what)
+    return errors.Rejected(what, hint="the provider's own message says what it did not accept")
 
 
 def _root(error: BaseException) -> BaseException:

@@ -21,22 +21,7 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memantics.core.errors import (
-    InputError,
-    ModelError,
-    Rejected,
-    Transient,
-    Unavailable,
-    UnknownName,
-    Unreachable,
-)
-from memantics.core.masking import (
-    hide,
-    hide_bytes,
-    learn_environment,
-    learn_named,
-    learn_secrets,
-)
+from memantics.core import errors, masking
 from memantics.core.model import Model
 from memantics.core.records import Reply, Request
 from memantics.models.faults import has_any, hide_key, judge_body, judge_status
@@ -84,7 +69,7 @@ class OpenAIModel:
         self, name: str, base_url: str, key: str = "", settings: OpenAISettings | None = None
     ) -> None:
         if not name:
-            raise InputError("the model has no name", hint="write openai/NAME")
+            raise errors.InputError("the model has no name", hint="write openai/NAME")
         self.name = f"openai/{name}"
         self.settings = settings or OpenAISettings()
         self._model = name
@@ -92,25 +77,25 @@ class OpenAIModel:
         self._url = URL(f"{self._base.with_query(None)}".rstrip("/") + "/chat/completions")
         self._url = self._url.with_query(self._base.query) if self._base.query else self._url
         self._key = _check_key(key)
-        learn_environment()
-        learn_secrets(self._key)
-        learn_named((*self._base.query.items(), *self.settings.wire.extra.items()))
+        masking.learn_environment()
+        masking.learn_secrets(self._key)
+        masking.learn_named((*self._base.query.items(), *self.settings.wire.extra.items()))
         self._session: aiohttp.ClientSession | None = None
         self._checking: asyncio.Future[None] | None = None
         self._wire = self.settings.wire
         self._identity: dict[str, JsonValue] = {
             "name": self.name,
-            "base_url": hide(str(self._base)),
+            "base_url": masking.hide(str(self._base)),
             "settings": self._wire.describe() | {"extra": self._hide_extra()},
         }
 
     def _hide_extra(self) -> JsonValue:
         """The parameters as the identity holds them: it is written down."""
-        hidden: JsonValue = orjson.loads(hide_bytes(orjson.dumps(dict(self._wire.extra))))
+        hidden: JsonValue = orjson.loads(masking.hide_bytes(orjson.dumps(dict(self._wire.extra))))
         return hidden
 
     def __repr__(self) -> str:
-        return f"OpenAIModel({self.name!r}, {hide(str(self._base))!r})"
+        return f"OpenAIModel({self.name!r}, {masking.hide(str(self._base))!r})"
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
@@ -132,7 +117,7 @@ class OpenAIModel:
         else:
             try:
                 return await self._ask(request, wire)
-            except Rejected as error:
+            except errors.Rejected as error:
                 if not has_any(str(error).lower(), _FORMAT_WORDS):
                     raise
                 plain = wire.model_copy(update={"structured": "off"})
@@ -163,7 +148,7 @@ class OpenAIModel:
             raise hide_key(judge_status(response.status, response.headers, data), self._key)
         try:
             return decode_reply(data, list_keys(request.form) if wire.top_logprobs else ())
-        except Transient as error:
+        except errors.Transient as error:
             raise hide_key(
                 judge_body(response.content_type, response.headers, data) or error, self._key
             ) from error
@@ -197,29 +182,29 @@ class OpenAIModel:
             )
         return self._session
 
-    def _judge(self, error: Exception) -> ModelError:
+    def _judge(self, error: Exception) -> errors.ModelError:
         """Our exception for what aiohttp raises."""
         server = self._base.authority
         match error:
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
-                return Unavailable(
+                return errors.Unavailable(
                     f"{server}: no trusted TLS connection: {error}",
                     hint="check the certificate, and http against https in --base-url",
                 )
             case aiohttp.ClientConnectorError():
                 number = error.os_error.errno
                 reason = os.strerror(number) if number and number > 0 else error.os_error.strerror
-                return Unreachable(f"{server} cannot be reached: {reason}")
+                return errors.Unreachable(f"{server} cannot be reached: {reason}")
             case aiohttp.ConnectionTimeoutError():
                 seconds = self.settings.connect_timeout
-                return Unreachable(
+                return errors.Unreachable(
                     f"{server} cannot be reached: no connection within {seconds:g} s"
                 )
             case TimeoutError():
                 waited = f"{self.settings.timeout:g} s"
-                return Transient(f"{server}: no answer within {waited}", overloaded=True)
+                return errors.Transient(f"{server}: no answer within {waited}", overloaded=True)
         detail = str(error) or type(error).__name__
-        return hide_key(Transient(f"{server}: the connection broke: {detail}"), self._key)
+        return hide_key(errors.Transient(f"{server}: the connection broke: {detail}"), self._key)
 
 
 M = TypeVar("M", bound=OpenAIModel)
@@ -230,29 +215,29 @@ async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
     length = response.content_length
     # A compressed body may be larger than it says.
     if length is not None and length <= limit and "Content-Encoding" not in response.headers:
-        return hide_bytes(await response.read())
+        return masking.hide_bytes(await response.read())
     pieces, size = [], 0
     async for piece in response.content.iter_any():
         size += len(piece)
         if size > limit:
             response.close()
-            raise Rejected(f"the answer is larger than {limit:,} bytes")
+            raise errors.Rejected(f"the answer is larger than {limit:,} bytes")
         pieces.append(piece)
-    return hide_bytes(b"".join(pieces))
+    return masking.hide_bytes(b"".join(pieces))
 
 
 def _check_url(text: str) -> URL:
     try:
         url = URL(text.strip())
     except (ValueError, TypeError) as error:
-        raise InputError(f"base URL {text!r} is no URL: {error}") from error
+        raise errors.InputError(f"base URL {text!r} is no URL: {error}") from error
     if url.user or url.password:
-        raise InputError(
+        raise errors.InputError(
             f"the base URL for {url.host} holds a password",
             hint="take it out and put the key into OPENAI_API_KEY",
         )
     if url.scheme not in ("http", "https") or not url.host:
-        raise InputError(
+        raise errors.InputError(
             f"base URL {text!r} is no web address", hint="write it like http://localhost:8000/v1"
         )
     return url.with_fragment(None)
@@ -261,7 +246,7 @@ def _check_url(text: str) -> URL:
 def _check_key(key: str) -> str:
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
-        raise InputError(
+        raise errors.InputError(
             "the key holds characters that no key has", hint="set OPENAI_API_KEY once more"
         )
     return key
@@ -285,14 +270,14 @@ def open_server(name: str, settings: ModelSettings, kind: type[M]) -> M:
     """A model on a server, of the kind that asks it as is wanted."""
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
-        raise InputError(
+        raise errors.InputError(
             f"model {name!r} needs the address of its server",
             hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
         )
     params = dict(settings.params)
     check = params.pop("check_name", "on")
     if check not in ("on", "off"):
-        raise UnknownName("value of --param check_name:", check, ("on", "off"))
+        raise errors.UnknownName("value of --param check_name:", check, ("on", "off"))
     return kind(
         name.removeprefix("openai/"),
         base_url,

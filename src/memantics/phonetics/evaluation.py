@@ -18,36 +18,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from memantics.phonetics.detector import (
-    EXPECTED,
-    DetectionScores,
-    Matrix,
-    PunData,
-    apply_pun,
-    fit_pun,
-    score_detection,
-)
+from memantics.phonetics import detector as detectors
+from memantics.phonetics import training
 from memantics.phonetics.evidence import find_double_meanings
 from memantics.phonetics.lattice import Lattice
 from memantics.phonetics.ranking import CAPTION_FEATURES
 from memantics.phonetics.reading import DEFAULT_THRESHOLD, ModelName
 from memantics.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
-from memantics.phonetics.training import (
-    FOLDS,
-    PUN_FEATURES,
-    START,
-    Embed,
-    Sample,
-    assign_fold,
-    fit_confidence,
-    fit_order,
-    gather,
-    matrix_of,
-    read_samples,
-)
 from memantics.releases.punmemecn import choose_groups
 
-_UNMEASURED = FOLDS
+_UNMEASURED = training.FOLDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +42,7 @@ class Figures:
     found: float
     quiet: float
     heard: float
-    detector: DetectionScores
+    detector: detectors.DetectionScores
     detector_expected_f1: float
     calibration_error: float
     polysemy: int
@@ -75,12 +55,12 @@ class Figures:
     memory_mb: float
 
 
-def _assign_folds(samples: Sequence[Sample], wanted: str) -> list[int]:
+def _assign_folds(samples: Sequence[training.Sample], wanted: str) -> list[int]:
     """The fold of each caption; groups of the user's choice are one, all others not measured."""
     groups = {sample.group for sample in samples}
     chosen = choose_groups(wanted, groups) if wanted else groups
     if chosen == groups:
-        return [assign_fold(sample.group) for sample in samples]
+        return [training.assign_fold(sample.group) for sample in samples]
     return [0 if sample.group in chosen else _UNMEASURED for sample in samples]
 
 
@@ -89,22 +69,22 @@ def evaluate(
     model: ModelName = "auto",
     file: Path | None = None,
     groups: str = "",
-    embed: Embed | None = None,
+    embed: training.Embed | None = None,
 ) -> Figures:
     """Measure everything on a release; about a minute for 1,500 captions.
 
     With ``groups`` (``test``, ``1-100``) figures are of those, weights fitted on all others.
     """
-    samples = read_samples(folder)
+    samples = training.read_samples(folder)
     folds = _assign_folds(samples, groups)
     started, spent = time.perf_counter(), time.process_time()
     lattice = load_lattice(model, file)
-    analyze_caption("年年有鱼", lattice, order=START)
+    analyze_caption("年年有鱼", lattice, order=training.START)
     first_call, first_cpu = time.perf_counter() - started, time.process_time() - spent
     analyses, costs = [], []
     for sample in samples:
         before = time.process_time()
-        analyses.append(analyze_caption(sample.caption, lattice, order=START))
+        analyses.append(analyze_caption(sample.caption, lattice, order=training.START))
         costs.append(time.process_time() - before)
         if len(costs) == 100:
             memory = _peak_mb()
@@ -128,8 +108,8 @@ def evaluate(
         quiet=_share(plain),
         heard=_share(heard),
         detector=puns.score(np.ones(len(measured))),
-        detector_expected_f1=puns.score(puns.data.weigh(EXPECTED)).f1,
-        calibration_error=puns.measure_gap(puns.data.weigh(EXPECTED)),
+        detector_expected_f1=puns.score(puns.data.weigh(detectors.EXPECTED)).f1,
+        calibration_error=puns.measure_gap(puns.data.weigh(detectors.EXPECTED)),
         polysemy=poly,
         polysemy_hinted=hinted,
         others_hinted=others,
@@ -144,7 +124,7 @@ def evaluate(
 _NEVER = 1_000_000
 
 
-def _rank(sample: Sample, analysis: SoundAnalysis) -> int:
+def _rank(sample: training.Sample, analysis: SoundAnalysis) -> int:
     texts = [c.path.text for c in analysis.candidates]
     return texts.index(sample.intended) + 1 if sample.intended in texts else _NEVER
 
@@ -163,8 +143,8 @@ def _peak_mb() -> float:
 class _Judged:
     """Chances that captions are puns, and verdicts, all from weights without their fold."""
 
-    data: PunData
-    chances: Matrix
+    data: detectors.PunData
+    chances: detectors.Matrix
     said: npt.NDArray[np.bool_]
     folds: range
 
@@ -175,11 +155,11 @@ class _Judged:
         part = self.data.take(chosen)
         return _Judged(part, self.chances[chosen], self.said[chosen], self.folds)
 
-    def score(self, weights: Matrix) -> DetectionScores:
+    def score(self, weights: detectors.Matrix) -> detectors.DetectionScores:
         """Rates of the verdicts under weights of the captions."""
-        return score_detection(self.said.astype(float), self.data.pun, 0.5, weights)
+        return detectors.score_detection(self.said.astype(float), self.data.pun, 0.5, weights)
 
-    def measure_gap(self, weights: Matrix) -> float:
+    def measure_gap(self, weights: detectors.Matrix) -> float:
         """Mean distance of chance and share, in ten bins of equally many captions."""
         gap = weights * (self.chances - self.data.pun)
         bins = np.array_split(np.argsort(self.chances, kind="stable"), 10)
@@ -187,28 +167,30 @@ class _Judged:
 
 
 def _hold_out(
-    samples: Sequence[Sample],
+    samples: Sequence[training.Sample],
     analyses: Sequence[SoundAnalysis],
     folds: Sequence[int],
-    embed: Embed | None,
+    embed: training.Embed | None,
 ) -> tuple[list[SoundAnalysis], list[float], _Judged]:
     """Analyses, confidences and verdicts under weights that have not seen a caption's group."""
     held: list[SoundAnalysis] = list(analyses)
     chances = [0.0] * len(samples)
-    data = gather(samples, analyses, embed)
+    data = training.gather(samples, analyses, embed)
     likely, said = np.zeros(len(samples)), np.zeros(len(samples), dtype=bool)
     # Where the user chose groups, the others are there to learn from only.
-    numbers = range(1 if _UNMEASURED in folds else FOLDS)
+    numbers = range(1 if _UNMEASURED in folds else training.FOLDS)
     for number in numbers:
         value = np.array(folds) == number
         seen = np.flatnonzero(~value).tolist()
-        order = fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
+        order = training.fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
         ordered = [a.reorder(order) for a in analyses]
-        sure = fit_confidence([samples[i] for i in seen], [ordered[i] for i in seen])
-        rows = np.hstack([matrix_of(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
+        sure = training.fit_confidence([samples[i] for i in seen], [ordered[i] for i in seen])
+        rows = np.hstack([training.matrix_of(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
         known = replace(data, signals=rows)
-        fitted = fit_pun(known.take(~value), PUN_FEATURES)
-        likely[value], said[value] = apply_pun(known.take(value), PUN_FEATURES, fitted)
+        fitted = detectors.fit_pun(known.take(~value), training.PUN_FEATURES)
+        likely[value], said[value] = detectors.apply_pun(
+            known.take(value), training.PUN_FEATURES, fitted
+        )
         for i in np.flatnonzero(value).tolist():
             held[i] = ordered[i]
             chances[i] = sure.probability(ordered[i].signals) if held[i].candidates else 0.0
@@ -216,7 +198,7 @@ def _hold_out(
 
 
 def _count_double_meanings(
-    samples: Sequence[Sample], analyses: Sequence[SoundAnalysis], lattice: Lattice
+    samples: Sequence[training.Sample], analyses: Sequence[SoundAnalysis], lattice: Lattice
 ) -> tuple[int, float, float]:
     """Polysemy puns, and the shares of them and of other captions with a double meaning.
 

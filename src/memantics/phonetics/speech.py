@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path as FilePath
 
 from memantics.core.errors import InputError, MissingExtra
+from memantics.phonetics import reading, sound
 from memantics.phonetics.caption import Script, SyllableSlot, clean_text, simplify, write_scripts
 from memantics.phonetics.evidence import describe_picture, find_double_meanings, find_evidence
 from memantics.phonetics.language import load_model
@@ -23,23 +24,8 @@ from memantics.phonetics.ranking import (
     describe_path,
     load_weights,
 )
-from memantics.phonetics.reading import (
-    DoubleMeaning,
-    Heard,
-    Language,
-    ModelName,
-    Reading,
-    Settings,
-    SoundChange,
-)
+from memantics.phonetics.reading import Settings
 from memantics.phonetics.senses import list_words
-from memantics.phonetics.sound import (
-    MERGED,
-    describe_difference,
-    list_sounds,
-    measure_distance,
-    write_marked,
-)
 
 _PATHS = 60
 _PICTURED = 1.5
@@ -72,7 +58,7 @@ def _score(candidate: PathCandidate, order: Linear, pictured: frozenset[str]) ->
 
 
 @cache
-def load_lattice(model: ModelName, file: FilePath | None) -> Lattice:
+def load_lattice(model: reading.ModelName, file: FilePath | None) -> Lattice:
     """The search over a language model, built once per process."""
     # Hundreds of thousands of objects that all stay: collecting in between only costs time.
     collecting = gc.isenabled()
@@ -128,11 +114,11 @@ def write_sound(script: Script, differences: Sequence[HeardDifference] = ()) -> 
     for number, slot in enumerate(script.slots):
         change = changed.get(number)
         if change is not None:
-            text = write_marked(change.sound) if change.sound else change.heard
+            text = sound.write_marked(change.sound) if change.sound else change.heard
         elif slot.main is None:
             text = script.tokens[slot.token].text.strip()
         elif slot.simple:
-            text = write_marked(slot.main)
+            text = sound.write_marked(slot.main)
         else:
             text = slot.main.syllable
         # A loan covers several slots but is one word.
@@ -141,12 +127,12 @@ def write_sound(script: Script, differences: Sequence[HeardDifference] = ()) -> 
     return " ".join(parts)
 
 
-def build_reading(candidate: PathCandidate) -> Reading:
+def build_reading(candidate: PathCandidate) -> reading.Reading:
     """A reading with its changed spans."""
     script, differences = candidate.script, candidate.differences
     said = sum(bool(slot.sounds) for slot in script.slots)
-    far = sum(d.distance > MERGED for d in differences)
-    return Reading(
+    far = sum(d.distance > sound.MERGED for d in differences)
+    return reading.Reading(
         text=candidate.path.text,
         sound=write_sound(script, differences),
         score=round(candidate.score, 4),
@@ -158,7 +144,9 @@ def build_reading(candidate: PathCandidate) -> Reading:
     )
 
 
-def _build_changes(script: Script, differences: Sequence[HeardDifference]) -> list[SoundChange]:
+def _build_changes(
+    script: Script, differences: Sequence[HeardDifference]
+) -> list[reading.SoundChange]:
     # Neighbouring slots make one span: slot minus rank is constant in a run.
     runs: dict[int, list[HeardDifference]] = {}
     for rank, difference in enumerate(sorted(differences, key=lambda d: d.slot)):
@@ -166,7 +154,7 @@ def _build_changes(script: Script, differences: Sequence[HeardDifference]) -> li
     return [_build_change(script, run) for run in runs.values()]
 
 
-def _build_change(script: Script, run: Sequence[HeardDifference]) -> SoundChange:
+def _build_change(script: Script, run: Sequence[HeardDifference]) -> reading.SoundChange:
     tokens = [script.tokens[script.slots[d.slot].token] for d in run]
     written: list[str] = []
     heard: list[str] = []
@@ -174,13 +162,13 @@ def _build_change(script: Script, run: Sequence[HeardDifference]) -> SoundChange
     for difference in run:
         slot = script.slots[difference.slot]
         nearest = _nearest(slot, difference)
-        written.append(write_marked(slot.main) if slot.main and slot.simple else nearest)
+        written.append(sound.write_marked(slot.main) if slot.main and slot.simple else nearest)
         if difference.sound:
-            heard.append(write_marked(difference.sound))
-            notes.append(describe_difference(nearest, difference.sound.syllable))
+            heard.append(sound.write_marked(difference.sound))
+            notes.append(sound.describe_difference(nearest, difference.sound.syllable))
     # A loan stands in each of its slots but is one word.
     pieces = [d.heard for i, d in enumerate(run) if d.sound or not i or run[i - 1].sound]
-    return SoundChange(
+    return reading.SoundChange(
         start=tokens[0].start,
         end=tokens[-1].end,
         written="".join(token.text for token in dict.fromkeys(tokens)),
@@ -199,7 +187,7 @@ def _nearest(slot: SyllableSlot, difference: HeardDifference) -> str:
         return slot.main.syllable if slot.main else ""
     heard = difference.sound.syllable
     sounds = slot.sounds
-    return min(sounds, key=lambda s: measure_distance(s.syllable, heard) + sounds[s]).syllable
+    return min(sounds, key=lambda s: sound.measure_distance(s.syllable, heard) + sounds[s]).syllable
 
 
 _PLAIN = Settings()
@@ -208,7 +196,7 @@ _EVIDENCE = 0.7  # what each supporting word of the picture adds to the log-odds
 
 def read_aloud(
     caption: str, *, description: str | None = None, settings: Settings = _PLAIN
-) -> Heard:
+) -> reading.Heard:
     """What a caption may mean when it is read aloud.
 
     ``description`` says what the picture shows, in Chinese or English; its words support the
@@ -229,7 +217,7 @@ def read_aloud(
 
 def read_many(
     captions: Iterable[str | tuple[str, str | None]], *, settings: Settings = _PLAIN
-) -> Iterator[Heard]:
+) -> Iterator[reading.Heard]:
     """Read captions one after the other, each alone or with a description; lazily, in order.
 
     >>> [r.caption for r in read_many(["好", ("鱼", None)], settings=Settings(model="dictionary"))]
@@ -254,16 +242,16 @@ def _prepare(caption: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
     return text, tuple(notes)
 
 
-def _choose_language(text: str, settings: Settings) -> Language:
+def _choose_language(text: str, settings: Settings) -> reading.Language:
     if settings.language != "auto":
         return settings.language
-    if any(list_sounds(character) for character in text):
+    if any(sound.list_sounds(character) for character in text):
         return "zh"
     letters = sum(character.isascii() and character.isalpha() for character in text)
     return "en" if letters > 1 else "zh"
 
 
-def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> Heard:
+def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> reading.Heard:
     from memantics.phonetics.english import read_english
 
     try:
@@ -272,12 +260,14 @@ def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> Hear
         if settings.language == "en":
             raise
         # Among Chinese captions a stray English one must not end the batch.
-        return Heard(text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),))
+        return reading.Heard(
+            text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),)
+        )
 
 
 def _read_chinese(
     text: str, notes: tuple[str, ...], description: str | None, settings: Settings
-) -> Heard:
+) -> reading.Heard:
     lattice = load_lattice(settings.model, settings.model_file)
     _, sure = load_weights(lattice.model.name)
     pictured = find_evidence(text, description, lattice) if description else {}
@@ -286,7 +276,7 @@ def _read_chinese(
     signals = dict(analysis.signals)
     changed = analysis.list_changed()
     evidence = tuple(dict.fromkeys(pictured[c] for c in changed if c in pictured))
-    doubles: tuple[DoubleMeaning, ...] = ()
+    doubles: tuple[reading.DoubleMeaning, ...] = ()
     signals["evidence"] = 0.0
     if description:
         doubles = find_double_meanings(analysis.plain, description, text, lattice)
@@ -298,7 +288,7 @@ def _read_chinese(
     if not any(slot.sounds for slot in analysis.script.slots):
         notes = (*notes, "nothing in it can be read aloud")
     meant = bool(readings) and confidence >= settings.threshold
-    return Heard(
+    return reading.Heard(
         caption=text,
         language="zh",
         model=lattice.model.name,

@@ -6,25 +6,18 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
 
+from memantics.core import services
 from memantics.core.errors import DataError, InputError, MissingExtra
 from memantics.core.home import home
 from memantics.core.images import read_bytes
 from memantics.core.matching import image_key
 from memantics.core.retrieved import Retriever
-from memantics.core.services import (
-    BertSettings,
-    LayoutTags,
-    Listener,
-    NliSettings,
-    Services,
-    TextScorer,
-)
 from memantics.core.tables import read_rows
 from memantics.run.probes import ProbeTools
 
 
 @cache
-def open_layout_check(captions: bool) -> LayoutTags:
+def open_layout_check(captions: bool) -> services.LayoutTags:
     """What is told about the layouts of a source and its edit, as tags of an item."""
     from memantics.vision.regions import LayoutCheck
 
@@ -70,12 +63,12 @@ def _read_rewordings(path: Path) -> dict[str, str]:
 
 
 @cache
-def open_listener() -> Listener:
+def open_listener() -> services.Listener:
     """The name of the language model behind it, and a function from captions to reading hints."""
     from memantics.phonetics.reading import hint
     from memantics.phonetics.speech import read_aloud
 
-    return Listener(
+    return services.Listener(
         read_aloud("好").model,
         lru_cache(maxsize=8192)(lambda caption: hint(read_aloud(caption))),
     )
@@ -92,7 +85,7 @@ def check_text_model(path: Path) -> None:
 
 
 @cache
-def open_bert(settings: BertSettings) -> TextScorer:
+def open_bert(settings: services.BertSettings) -> services.TextScorer:
     """F1 of BERTScore."""
     from memantics.models.semantic import BertScorer
 
@@ -105,7 +98,7 @@ def open_bert(settings: BertSettings) -> TextScorer:
 
 
 @cache
-def open_nli(settings: NliSettings) -> TextScorer:
+def open_nli(settings: services.NliSettings) -> services.TextScorer:
     """Consistency by natural-language inference."""
     from memantics.models.semantic import NliScorer
 
@@ -127,6 +120,6 @@ def open_retriever(place: Path) -> Retriever:
     return open_pool(place)
 
 
-SERVICES = Services(
+SERVICES = services.Services(
     open_layout_check, open_listener, check_text_model, open_bert, open_nli, open_retriever
 )

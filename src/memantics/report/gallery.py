@@ -6,15 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memantics.core import rundir
 from memantics.core.records import Item, Score, Status
-from memantics.core.rundir import (
-    RunFacts,
-    Scores,
-    last_answers,
-    read_facts,
-    read_items,
-    read_scores,
-)
 from memantics.report.leaderboard import show_figure, show_span
 from memantics.report.page import fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
@@ -79,8 +72,8 @@ class EditorLine:
 class Gallery:
     """A judged run, ready for its page."""
 
-    facts: RunFacts
-    scores: Scores
+    facts: rundir.RunFacts
+    scores: rundir.Scores
     editors: tuple[EditorLine, ...]
     exhibits: tuple[Exhibit, ...]
     views: tuple[tuple[str, tuple[Score, ...]], ...]
@@ -91,10 +84,10 @@ def make_gallery(folder: Path, figures: Figures, places: Sequence[Path]) -> Gall
 
     Only images below ``places`` are shown: a run folder may come from anybody.
     """
-    facts, scores = read_facts(folder), read_scores(folder)
-    items = [line.item for line in read_items(folder)]
+    facts, scores = rundir.read_facts(folder), rundir.read_scores(folder)
+    items = [line.item for line in rundir.read_items(folder)]
     pictures = _shrink(items, places)
-    answers = last_answers(folder)
+    answers = rundir.last_answers(folder)
     groups: dict[str, list[Item]] = {}
     for item in items:
         groups.setdefault(item.group, []).append(item)
@@ -139,7 +132,7 @@ def _shrink(items: Sequence[Item], places: Sequence[Path]) -> dict[Path, Thumbna
     return dict(zip(paths, make_thumbnails(paths, _MAX_BYTES, places), strict=True))
 
 
-def _list_editors(scores: Scores) -> Iterator[EditorLine]:
+def _list_editors(scores: rundir.Scores) -> Iterator[EditorLine]:
     """Each editor's RFS with its interval, and the three parts of it; the best first."""
     found: dict[str, dict[str, Score]] = {}
     for score in scores.scores:
@@ -154,7 +147,7 @@ def _list_editors(scores: Scores) -> Iterator[EditorLine]:
         yield EditorLine(editor, rfs.n, show_figure(rfs.value), show_span(rfs), parts)
 
 
-def _list_views(scores: Scores) -> Iterator[tuple[str, tuple[Score, ...]]]:
+def _list_views(scores: rundir.Scores) -> Iterator[tuple[str, tuple[Score, ...]]]:
     """RFS by what kind of meme it is."""
     titles = {
         "target": "by target emotion",

@@ -12,18 +12,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from memantics.core import rundir
 from memantics.core.errors import InputError, StoreError
 from memantics.core.records import STATUSES, Score
 from memantics.core.result import Result, make_frame, to_plain
-from memantics.core.rundir import (
-    RunFacts,
-    Scores,
-    last_answers,
-    read_answers,
-    read_facts,
-    read_items,
-    read_scores,
-)
 from memantics.core.text import mask_unseen
 
 STARTER_NOTE = "Starter pack: a sample to try things on. Scores here rank nothing."
@@ -39,8 +31,8 @@ class Run(Result):
     """
 
     folder: Path
-    facts: RunFacts
-    figures: Scores
+    facts: rundir.RunFacts
+    figures: rundir.Scores
 
     @property
     def name(self) -> str:
@@ -81,14 +73,14 @@ class Run(Result):
     @property
     def errors(self) -> dict[str, int]:
         """The most frequent reasons for which items have no answer, with their counts."""
-        last = last_answers(self.folder).values()
+        last = rundir.last_answers(self.folder).values()
         reasons = Counter(f"{a.status}: {a.reason}" for a in last if a.status != "answered")
         return dict(reasons.most_common(_SHOWN))
 
     @property
     def replies(self) -> dict[str, int]:
         """How all attempts ended, re-asked ones too; one that was repeated counts once."""
-        last = {(a.item, a.attempt): a.status for a in read_answers(self.folder)}
+        last = {(a.item, a.attempt): a.status for a in rundir.read_answers(self.folder)}
         return {str(status): count for status, count in Counter(last.values()).items()}
 
     @property
@@ -114,7 +106,7 @@ class Run(Result):
 
     def to_pandas(self) -> Any:
         """A data frame with a row for each item: how it ended, what was said, what is right."""
-        last = last_answers(self.folder)
+        last = rundir.last_answers(self.folder)
         return make_frame(
             {
                 "item": line.item.id,
@@ -127,7 +119,7 @@ class Run(Result):
                 "question": line.item.form.question,
             }
             | dict(line.item.tags)
-            for line in read_items(self.folder)
+            for line in rundir.read_items(self.folder)
         )
 
     def __repr__(self) -> str:
@@ -140,7 +132,7 @@ class Run(Result):
         return render_html([self])
 
 
-def differing_options(facts: RunFacts, others: Sequence[RunFacts]) -> list[str]:
+def differing_options(facts: rundir.RunFacts, others: Sequence[rundir.RunFacts]) -> list[str]:
     """``NAME=VALUE`` of the options by which a run differs from any other."""
     names = dict.fromkeys(name for other in others for name in other.options)
     return [
@@ -191,8 +183,8 @@ def split_unfinished(folders: Sequence[Path]) -> tuple[list[Path], dict[Path, st
     first: StoreError | None = None
     for folder in folders:
         try:
-            read_facts(folder)
-            read_scores(folder)
+            rundir.read_facts(folder)
+            rundir.read_scores(folder)
         except StoreError as error:
             first, left[folder] = first or error, str(error)
         else:
@@ -208,5 +200,6 @@ def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
         raise InputError("no run directory was given", hint="memantics report RUN… --out FILE")
     distinct = {folder.resolve(): folder for folder in folders}
     return tuple(
-        Run(folder, read_facts(folder), read_scores(folder)) for folder in distinct.values()
+        Run(folder, rundir.read_facts(folder), rundir.read_scores(folder))
+        for folder in distinct.values()
     )

@@ -9,14 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from memantics.core.errors import (
-    ImageError,
-    Refused,
-    Rejected,
-    Transient,
-    Unavailable,
-    Unreachable,
-)
+from memantics.core import errors
 from memantics.core.model import Model
 from memantics.core.records import Reply, Request
 
@@ -210,35 +203,35 @@ class Caller:
                 reply = await self._model.answer(request)
                 verdict = "answered"
                 return Called(reply, "", tries, self._clock.now() - begin)
-            except Refused as error:
+            except errors.Refused as error:
                 verdict = "answered"
                 reply = Reply("", refusal=str(error))
                 return Called(reply, "", tries, self._clock.now() - begin)
-            except Rejected as error:
+            except errors.Rejected as error:
                 return Called(None, str(error), tries, self._clock.now() - begin)
-            except ImageError as error:
+            except errors.ImageError as error:
                 self.calls -= 1  # nothing was sent
                 return Called(None, str(error), tries - 1, 0.0)
-            except Transient as error:
+            except errors.Transient as error:
                 verdict = "overloaded" if error.overloaded else "other"
                 fault = error
             finally:
                 self.busy.discard(task)
                 self._limiter.leave(ticket, verdict)
             seconds = self._clock.now() - begin
-            if isinstance(fault, Unreachable) and silent_since is None:
+            if isinstance(fault, errors.Unreachable) and silent_since is None:
                 silent_since = self._limiter.answered
             wait = self._plan(fault, tries, silent_since)
             if isinstance(wait, str):
                 return Called(None, f"{fault}{wait}", tries, seconds)
             await self._clock.sleep(wait)
 
-    def _plan(self, fault: Transient, tries: int, silent_since: int | None) -> float | str:
+    def _plan(self, fault: errors.Transient, tries: int, silent_since: int | None) -> float | str:
         """Seconds to wait before the next try, or why there is none (an ending of the reason)."""
         if self.stopping:
             raise Stopped from fault
         settings = self._settings
-        if isinstance(fault, Unreachable):
+        if isinstance(fault, errors.Unreachable):
             self._judge_silence(fault, tries, silent_since)
             if not self._limiter.answered:
                 self.retries += 1
@@ -246,7 +239,7 @@ class Caller:
         asked = fault.retry_after
         if asked is not None:
             if asked > settings.patience:
-                raise Unavailable(
+                raise errors.Unavailable(
                     f"{fault.what}: the server asks to wait {asked:.0f} s",
                     hint="run the same command again then: it goes on from here",
                 ) from fault
@@ -260,15 +253,17 @@ class Caller:
         # Jitter on top of the server's word: else all calls come back at the same moment.
         return draw_delay(tries, settings, self._chance) + (asked or 0.0)
 
-    def _judge_silence(self, fault: Unreachable, tries: int, silent_since: int | None) -> None:
+    def _judge_silence(
+        self, fault: errors.Unreachable, tries: int, silent_since: int | None
+    ) -> None:
         """End the run when nobody ever answered, or when everybody left."""
         if not self._limiter.answered and tries > self._settings.knocks:
-            raise Unavailable(
+            raise errors.Unavailable(
                 fault.what, hint="start the server, or check --base-url and the network"
             ) from fault
         gone = tries > self._settings.per_call and self._limiter.answered == silent_since
         if self._limiter.answered and gone:
-            raise Unavailable(
+            raise errors.Unavailable(
                 f"{fault.what} any more",
                 hint="start the server, then run the same command again: it goes on from here",
             ) from fault

@@ -9,14 +9,7 @@ from pydantic import JsonValue
 
 from memantics.core.records import Form, Odds, Outcome, Score
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.calibration import (
-    area_under_risk,
-    brier_score,
-    calibration_error,
-    fill_bins,
-    normalise,
-    risk_coverage,
-)
+from memantics.metrics import calibration
 
 _COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _THRESHOLDS = (0.5, 0.7, 0.9, 0.95)
@@ -40,7 +33,7 @@ def state_odds(masses: Mapping[str, float], form: Form, task: Task, gold: JsonVa
         # A task may call its gold otherwise than its sheet does.
         with suppress(Unparsed):
             if task.parse(key, form) == gold:
-                return Odds(normalise(masses, keys), key)
+                return Odds(calibration.normalise(masses, keys), key)
     return None
 
 
@@ -53,13 +46,13 @@ def score_certainty(outcomes: Sequence[Outcome]) -> Iterator[Score]:
     sure = [max(chances.stated.values()) for chances in odds]
     right = [_likeliest(chances.stated) == chances.gold for chances in odds]
     n = len(odds)
-    yield Score("calibration_error", calibration_error(sure, right), n)
-    yield Score("brier", brier_score(stated, golds), n)
-    yield Score("area_under_risk", area_under_risk(sure, right), n)
-    for fill_bin in fill_bins(sure, right):
+    yield Score("calibration_error", calibration.calibration_error(sure, right), n)
+    yield Score("brier", calibration.brier_score(stated, golds), n)
+    yield Score("area_under_risk", calibration.area_under_risk(sure, right), n)
+    for fill_bin in calibration.fill_bins(sure, right):
         label = f"{fill_bin.low:.1f} to {fill_bin.high:.1f}"
         yield Score("right", fill_bin.right, fill_bin.n, by="confidence", label=label)
-    points = risk_coverage(sure, right)
+    points = calibration.risk_coverage(sure, right)
     for share in _COVERAGES:
         reached = next(p for p in points if p.coverage >= share - 1e-9)
         yield Score("risk", reached.risk, reached.n, by="coverage", label=f"{share:.0%}")

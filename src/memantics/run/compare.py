@@ -11,18 +11,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Outcome
 from memantics.core.rundir import SCORES, RunFacts, read_scores
 from memantics.core.task import Task
-from memantics.metrics.comparison import (
-    Correction,
-    clustered_mcnemar,
-    cohen_d_z,
-    correct_known,
-    mcnemar,
-    mean_by_cluster,
-    odds_ratio,
-    paired_bootstrap,
-    paired_t_test,
-    welch_t_test,
-)
+from memantics.metrics import comparison
 from memantics.run.differences import Change, Comparison, Difference
 from memantics.run.repeats import DEVIATION, REPEATS
 from memantics.run.resample import find_main, resample_figure
@@ -92,12 +81,14 @@ def _mark(task: Task, side: Side) -> _Marked:
     )
 
 
-def correct(found: Sequence[Comparison], correction: Correction = "holm") -> list[Comparison]:
+def correct(
+    found: Sequence[Comparison], correction: comparison.Correction = "holm"
+) -> list[Comparison]:
     """Correct the p-values of all comparisons together, each kind of test by itself."""
     rows = [row for one in found for row in one.differences]
-    tests = correct_known([row.p for row in rows], correction)
-    t_tests = correct_known([row.t_test for row in rows], correction)
-    apart = correct_known([row.t_unpaired for row in rows], correction)
+    tests = comparison.correct_known([row.p for row in rows], correction)
+    t_tests = comparison.correct_known([row.t_test for row in rows], correction)
+    apart = comparison.correct_known([row.t_unpaired for row in rows], correction)
     mended = iter(
         replace(row, corrected=p, t_test_corrected=t, t_unpaired_corrected=u)
         for row, p, t, u in zip(rows, tests, t_tests, apart, strict=True)
@@ -255,11 +246,11 @@ def _compare_hits(
     lost = sum(a and not b for a, b in zip(first, second, strict=True))
     won = sum(b and not a for a, b in zip(first, second, strict=True))
     if len(set(memes)) == len(memes):
-        test, found = "McNemar's exact test", mcnemar(lost, won)
+        test, found = "McNemar's exact test", comparison.mcnemar(lost, won)
     else:
-        test, found = "McNemar's test by meme", clustered_mcnemar(first, second, memes)
+        test, found = "McNemar's test by meme", comparison.clustered_mcnemar(first, second, memes)
     gains = [float(b) - float(a) for a, b in zip(first, second, strict=True)]
-    span = paired_bootstrap(gains, memes)
+    span = comparison.paired_bootstrap(gains, memes)
     return Difference(
         key=key,
         first=sum(first) / len(first),
@@ -270,7 +261,7 @@ def _compare_hits(
         test=test,
         p=found.p,
         effect="odds ratio",
-        size=odds_ratio(lost, won),
+        size=comparison.odds_ratio(lost, won),
         items=len(pairs),
         memes=len(set(memes)),
     )
@@ -289,9 +280,9 @@ def _compare_means(
         return None
     before, after, memes = [a for a, _, _ in kept], [b for _, b, _ in kept], [m for *_, m in kept]
     gains = [b - a for a, b, _ in kept]
-    span = paired_bootstrap(gains, memes)
-    means = mean_by_cluster(before, memes), mean_by_cluster(after, memes)
-    student, welch = paired_t_test(*means), welch_t_test(*means)
+    span = comparison.paired_bootstrap(gains, memes)
+    means = comparison.mean_by_cluster(before, memes), comparison.mean_by_cluster(after, memes)
+    student, welch = comparison.paired_t_test(*means), comparison.welch_t_test(*means)
     return Difference(
         key=key,
         first=sum(before) / len(before),
@@ -302,7 +293,7 @@ def _compare_means(
         test="paired bootstrap over memes",
         p=span.p if span else None,
         effect="Cohen's d (paired)",
-        size=cohen_d_z(mean_by_cluster(gains, memes)),
+        size=comparison.cohen_d_z(comparison.mean_by_cluster(gains, memes)),
         items=len(kept),
         memes=len(set(memes)),
         t_test=student.p if student else None,

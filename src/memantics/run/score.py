@@ -9,29 +9,10 @@ from math import fsum
 from pathlib import Path
 from typing import IO
 
+from memantics.core import records, rundir
 from memantics.core.errors import StoreError
 from memantics.core.model import Model
-from memantics.core.records import (
-    STATUSES,
-    Answer,
-    Form,
-    Message,
-    Outcome,
-    Reply,
-    Request,
-    Score,
-)
-from memantics.core.rundir import (
-    BaselineFigures,
-    Scores,
-    StoredItem,
-    Usage,
-    load_item,
-    read_answers,
-    read_facts,
-    read_stored_items,
-    write_scores,
-)
+from memantics.core.records import Answer, Reply, Score
 from memantics.core.task import InvalidPolicy, Task, Unparsed
 from memantics.run.certainty import choose, score_certainty, state_odds
 from memantics.run.engine import read_reply
@@ -52,18 +33,18 @@ class _RunItems:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.all: dict[str, StoredItem] = {}
-        self._lines = read_stored_items(folder)
-        self._forms: dict[str, Form] = {}
-        self._former: dict[str, Form] = {}
+        self.all: dict[str, rundir.StoredItem] = {}
+        self._lines = rundir.read_stored_items(folder)
+        self._forms: dict[str, records.Form] = {}
+        self._former: dict[str, records.Form] = {}
 
-    def find(self, name: str) -> StoredItem | None:
+    def find(self, name: str) -> rundir.StoredItem | None:
         """The item of an answer; None where its line was removed."""
         while name not in self.all and self._advance():
             pass
         return self.all.get(name)
 
-    def find_form(self, item: StoredItem) -> Form:
+    def find_form(self, item: rundir.StoredItem) -> records.Form:
         """What was asked."""
         return self._forms.get(item.id) or self._former.get(item.id) or item.form
 
@@ -81,10 +62,10 @@ class _RunItems:
         return bool(read)
 
 
-async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
+async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> rundir.Scores:
     """Parse the raw answers of a run anew, score them, and write ``scores.json``."""
-    facts, items = read_facts(folder), _RunItems(folder)
-    ended: dict[str, Outcome] = {}
+    facts, items = rundir.read_facts(folder), _RunItems(folder)
+    ended: dict[str, records.Outcome] = {}
     usage = add_up(_note_outcomes(folder, items, task, ended), facts.prices)
     if not items.all:
         raise StoreError(
@@ -93,39 +74,39 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
     outcomes = [ended[name] for name in items.all if name in ended]
     trivial = [model for model in baselines if _base(model) != facts.model]
     scored = keep_scored(outcomes, task.invalid)
-    scores = Scores(
+    scores = rundir.Scores(
         main=task.main,
         counts=count_statuses(outcomes),
         scores=(*task.score(scored), *score_certainty(scored), *read_judged(folder)),
         baselines=(
             *await _score_baselines(items.all.values(), task, trivial),
             *(
-                BaselineFigures(*row)
+                rundir.BaselineFigures(*row)
                 for row in (task.people(outcomes) if task.people else {}).items()
             ),
         ),
         usage=usage,
     )
-    write_scores(folder, scores)
+    rundir.write_scores(folder, scores)
     return scores
 
 
-def read_outcomes(folder: Path, task: Task) -> list[Outcome]:
+def read_outcomes(folder: Path, task: Task) -> list[records.Outcome]:
     """How every item of a run ended, in the order of asking, parsed anew."""
-    items, ended = _RunItems(folder), dict[str, Outcome]()
+    items, ended = _RunItems(folder), dict[str, records.Outcome]()
     for _ in _note_outcomes(folder, items, task, ended):
         pass
     return [ended[name] for name in items.all if name in ended]
 
 
 def _note_outcomes(
-    folder: Path, items: _RunItems, task: Task, ended: dict[str, Outcome]
+    folder: Path, items: _RunItems, task: Task, ended: dict[str, records.Outcome]
 ) -> Iterator[Answer]:
     """Every attempt; the outcome of each item's last is noted, and no answer is kept in memory.
 
     What was answered is parsed again: a mended parser needs no new call.
     """
-    for answer in read_answers(folder):
+    for answer in rundir.read_answers(folder):
         item = items.find(answer.item)
         if item is not None:
             ended[answer.item] = _outcome(item, answer, task, items)
@@ -133,31 +114,33 @@ def _note_outcomes(
     items.read_rest()
 
 
-def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
+def count_statuses(outcomes: Iterable[records.Outcome]) -> dict[str, int]:
     """The four counts; each is always there.
 
     >>> count_statuses([])
     {'answered': 0, 'refused': 0, 'unparsed': 0, 'failed': 0}
     """
-    counts = dict.fromkeys(STATUSES, 0)
+    counts = dict.fromkeys(records.STATUSES, 0)
     for outcome in outcomes:
         counts[outcome.status] += 1
     return {str(status): count for status, count in counts.items()}
 
 
-def keep_scored(outcomes: Iterable[Outcome], policy: InvalidPolicy) -> list[Outcome]:
+def keep_scored(
+    outcomes: Iterable[records.Outcome], policy: InvalidPolicy
+) -> list[records.Outcome]:
     """What the policy leaves to score."""
     return [outcome for outcome in outcomes if counts(outcome, policy)]
 
 
-def counts(outcome: Outcome, policy: InvalidPolicy) -> bool:
+def counts(outcome: records.Outcome, policy: InvalidPolicy) -> bool:
     """Whether an outcome is scored. A failed call says nothing about a model: it never is."""
     if outcome.status == "answered":
         return True
     return outcome.status != "failed" and policy.then == "wrong"
 
 
-def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Usage:
+def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> rundir.Usage:
     """Calls, tokens, seconds and cost; ``prices`` are per million tokens in and out.
 
     Tokens are those the answers took, whenever; what came from the cache costs nothing again.
@@ -182,18 +165,20 @@ def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Us
     cost = None
     if prices is not None:
         cost = round((paid_in * prices[0] + paid_out * prices[1]) / 1e6, 6)
-    return Usage(calls, cached, count, tokens_in, tokens_out, round(seconds, 4), cost)
+    return rundir.Usage(calls, cached, count, tokens_in, tokens_out, round(seconds, 4), cost)
 
 
-def _outcome(item: StoredItem, answer: Answer, task: Task, items: _RunItems) -> Outcome:
+def _outcome(
+    item: rundir.StoredItem, answer: Answer, task: Task, items: _RunItems
+) -> records.Outcome:
     attempts = answer.attempt + 1
     if answer.status in ("refused", "failed"):
-        return Outcome(item, answer.status, None, attempts)
+        return records.Outcome(item, answer.status, None, attempts)
     form, masses = items.find_form(item), answer.reply.masses
     said = choose(masses, form) if masses else answer.reply.text
     status, value, _ = read_reply(Reply(said), lambda text: task.parse(text, form))
     odds = state_odds(masses, form, task, item.gold) if masses else None
-    return Outcome(item, status, value, attempts, odds)
+    return records.Outcome(item, status, value, attempts, odds)
 
 
 def name_baselines(models: Iterable[Model]) -> tuple[str, ...]:
@@ -206,8 +191,8 @@ def _base(model: Model) -> str:
 
 
 async def _score_baselines(
-    items: Collection[StoredItem], task: Task, models: Sequence[Model]
-) -> tuple[BaselineFigures, ...]:
+    items: Collection[rundir.StoredItem], task: Task, models: Sequence[Model]
+) -> tuple[rundir.BaselineFigures, ...]:
     """The figures of each baseline; one that draws at random gets its expectation.
 
     A single draw on a few items says little, and may beat a model; on many it is near its mean.
@@ -225,7 +210,7 @@ async def _score_baselines(
     scored: dict[str, list[tuple[Score, ...]]] = {name: [] for name in names}
     for model, outcomes in zip(drawn, said, strict=True):
         scored[_base(model)].append(task.score(outcomes))
-    return tuple(BaselineFigures(name, average(draws)) for name, draws in scored.items())
+    return tuple(rundir.BaselineFigures(name, average(draws)) for name, draws in scored.items())
 
 
 def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
@@ -260,19 +245,19 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 async def _ask_baselines(
-    file: IO[bytes], items: Iterable[StoredItem], task: Task, models: Sequence[Model]
-) -> list[list[Outcome]]:
+    file: IO[bytes], items: Iterable[rundir.StoredItem], task: Task, models: Sequence[Model]
+) -> list[list[records.Outcome]]:
     """What each model says about every item; each form is read once for all of them."""
-    said: list[list[Outcome]] = [[] for _ in models]
+    said: list[list[records.Outcome]] = [[] for _ in models]
     for item in items:
-        whole = load_item(file, item)
+        whole = rundir.load_item(file, item)
         # The images go along for their names: a seeded draw must differ between like forms.
-        request = Request((Message("user", whole.images),), whole.form)
+        request = records.Request((records.Message("user", whole.images),), whole.form)
         for model, outcomes in zip(models, said, strict=True):
             reply = await model.answer(request)
             try:
                 value = task.parse(reply.text, whole.form)
-                outcomes.append(Outcome(item, "answered", value))
+                outcomes.append(records.Outcome(item, "answered", value))
             except Unparsed:
-                outcomes.append(Outcome(item, "unparsed"))
+                outcomes.append(records.Outcome(item, "unparsed"))
     return said

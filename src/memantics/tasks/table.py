@@ -17,16 +17,8 @@ from typing import Annotated, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memantics.core.data import (
-    Found,
-    Source,
-    check_record,
-    checksum,
-    inside,
-    list_plain_files,
-    read_record_lines,
-    read_records,
-)
+from memantics.core import data
+from memantics.core.data import read_record_lines
 from memantics.core.errors import DataError
 from memantics.core.records import Form, Image, Item
 from memantics.core.task import ItemWalk, Task
@@ -75,7 +67,7 @@ class RecordTable(Generic[R]):
     are the ids of the records whose image is not there, ``stamp`` tells whether the file changed.
     """
 
-    source: Source
+    source: data.Source
     path: Path
     shape: type[R]
     folder: Path
@@ -104,7 +96,7 @@ class RecordTable(Generic[R]):
                 raise changed
             # Checking a record takes most of the time: one that is not asked is passed.
             over = has_ended(name)
-            yield name, None if over else check_record(self.shape, line, self.path, number)
+            yield name, None if over else data.check_record(self.shape, line, self.path, number)
         if next(ids, None) is not None:
             raise changed
 
@@ -182,21 +174,21 @@ def read_stamp(path: Path) -> Stamp:
 
 
 def read_table(
-    shape: type[R], file: str, source: Source, note: Callable[[R, int], None] = lambda *_: None
+    shape: type[R], file: str, source: data.Source, note: Callable[[R, int], None] = lambda *_: None
 ) -> RecordTable[R]:
     """Check every record, or say which one is wrong; ``note`` gets each with its line's number."""
     path = source.root / file
     if not path.is_file():
         raise DataError(source.root, f"has no {file}", hint="give the folder that holds it")
     stamp, folder = read_stamp(path), source.images or source.root / "images"
-    there = list_plain_files(folder)
+    there = data.list_plain_files(folder)
     known: dict[str, None] = {}
     missing: dict[str, None] = {}
-    for number, row in read_records(shape, path):
+    for number, row in data.read_records(shape, path):
         if row.id in known:
             raise DataError(file, f"meme {row.id} stands there twice", row=number)
         known[row.id] = None
-        if row.image not in there and not inside(folder, row.image).is_file():
+        if row.image not in there and not data.inside(folder, row.image).is_file():
             missing[row.id] = None
         note(row, number)
     if not known:
@@ -204,14 +196,14 @@ def read_table(
     return RecordTable(source, path, shape, folder, tuple(known), missing, stamp)
 
 
-def survey_table(table: RecordTable[R]) -> Found:
+def survey_table(table: RecordTable[R]) -> data.Found:
     """Counts, checksum, and what is missing."""
     missing = len(table.missing)
-    return Found(
+    return data.Found(
         records=table.count,
         counts={"memes": table.count},
         files=(table.path.name,),
-        checksum=checksum([table.path], table.source.root),
+        checksum=data.checksum([table.path], table.source.root),
         images_found=table.count - missing,
         images_expected=table.count,
         notes=(f"{missing} memes have no image: they cannot be asked about.",) if missing else (),
@@ -262,7 +254,9 @@ class Scan(Generic[R]):
         return (Item(text, text, "", _BLANK, tags=t) for text, t in tagged if text not in missing)
 
 
-def scan_table(shape: type[R], file: str, source: Source, ask: Callable[[R], Choice]) -> Scan[R]:
+def scan_table(
+    shape: type[R], file: str, source: data.Source, ask: Callable[[R], Choice]
+) -> Scan[R]:
     """Check every record as it is asked, in one pass."""
     keys, chance = [0] * len(LETTERS), Chance()
     orders: list[bytes] = []
@@ -302,21 +296,21 @@ def choice_benchmark(
 
     ``ask`` gets a record and the task's options; statistics are computed under ``defaults``.
     """
-    tables: dict[tuple[Source, Stamp], RecordTable[R]] = {}
+    tables: dict[tuple[data.Source, Stamp], RecordTable[R]] = {}
 
     # A file that was changed is read anew; the tasks of one run share what was found.
     @lru_cache(maxsize=8)
-    def scan(source: Source, stamp: Stamp, options: frozenset[tuple[str, str]]) -> Scan[R]:
+    def scan(source: data.Source, stamp: Stamp, options: frozenset[tuple[str, str]]) -> Scan[R]:
         given = dict(options)
         found = scan_table(shape, file, source, lambda row: ask(row, given))
         tables[source, stamp] = found.table
         return found
 
-    def look(source: Source, options: Mapping[str, str]) -> Scan[R]:
+    def look(source: data.Source, options: Mapping[str, str]) -> Scan[R]:
         stamp = read_stamp(source.root / file)
         return scan(source, stamp, frozenset(options.items()))
 
-    def open_release(source: Source) -> RecordTable[R]:
+    def open_release(source: data.Source) -> RecordTable[R]:
         known = tables.get((source, read_stamp(source.root / file)))
         return known or look(source, defaults or {}).table
 

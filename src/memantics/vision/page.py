@@ -10,19 +10,13 @@ from PIL import Image
 
 from memantics.core.errors import InputError
 from memantics.core.lines import TextLine
+from memantics.vision import typesetting
 from memantics.vision.captions import CaptionBlock, find_blocks, has_chinese
 from memantics.vision.ink import Ink, Mask, Pixels, choose_legible, find_ink
 from memantics.vision.lettering import Lettering, find_plain_ground, measure_lettering
 from memantics.vision.marks import take_in_marks
 from memantics.vision.panels import Region, find_panels
 from memantics.vision.regions import PixelBox
-from memantics.vision.typesetting import (
-    calibrate,
-    count_fitting,
-    draw_plate,
-    draw_text,
-    fit_text,
-)
 
 _CLEAR = 110  # of 255: colours of letters and plate that differ by less are hard to read
 _MARGIN = 0.12  # of a plate's height: what is free around its letters
@@ -126,7 +120,7 @@ class LetteredCaption:
     @property
     def budget(self) -> int:
         """About how many characters its place holds; the old text and one more fit always."""
-        return max(len(self.text) + 1, count_fitting(self.lettering, self.ink.room))
+        return max(len(self.text) + 1, typesetting.count_fitting(self.lettering, self.ink.room))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +156,9 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
         spaced = zip(found.lines, ink.texts, strict=True)
         block = replace(found, lines=tuple(replace(line, text=text) for line, text in spaced))
         lettering = measure_lettering(pixels, block, ink, panels)
-        captions.append(LetteredCaption(block, ink, calibrate(block.text, lettering, ink.room)))
+        captions.append(
+            LetteredCaption(block, ink, typesetting.calibrate(block.text, lettering, ink.room))
+        )
     return Page(image.size, panels, tuple(captions))
 
 
@@ -180,9 +176,9 @@ def set_caption(
     """Set a text in the place and the look of a caption; return the box of the new ink too."""
     if caption.ink.tilt and not (caption.ink.ground.flat or caption.lettering.outline_width):
         return set_on_plate(image, caption, text)  # what lay behind tilted letters is a guess
-    setting = fit_text(text, caption.lettering, caption.ink.room)
+    setting = typesetting.fit_text(text, caption.lettering, caption.ink.room)
     pixels: Pixels = np.array(image.convert("RGB"))
-    box = draw_text(pixels, caption.ink, caption.lettering, setting)
+    box = typesetting.draw_text(pixels, caption.ink, caption.lettering, setting)
     return Image.fromarray(pixels), box
 
 
@@ -203,8 +199,8 @@ def set_on_plate(
         ink = replace(ink, box=(left + inset, top + inset, right - inset, bottom - inset))
         plain = replace(plain, size=(bottom - top) / max(1, style.rows))
     pixels: Pixels = np.array(image.convert("RGB"))
-    draw_plate(pixels, ink, plate)
-    box = draw_text(pixels, ink, plain, fit_text(text, plain, ink.room))
+    typesetting.draw_plate(pixels, ink, plate)
+    box = typesetting.draw_text(pixels, ink, plain, typesetting.fit_text(text, plain, ink.room))
     return Image.fromarray(pixels), box
 
 

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 
+from memantics.core import writing
 from memantics.core.language import BY_SCRIPT, guess_language
 from memantics.core.review import Review
-from memantics.core.writing import (
-    Made,
-    Record,
-    Writer,
-    find_lacking,
-    gather_memes,
-    pack,
-    refuse_nothing,
-    take_text,
-    take_texts,
-    walk_kept,
-)
 
 PREFIX = "the meme "
 
 
-def write_intents(review: Review) -> Made:
+def write_intents(review: Review) -> writing.Made:
     """One row a meme; memes that the format cannot hold stay out, and are counted."""
-    memes = gather_memes(review)
-    rows: dict[str, Record] = {}
-    table: list[Record] = []
+    memes = writing.gather_memes(review)
+    rows: dict[str, writing.Record] = {}
+    table: list[writing.Record] = []
     used: set[str] = set()
     left_out: Counter[str] = Counter()
-    for reviewed, meme in walk_kept(review, memes):
-        intents, background = take_texts(reviewed, "intents"), take_texts(reviewed, "background")
-        lacking = find_lacking(reviewed, "text", "description") if intents else "no intent"
+    for reviewed, meme in writing.walk_kept(review, memes):
+        intents, background = (
+            writing.take_texts(reviewed, "intents"),
+            writing.take_texts(reviewed, "background"),
+        )
+        lacking = writing.find_lacking(reviewed, "text", "description") if intents else "no intent"
         if lacking:
             left_out[lacking] += 1
             continue
@@ -39,18 +31,18 @@ def write_intents(review: Review) -> Made:
         rows[str(len(rows) + 1)] = {
             "img": meme.file,
             "text": meme.text,
-            "image_caption": take_text(reviewed, "description", default=""),
+            "image_caption": writing.take_text(reviewed, "description", default=""),
             "bks": "\n".join(f"* {line}" for line in background or [""]),
             "intents": list(dict.fromkeys(map(complete, intents))),
         }
         table.append({"meme": meme.id, "intents": list(intents), "background": list(background)})
     if not rows:
-        raise refuse_nothing(review, "MemeIntent", left_out)
-    return Made(
+        raise writing.refuse_nothing(review, "MemeIntent", left_out)
+    return writing.Made(
         "memeintent",
         ("intent", "background", "caption"),
         tuple(meme for group, meme in memes.items() if group in used),
-        {"sigdial.json": pack(rows)},
+        {"sigdial.json": writing.pack(rows)},
         {"intents": table},
         left_out=left_out,
     )
@@ -72,4 +64,4 @@ def complete(intent: str) -> str:
     return PREFIX + (rest if head.casefold() == PREFIX else intent)
 
 
-WRITER = Writer(write_intents)
+WRITER = writing.Writer(write_intents)

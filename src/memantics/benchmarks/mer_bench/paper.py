@@ -10,39 +10,17 @@ from statistics import fmean
 
 import numpy as np
 
-from memantics.benchmarks.mer_bench.humans import (
-    DIMENSIONS,
-    LIKERT,
-    WORKFLOW,
-    JudgeStudy,
-    agree_among_judges,
-    agree_among_people,
-    compare_with_people,
-    make_study,
-    read_people,
-    win_rates,
-)
+from memantics.benchmarks.mer_bench import humans
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease
 from memantics.benchmarks.mer_bench.views import FACTORS, LEVELS
-from memantics.core.paper import (
-    Cell,
-    PaperMaterial,
-    PaperPart,
-    PaperRow,
-    PaperText,
-    ScoredRun,
-    find_score,
-    name_runs,
-    same_system,
-    score_cell,
-)
+from memantics.core import paper
 from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
 from memantics.core.paper_parts import RowKind
 from memantics.core.records import Score
 from memantics.core.rundir import read_bare_items
 from memantics.metrics.reappraisal import METRICS, components
 
-Material = PaperMaterial[ReappraisalRelease]
+Material = paper.PaperMaterial[ReappraisalRelease]
 _SPREAD = re.compile(r"± ([\d.]+)")
 _JUDGE = ("gemini-3-pro-preview",)
 _INVALID = ("a rule still broken", "no judgement")
@@ -50,7 +28,7 @@ _INVALID = ("a rule still broken", "no judgement")
 
 def _judges(material: Material) -> dict[str, Path]:
     """One run of each judge and configuration: the one that judged most."""
-    best: dict[tuple[str, ...], ScoredRun] = {}
+    best: dict[tuple[str, ...], paper.ScoredRun] = {}
     for run in material.of_task("judge"):
         options = run.facts.options
         setting = (options.get(text, "") for text in ("rationale", "placement", "references"))
@@ -61,41 +39,41 @@ def _judges(material: Material) -> dict[str, Path]:
     return dict(zip(_name(runs), (run.folder for run in runs), strict=True))
 
 
-def _judged(run: ScoredRun) -> int:
+def _judged(run: paper.ScoredRun) -> int:
     return sum(run.figures.counts.values())
 
 
-def _studies(material: Material) -> list[JudgeStudy]:
+def _studies(material: Material) -> list[humans.JudgeStudy]:
     named = _judges(material)
     studies = []
     for review in material.reviews:
-        if review.card.workflow == WORKFLOW:
+        if review.card.workflow == humans.WORKFLOW:
             verdicts = [one.verdict for one in review.judged if one.verdict is not None]
-            studies.append(make_study(named, read_people(review.folder, verdicts)))
+            studies.append(humans.make_study(named, humans.read_people(review.folder, verdicts)))
     return studies
 
 
-def _name(runs: Sequence[ScoredRun]) -> list[str]:
+def _name(runs: Sequence[paper.ScoredRun]) -> list[str]:
     """Judges by configuration (RF-VF, …) where one model judged, else by what tells them apart."""
     config = [f"{r.facts.options['rationale']}-{r.facts.options['placement']}" for r in runs]
     if len({run.model for run in runs}) == 1 and len(set(config)) == len(config):
         return config
-    return name_runs(runs)
+    return paper.name_runs(runs)
 
 
-def figure_1(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_1(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """One meme, and the wish for its better self."""
     rows = material.release.rows
     row = next((row for row in rows if row.caption), rows[0])
     texts = (
-        PaperText(f"{row.id}: {row.source_emotion}", row.caption),
-        PaperText(f"to {row.target_emotion}", row.rewritten),
-        PaperText("Visual edits", row.plan),
+        paper.PaperText(f"{row.id}: {row.source_emotion}", row.caption),
+        paper.PaperText(f"to {row.target_emotion}", row.rewritten),
+        paper.PaperText("Visual edits", row.plan),
     )
     return part.show(texts=texts)
 
 
-def figure_3(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_3(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """Memes by category and pair of emotions."""
     shown = show_declared(material, part)
     if material.source.published:
@@ -108,76 +86,78 @@ def figure_3(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show([*rows, replace(kept, cells=(cell,))])
 
 
-def figure_4(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_4(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """What people said of the outputs, and how near each judge is to them."""
     studies, judges = _studies(material), list(_judges(material))
     columns = (*part.columns, *(f"{name}: apart from people" for name in judges))
-    names = [name.upper() for name in DIMENSIONS]
+    names = [name.upper() for name in humans.DIMENSIONS]
     if not studies:
         return part.show(part.empty(*names, columns=len(columns)), columns=columns)
     rows = (
-        PaperRow(name.upper(), tuple(_people_cells(studies[0], name, part.command())))
-        for name in DIMENSIONS
+        paper.PaperRow(name.upper(), tuple(_people_cells(studies[0], name, part.command())))
+        for name in humans.DIMENSIONS
     )
     return part.show(rows, columns=columns)
 
 
-def _people_cells(study: JudgeStudy, name: str, fill: str) -> Iterator[Cell]:
+def _people_cells(study: humans.JudgeStudy, name: str, fill: str) -> Iterator[paper.Cell]:
     said = [value for by in study.people.values() for value in by.get(name, ())]
     mean = fmean(said) if said else None
-    if mean is not None and name in LIKERT:
+    if mean is not None and name in humans.LIKERT:
         mean = 1 + 5 * mean
-    yield Cell(value=mean, n=len(said), digits=2, fill=fill)
-    yield _plain(next(score for score in agree_among_people(study) if score.label == name))
-    for score in compare_with_people(study):
+    yield paper.Cell(value=mean, n=len(said), digits=2, fill=fill)
+    yield _plain(next(score for score in humans.agree_among_people(study) if score.label == name))
+    for score in humans.compare_with_people(study):
         if score.key == "apart" and score.label == name:
-            yield replace(score_cell(score, 3, 1.0), fill=fill)
+            yield replace(paper.score_cell(score, 3, 1.0), fill=fill)
 
 
-def _plain(score: Score) -> Cell:
+def _plain(score: Score) -> paper.Cell:
     """A figure as it is; without one there was nothing to vary."""
-    cell = score_cell(score, 2, 1.0)
-    return cell if cell.value is not None else Cell(reason="All ratings are the same.")
+    cell = paper.score_cell(score, 2, 1.0)
+    return cell if cell.value is not None else paper.Cell(reason="All ratings are the same.")
 
 
-def figure_4_wins(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_4_wins(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """Win rates of judge configurations."""
     studies = _studies(material)
     if not studies or len(studies[0].judges) < 2:
         return part.show(part.empty(*(row.label for row in part.rows)), drawn=False)
-    rates = win_rates(studies[0])
-    return part.show(PaperRow(rate.label, (score_cell(rate, 1),), "own") for rate in rates)
+    rates = humans.win_rates(studies[0])
+    return part.show(
+        paper.PaperRow(rate.label, (paper.score_cell(rate, 1),), "own") for rate in rates
+    )
 
 
-def judges(material: Material, part: DeclaredPart) -> PaperPart:
+def judges(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """Several judges, or one asked several times: how far they agree on the same outputs."""
     # Repeats of one judge are judges here; outputs are the same where the view is.
-    views: dict[str, list[ScoredRun]] = {}
+    views: dict[str, list[paper.ScoredRun]] = {}
     for run in material.of_task("judge"):
         views.setdefault(run.facts.options["view"], []).append(run)
     runs = max(views.values(), key=len, default=[])
     named = dict(zip(_name(runs), (run.folder for run in runs), strict=True))
-    found = list(agree_among_judges(make_study(named, {}))) if len(named) > 1 else []
-    rows = list[PaperRow]()
-    for name in DIMENSIONS:
+    found = list(humans.agree_among_judges(humans.make_study(named, {}))) if len(named) > 1 else []
+    rows = list[paper.PaperRow]()
+    for name in humans.DIMENSIONS:
         scores = {score.key: score for score in found if score.label == name}
-        cells = (_plain(scores["alpha"]), score_cell(scores["sd"], 3, 1.0)) if scores else ()
-        rows += [PaperRow(name.upper(), cells)] if cells else part.empty(name.upper())
+        cells = (_plain(scores["alpha"]), paper.score_cell(scores["sd"], 3, 1.0)) if scores else ()
+        rows += [paper.PaperRow(name.upper(), cells)] if cells else part.empty(name.upper())
     return part.show(rows)
 
 
-def _of_view(material: Material, view: str) -> list[ScoredRun]:
+def _of_view(material: Material, view: str) -> list[paper.ScoredRun]:
     return [run for run in material.of_task("judge") if run.facts.options["view"] == view]
 
 
 def _metric_cells(
     material: Material,
     part: DeclaredPart,
-    run: ScoredRun | None,
+    run: paper.ScoredRun | None,
     where: str,
     fill: str = "",
     printed_as: str = "",
-) -> tuple[Cell, ...]:
+) -> tuple[paper.Cell, ...]:
     """The twelve metrics of an editor or category (``where``: ``editor=NAME``), with deviations.
 
     ``printed_as`` is what the paper calls an editor.
@@ -187,13 +167,13 @@ def _metric_cells(
     cells = []
     for metric in part.metrics:
         name = f"{metric.figure}[{where}]" if where else metric.figure
-        score = find_score(run.figures.scores, name) if run else None
+        score = paper.find_score(run.figures.scores, name) if run else None
         spread = _SPREAD.search(score.note) if score else None
         told = f"{metric.figure}[editor={printed_as}]" if printed_as else name
         known = printed.get(told) if where else None
         cells.append(
             replace(
-                score_cell(score, part.digits),
+                paper.score_cell(score, part.digits),
                 paper=None if known is None else round(100 * known, part.digits),
                 sd=float(spread[1]) if spread else None,
                 compared=theirs,
@@ -205,7 +185,7 @@ def _metric_cells(
     return tuple(cells)
 
 
-def _is_theirs(material: Material, run: ScoredRun, table: str) -> bool:
+def _is_theirs(material: Material, run: paper.ScoredRun, table: str) -> bool:
     """Whether a run is the paper's experiment: its judge, as asked, on its editors and memes."""
     rows = [row for row in material.published if row.source == table]
     if not (material.comparable and run.facts.whole and rows):
@@ -214,7 +194,7 @@ def _is_theirs(material: Material, run: ScoredRun, table: str) -> bool:
     editors = {item.tags.get("editor", "") for item in items}
     kept = {item.tags.get("kept", "").partition("/")[0] for item in items}
     return (
-        any(same_system(run.model, name) for name in _JUDGE)
+        any(paper.same_system(run.model, name) for name in _JUDGE)
         and rows[0].fits(run.facts.options, run.facts.split)
         and _are_theirs(material, editors)
         and kept == {str(material.expected["kept"].paper)}
@@ -227,7 +207,7 @@ def _are_theirs(material: Material, editors: Collection[str]) -> bool:
     return len(editors) == len(material.systems) == len(found)
 
 
-def table_2(material: Material, part: DeclaredPart) -> PaperPart:
+def table_2(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """Editors by metric: ten runs of a hundred memes that all editors share."""
     runs = _of_view(material, "model")
     rows = []
@@ -239,30 +219,30 @@ def table_2(material: Material, part: DeclaredPart) -> PaperPart:
         for editor in sorted(named, key=lambda e: (order.index(named[e]), e)):
             cells = _metric_cells(material, part, run, f"editor={editor}", printed_as=named[editor])
             kind: RowKind = "paper" if named[editor] else "own"
-            rows.append(PaperRow(named[editor] or editor, cells, kind, section))
+            rows.append(paper.PaperRow(named[editor] or editor, cells, kind, section))
     if not runs or material.compared:
         known = {row.label for row in rows}
         for name in material.systems:
             if name not in known:
                 cells = _metric_cells(material, part, None, f"editor={name}", "edit")
-                rows.append(PaperRow(name, cells, section="the paper's editors"))
+                rows.append(paper.PaperRow(name, cells, section="the paper's editors"))
     return part.show(rows)
 
 
-def table_3(material: Material, part: DeclaredPart) -> PaperPart:
+def table_3(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """Categories by metric: ten runs of fifty edits each, editors drawn evenly."""
     runs = _of_view(material, "category")
-    shown: list[ScoredRun | None] = [*runs] or [None]
+    shown: list[paper.ScoredRun | None] = [*runs] or [None]
     rows = []
     for row in part.rows:
         for run in shown:
             more = f", {run.model}" if len(runs) > 1 and run is not None else ""
             cells = _metric_cells(material, part, run, row.key)
-            rows.append(PaperRow(row.label, cells, section=f"{row.section}{more}"))
+            rows.append(paper.PaperRow(row.label, cells, section=f"{row.section}{more}"))
     return part.show(rows)
 
 
-def figure_5(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_5(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """RFS of every editor in every category."""
     runs = [r for r in _of_view(material, "model") or _of_view(material, "all") if _crossed(r)]
     levels = [(factor, level) for factor in FACTORS for level in LEVELS[factor]]
@@ -272,40 +252,40 @@ def figure_5(material: Material, part: DeclaredPart) -> PaperPart:
             cells = []
             for factor, level in levels:
                 by = f"editor × {factor}"
-                score = find_score(run.figures.scores, f"rfs_run[{by}={editor} × {level}]")
+                score = paper.find_score(run.figures.scores, f"rfs_run[{by}={editor} × {level}]")
                 origin = run.facts.origin if score else ""
                 missing = "" if score else part.lacking
-                cells.append(replace(score_cell(score), reason=missing, origin=origin))
+                cells.append(replace(paper.score_cell(score), reason=missing, origin=origin))
             label = material.name_system(editor) or editor
-            rows.append(PaperRow(label, tuple(cells), "own", f"judged by {judge}"))
+            rows.append(paper.PaperRow(label, tuple(cells), "own", f"judged by {judge}"))
     return part.show(rows or part.empty(*material.systems))
 
 
-def _crossed(run: ScoredRun) -> list[str]:
+def _crossed(run: paper.ScoredRun) -> list[str]:
     """The editors whose figures a run gives by category."""
     labels = (s.label for s in run.figures.scores if s.by.startswith("editor × "))
     return list(dict.fromkeys(label.partition(" × ")[0] for label in labels))
 
 
-def figure_5_overall(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_5_overall(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """All metrics over everything."""
     runs = _of_view(material, "overall")
     rows = [
-        PaperRow(judge, _metric_cells(material, part, run, ""), "own")
+        paper.PaperRow(judge, _metric_cells(material, part, run, ""), "own")
         for run, judge in zip(runs, _name(runs), strict=True)
     ]
-    bare = PaperRow("all editors", _metric_cells(material, part, None, ""), "own")
+    bare = paper.PaperRow("all editors", _metric_cells(material, part, None, ""), "own")
     return part.show(rows or [bare])
 
 
-def repeated(material: Material, part: DeclaredPart) -> PaperPart:
+def repeated(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """Judgements of one output averaged before components are taken: its hit is a fraction then."""
-    rows = list[PaperRow]()
+    rows = list[paper.PaperRow]()
     runs = [r for r in material.of_task("judge") if len(material.repeats_of(r)) > 1]
     firsts = [run for run in runs if material.repeats_of(run)[0] is run]
     for run, judge in zip(firsts, _name(firsts), strict=True):
         folders = {str(n): r.folder for n, r in enumerate(material.repeats_of(run))}
-        judged = list(make_study(folders, {}).judges.values())
+        judged = list(humans.make_study(folders, {}).judges.values())
         shared = sorted(set(judged[0]).intersection(*judged))
         ratings = np.array([[[j[pair][m] for m in METRICS] for j in judged] for pair in shared])
         if not shared:
@@ -318,12 +298,14 @@ def repeated(material: Material, part: DeclaredPart) -> PaperPart:
         for label, units in whole:
             shares = (split if label == "averaged first" else 0.0, float(hits.mean()))
             values = (*shares, *components(units).mean(axis=0))
-            cells = (Cell(value=100 * float(v), n=len(units), digits=part.digits) for v in values)
-            rows.append(PaperRow(label, tuple(cells), "own", section))
+            cells = (
+                paper.Cell(value=100 * float(v), n=len(units), digits=part.digits) for v in values
+            )
+            rows.append(paper.PaperRow(label, tuple(cells), "own", section))
     return part.show(rows or part.empty("a judge"))
 
 
-def figure_6(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_6(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """How often each editor fails in each of the ways that the paper describes."""
     rows = []
     runs = [r for r in material.of_task("judge") if material.repeats_of(r)[0] is r]
@@ -333,31 +315,33 @@ def figure_6(material: Material, part: DeclaredPart) -> PaperPart:
             editor = by.partition(", ")[2]
             cells = []
             for name in part.columns:
-                score = find_score(run.figures.scores, f"share[{by}={name}]")
+                score = paper.find_score(run.figures.scores, f"share[{by}={name}]")
                 missing = "" if score else part.lacking
-                cells.append(replace(score_cell(score, 1), reason=missing, origin=run.facts.origin))
+                cells.append(
+                    replace(paper.score_cell(score, 1), reason=missing, origin=run.facts.origin)
+                )
             label = material.name_system(editor) or editor or "all editors"
-            rows.append(PaperRow(label, tuple(cells), "own", f"judged by {judge}"))
+            rows.append(paper.PaperRow(label, tuple(cells), "own", f"judged by {judge}"))
     return part.show(rows or part.empty("an editor"))
 
 
-def invalid(material: Material, part: DeclaredPart) -> PaperPart:
+def invalid(material: Material, part: DeclaredPart) -> paper.PaperPart:
     """What counting or dropping replies does that no attempt made valid."""
     runs = material.of_task("judge")
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):
         scores, main = run.figures.scores, run.figures.main
         by = "invalid after the last attempt"
-        shares = [find_score(scores, f"share[{by}={text}]") for text in _INVALID]
+        shares = [paper.find_score(scores, f"share[{by}={text}]") for text in _INVALID]
         share = sum(score.value or 0 for score in shares if score)
         ways = [
-            find_score(scores, f"{main}[invalid replies counted as={way}]")
-            or find_score(scores, main)
+            paper.find_score(scores, f"{main}[invalid replies counted as={way}]")
+            or paper.find_score(scores, main)
             for way in part.columns[1:]
         ]
         n = shares[0].n if shares[0] else 0
-        first = Cell(value=100 * share, digits=1, n=n)
-        rows.append(PaperRow(judge, (first, *map(score_cell, ways)), "own"))
+        first = paper.Cell(value=100 * share, digits=1, n=n)
+        rows.append(paper.PaperRow(judge, (first, *map(paper.score_cell, ways)), "own"))
     return part.show(rows or part.empty("a judge"))
 
 

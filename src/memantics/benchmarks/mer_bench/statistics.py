@@ -6,21 +6,13 @@ from collections import Counter
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.mer_bench.load import (
-    LAYOUTS,
-    POLARITIES,
-    TARGETS,
-    VISUAL_TYPES,
-    ReappraisalRelease,
-    ReappraisalRow,
-    decode_once,
-)
+from memantics.benchmarks.mer_bench import load
 from memantics.core.data import Found, checksum, note_gaps, note_part
 
 COMPLETE = 3117
 
 
-def survey(release: ReappraisalRelease) -> Found:
+def survey(release: load.ReappraisalRelease) -> Found:
     """Counts, repairs, and what follows from what is missing."""
     found = sum(row.image is not None for row in release.rows)
     silent = sum(not row.caption for row in release.rows)
@@ -41,7 +33,7 @@ def survey(release: ReappraisalRelease) -> Found:
     )
 
 
-def _notes(release: ReappraisalRelease, found: int, editors: tuple[str, ...]) -> list[str]:
+def _notes(release: load.ReappraisalRelease, found: int, editors: tuple[str, ...]) -> list[str]:
     total = len(release.rows)
     get = (
         "They are a data set of their own (LeoReverse/17nie on the Hugging Face hub): unpack it "
@@ -62,7 +54,7 @@ def _notes(release: ReappraisalRelease, found: int, editors: tuple[str, ...]) ->
 Figures = dict[str, JsonValue]
 
 
-def statistics(release: ReappraisalRelease) -> Figures:
+def statistics(release: load.ReappraisalRelease) -> Figures:
     """Every figure under its stable key; None where this copy cannot tell."""
     rows = release.rows
     pairs = Counter(f"{row.source_emotion}_{row.target_emotion}" for row in rows)
@@ -72,22 +64,22 @@ def statistics(release: ReappraisalRelease) -> Figures:
     polarities = Counter(row.polarity for row in rows)
     return {
         "memes": len(rows),
-        **{f"visual_type.{kind}": kinds[kind] for kind in VISUAL_TYPES},
-        **{f"layout.{layout}": layouts[layout] for layout in LAYOUTS},
-        **{f"polarity.{polarity}": polarities[polarity] for polarity in POLARITIES},
-        **{f"emotion.{a}_{b}": pairs[f"{a}_{b}"] for a, b in TARGETS.items()},
+        **{f"visual_type.{kind}": kinds[kind] for kind in load.VISUAL_TYPES},
+        **{f"layout.{layout}": layouts[layout] for layout in load.LAYOUTS},
+        **{f"polarity.{polarity}": polarities[polarity] for polarity in load.POLARITIES},
+        **{f"emotion.{a}_{b}": pairs[f"{a}_{b}"] for a, b in load.TARGETS.items()},
         "emotion.bored_percent": round(100 * pairs["bored_excited"] / len(rows), 1),
         **{
             f"visual_layout.{kind}.{layout}": crossed[kind, layout]
-            for kind in VISUAL_TYPES
-            for layout in LAYOUTS
+            for kind in load.VISUAL_TYPES
+            for layout in load.LAYOUTS
         },
         **_oddities(rows),
         "kept": _kept(release),
     }
 
 
-def _oddities(rows: tuple[ReappraisalRow, ...]) -> Figures:
+def _oddities(rows: tuple[load.ReappraisalRow, ...]) -> Figures:
     texts = Counter(row.caption for row in rows)
     figures: Figures = {
         "text.empty": sum(not row.caption for row in rows),
@@ -105,11 +97,11 @@ def _oddities(rows: tuple[ReappraisalRow, ...]) -> Figures:
     ):
         wrapped = [value for value in values if value.startswith('"')]
         figures[f"{key}.wrapped"] = len(wrapped)
-        figures[f"{key}.decodable"] = sum(decode_once(value) is not None for value in wrapped)
+        figures[f"{key}.decodable"] = sum(load.decode_once(value) is not None for value in wrapped)
     return figures
 
 
-def _kept(release: ReappraisalRelease) -> int | None:
+def _kept(release: load.ReappraisalRelease) -> int | None:
     """Memes that exist as a file for the source and for every model; needs the image folders."""
     editors = release.editors()
     if not editors:

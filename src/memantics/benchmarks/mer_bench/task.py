@@ -9,28 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+from memantics.benchmarks.mer_bench import judgement, views
 from memantics.benchmarks.mer_bench.figures import Invalid, Rules, mark, score
-from memantics.benchmarks.mer_bench.judgement import (
-    EMOTIONS,
-    Checks,
-    Rationale,
-    judge,
-    list_fields,
-    make_schema,
-    perfect,
-    show_shape,
-)
+from memantics.benchmarks.mer_bench.judgement import Checks, Rationale
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, open_release
-from memantics.benchmarks.mer_bench.views import (
-    FACTORS,
-    KeptMemes,
-    Pair,
-    View,
-    choose_editors,
-    draw_pairs,
-    keep_judgeable,
-    level_of,
-)
+from memantics.benchmarks.mer_bench.views import View
 from memantics.core.data import Source, open_once
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt, enclose
@@ -67,7 +50,7 @@ def make(setup: TaskSetup) -> Task:
     task = setup.make(
         items=lambda: _items(setup, seed),
         ask=lambda item, complaint: _ask(prompts, chosen, sampling, item, complaint),
-        parse=lambda text, form: judge(
+        parse=lambda text, form: judgement.judge(
             text, form.context["target_emotion"], rationale, checks
         ).dump(),
         score=lambda outcomes: score(outcomes, rules),
@@ -104,29 +87,29 @@ def _look(task: Task, setup: TaskSetup) -> Task:
 
 
 @cache
-def _filter(source: Source, wanted: str) -> tuple[ReappraisalRelease, KeptMemes]:
+def _filter(source: Source, wanted: str) -> tuple[ReappraisalRelease, views.KeptMemes]:
     """The memes that can be judged; found once, since it decodes every image of the release."""
     release = open_once(open_release, source)
-    return release, keep_judgeable(release, choose_editors(release, wanted))
+    return release, views.keep_judgeable(release, views.choose_editors(release, wanted))
 
 
 def _items(setup: TaskSetup, seed: int) -> Iterator[Item]:
     chosen = setup.options
     release, kept = _filter(setup.need_source(), chosen["editors"])
     targets = Counter(row.target_emotion for row in kept.rows)
-    fields = list_fields(min(targets, key=lambda target: (-targets[target], target)))
+    fields = judgement.list_fields(min(targets, key=lambda target: (-targets[target], target)))
     facts = {
         "view": chosen["view"],
         "kept": f"{len(kept.rows)}/{kept.total}",
         "left out": "; ".join(f"{reason} {count}" for reason, count in kept.left_out.items()),
     }
-    for pair in draw_pairs(kept, cast("View", chosen["view"]), seed):
+    for pair in views.draw_pairs(kept, cast("View", chosen["view"]), seed):
         yield _item(release, pair, fields, chosen, facts)
 
 
 def _item(
     release: ReappraisalRelease,
-    pair: Pair,
+    pair: views.Pair,
     fields: tuple[Field, ...],
     chosen: Mapping[str, str],
     facts: Mapping[str, str],
@@ -153,14 +136,14 @@ def _item(
     return Item(
         id=f"{pair.editor}/{row.id}",
         group=row.id,
-        gold=perfect(row.target_emotion).dump(),
+        gold=judgement.perfect(row.target_emotion).dump(),
         form=Form(QUESTION, fields, reply="json", context=context),
         images=(Image(row.image), Image(edited)),
         tags={
             "editor": pair.editor,
             "source": row.source_emotion,
             "target": row.target_emotion,
-            **{factor: level_of(row, factor) for factor in FACTORS},
+            **{factor: views.level_of(row, factor) for factor in views.FACTORS},
             **runs,
             **facts,
         },
@@ -186,7 +169,7 @@ def _ask(
         source_emotion=context["source_emotion"],
         target_emotion=context["target_emotion"],
         references="\n\n".join(["", *given]),
-        shape=show_shape(rationale),
+        shape=judgement.show_shape(rationale),
     )
     if complaint is not None:
         text += "\n\n" + prompts["again"].fill(complaint=complaint)
@@ -197,12 +180,12 @@ def _ask(
         item.images[1],
     )
     parts = (*pictures, text) if chosen["placement"] == "VF" else (text, *pictures)
-    system = prompts["rules"].fill(labels=", ".join(EMOTIONS))
+    system = prompts["rules"].fill(labels=", ".join(judgement.EMOTIONS))
     return Request(
         messages=(Message("system", (system,)), Message("user", parts)),
         form=item.form,
         sampling=sampling,
-        schema=make_schema(rationale, nullable=_is_official(chosen)),
+        schema=judgement.make_schema(rationale, nullable=_is_official(chosen)),
     )
 
 

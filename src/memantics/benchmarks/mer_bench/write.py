@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memantics.core import writing
 from memantics.core.data import inside
 from memantics.core.errors import DataError
 from memantics.core.review import Review, Reviewed
-from memantics.core.writing import (
-    Files,
-    Made,
-    PublishedMeme,
-    Record,
-    Writer,
-    gather_memes,
-    pack,
-    read_png,
-    take_text,
-    walk_kept,
-)
 
 PAIRS = {"sad": "happy", "angry": "calm", "tense": "relaxed", "bored": "excited"}
 _COLUMNS = (
@@ -36,14 +25,14 @@ _COLUMNS = (
 _DRAWN = ("target_emotion", "rewritten", "plan")
 
 
-def write_reappraisals(review: Review) -> Made:
+def write_reappraisals(review: Review) -> writing.Made:
     """One row a meme with the values that people left, and every editor's picture of it."""
-    memes = gather_memes(review)
-    rows: list[Record] = []
-    table: list[Record] = []
-    files: Files = {}
-    for reviewed, meme in walk_kept(review, memes):
-        values = {name: take_text(reviewed, name) for name in _COLUMNS}
+    memes = writing.gather_memes(review)
+    rows: list[writing.Record] = []
+    table: list[writing.Record] = []
+    files: writing.Files = {}
+    for reviewed, meme in writing.walk_kept(review, memes):
+        values = {name: writing.take_text(reviewed, name) for name in _COLUMNS}
         if PAIRS.get(values["source_emotion"]) != values["target_emotion"]:
             pair = f"{values['source_emotion']} to {values['target_emotion']}"
             raise DataError(reviewed.item.id, f"{pair} is no pair", hint="correct it in the review")
@@ -51,13 +40,13 @@ def write_reappraisals(review: Review) -> Made:
         rows.append(_row(meme, values))
         table.append({"meme": meme.id, **values})
         for editor, image in _list_edits(reviewed):
-            edited = read_png(inside(review.folder, image))
+            edited = writing.read_png(inside(review.folder, image))
             files[f"EditedResults/{editor}/{meme.file}"] = edited
-    return Made(
+    return writing.Made(
         "mer_bench",
         ("judge",),
         tuple(memes.values()),
-        {"index_final.json": pack(rows)} | files,
+        {"index_final.json": writing.pack(rows)} | files,
         {"reappraisals": table},
     )
 
@@ -75,7 +64,7 @@ def _check_pictures(reviewed: Reviewed, values: dict[str, str]) -> None:
         )
 
 
-def _row(meme: PublishedMeme, values: dict[str, str]) -> Record:
+def _row(meme: writing.PublishedMeme, values: dict[str, str]) -> writing.Record:
     return {
         "id": meme.file,
         "det_emo": values["source_emotion"],
@@ -101,4 +90,4 @@ def _list_edits(reviewed: Reviewed) -> Iterator[tuple[str, str]]:
         yield editor, image
 
 
-WRITER = Writer(write_reappraisals)
+WRITER = writing.Writer(write_reappraisals)

@@ -9,16 +9,7 @@ from pathlib import Path
 
 from memantics.core.errors import DataError
 from memantics.core.meaning import ALIASES, DIMENSIONS
-from memantics.releases.mquest import (
-    OWL,
-    RDFS,
-    TYPE,
-    meme_of,
-    parse_turtle,
-    read_file,
-    read_raw_base,
-    split_iri,
-)
+from memantics.releases import mquest
 
 _OWN = re.compile(r"[A-Z][A-Za-z]{1,39}")
 EXTRA_DIMENSIONS = ("ColorComposition", "Metadata", "TemplateStructure")
@@ -76,12 +67,12 @@ class QaIndividual:
 
 def read_raw(path: Path, *, own_names: bool = False) -> list[QaIndividual]:
     """The individuals of one raw file, in its order."""
-    base = read_raw_base(path)
+    base = mquest.read_raw_base(path)
     if not base.dimensions:
         raise DataError(path.name, "holds no individual", hint="download the file again")
     return [
         QaIndividual(
-            meme_of(path),
+            mquest.meme_of(path),
             canonical(individual.class_name, path.name, published=own_names),
             individual.instance_name,
             individual.label,
@@ -112,28 +103,30 @@ def read_refined(path: Path) -> list[QaIndividual]:
     nodes: dict[tuple[str, str], _Node] = {}
     latest: dict[str, _Node] = {}
     relations: dict[str, list[FileRelation]] = {}
-    for quad in parse_turtle(read_file(path), path.name):
+    for quad in mquest.parse_turtle(mquest.read_file(path), path.name):
         # Nine triples of ten are the ontology's own: the cheapest tests come first.
         predicate, value = quad.predicate.value, quad.object
-        if predicate == TYPE:
-            namespace, name = split_iri(str(getattr(value, "value", "")))
+        if predicate == mquest.TYPE:
+            namespace, name = mquest.split_iri(str(getattr(value, "value", "")))
             if dimension := find_dimension(name):
                 subject = str(getattr(quad.subject, "value", ""))
                 # One name may stand for two classes; what follows is about the last.
                 latest[subject] = nodes.setdefault((subject, dimension), _Node(name, namespace))
-        elif predicate.startswith(RDFS):
+        elif predicate.startswith(mquest.RDFS):
             node = latest.get(str(getattr(quad.subject, "value", "")))
             if node and isinstance(value, pyoxigraph.Literal):
-                if predicate == f"{RDFS}label":
+                if predicate == f"{mquest.RDFS}label":
                     node.label = node.label or value.value
-                elif predicate == f"{RDFS}comment":
+                elif predicate == f"{mquest.RDFS}comment":
                     node.description = node.description or value.value
         elif isinstance(value, pyoxigraph.NamedNode) and isinstance(
             quad.subject, pyoxigraph.NamedNode
         ):
             start = quad.subject.value
             relation = FileRelation(
-                split_iri(start)[1], split_iri(predicate)[1], split_iri(value.value)[1]
+                mquest.split_iri(start)[1],
+                mquest.split_iri(predicate)[1],
+                mquest.split_iri(value.value)[1],
             )
             relations.setdefault(start, []).append(relation)
     if not nodes:
@@ -144,9 +137,9 @@ def read_refined(path: Path) -> list[QaIndividual]:
         )
     return [
         QaIndividual(
-            meme_of(path),
+            mquest.meme_of(path),
             dimension,
-            split_iri(subject)[1],
+            mquest.split_iri(subject)[1],
             node.label,
             node.description,
             tuple(relations.get(subject, ())),
@@ -161,8 +154,8 @@ def count_ontology(path: Path) -> tuple[int, int, int]:
     """Triples, declared classes and object properties of an ontology file."""
     total = 0
     kinds: Counter[str] = Counter()
-    for quad in parse_turtle(read_file(path), path.name):
+    for quad in mquest.parse_turtle(mquest.read_file(path), path.name):
         total += 1
-        if quad.predicate.value == TYPE:
+        if quad.predicate.value == mquest.TYPE:
             kinds[str(getattr(quad.object, "value", ""))] += 1
-    return total, kinds[f"{OWL}Class"], kinds[f"{OWL}ObjectProperty"]
+    return total, kinds[f"{mquest.OWL}Class"], kinds[f"{mquest.OWL}ObjectProperty"]

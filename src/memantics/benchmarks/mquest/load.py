@@ -12,13 +12,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memantics.benchmarks.mquest.knowledge import (
-    QaIndividual,
-    canonical,
-    find_dimension,
-    read_raw,
-    read_refined,
-)
+from memantics.benchmarks.mquest import knowledge
 from memantics.core.data import Source, conform, list_names, read_json
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.meaning import DIMENSIONS
@@ -201,7 +195,7 @@ class MquestRelease:
             raise UnknownName("split", split, SPLITS)
         files = self.files
         if split == "ten":
-            files = tuple(f for f in files if find_dimension(f.declared) in DIMENSIONS)
+            files = tuple(f for f in files if knowledge.find_dimension(f.declared) in DIMENSIONS)
         elif split == "toxmquest350":
             files = tuple(f for f in files if f.id in self.selection)
         if not files:
@@ -225,7 +219,7 @@ class MquestRelease:
             # Most graphs state none: parsing them all would take as long as reading the questions.
             names = {name.decode() for name in _TOXIC_ELEMENT.findall(read_file(path))}
             if names:
-                individuals = read_refined(path)
+                individuals = knowledge.read_refined(path)
                 found[meme_of(path)] = frozenset(
                     one.dimension for one in individuals if one.name in names
                 )
@@ -241,8 +235,8 @@ class MquestRelease:
         """Read one file, well-formed or not (see :func:`fault`)."""
         pair = conform(_Pair, read_json(file.path), file.path.name)
         flag, name = self.source.published, file.path.name
-        dimension = canonical(pair.dimension, name, published=flag)
-        if dimension != canonical(file.declared, name, published=flag):
+        dimension = knowledge.canonical(pair.dimension, name, published=flag)
+        if dimension != knowledge.canonical(file.declared, name, published=flag):
             raise DataError(
                 file.path.name, f"says dimension {pair.dimension}, but lies under {file.declared}"
             )
@@ -268,10 +262,12 @@ class MquestRelease:
             )
         return self.images / name if self.images and name in self.pictures else None
 
-    def individuals(self, kind: Literal["raw", "refined"] = "raw") -> Iterator[QaIndividual]:
+    def individuals(
+        self, kind: Literal["raw", "refined"] = "raw"
+    ) -> Iterator[knowledge.QaIndividual]:
         """What the knowledge bases say, one meme after the other."""
-        raw = partial(read_raw, own_names=self.source.published)
-        read, paths = (raw, self.raw) if kind == "raw" else (read_refined, self.refined)
+        raw = partial(knowledge.read_raw, own_names=self.source.published)
+        read, paths = (raw, self.raw) if kind == "raw" else (knowledge.read_refined, self.refined)
         return (individual for path in paths for individual in read(path))
 
 
@@ -311,7 +307,7 @@ def open_release(source: Source) -> MquestRelease:
         raise DataError(root, "no such folder", hint="give the folder of the M-QUEST release")
     qa, files = _first(root, QA_FOLDERS, _list_questions)
     for file in files:
-        canonical(file.declared, file.path.name, published=source.published)
+        knowledge.canonical(file.declared, file.path.name, published=source.published)
     _, bases = _first(root, FOLDERS, _list_bases)
     raw = tuple(path for path in bases if path.name.endswith(RAW))
     refined = tuple(path for path in bases if path.name.endswith(REFINED))

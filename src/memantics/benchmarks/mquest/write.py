@@ -10,21 +10,12 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from memantics.core import writing
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.core.memes import read_memes
 from memantics.core.review import Review
-from memantics.core.writing import (
-    Files,
-    Made,
-    PublishedMeme,
-    Record,
-    Writer,
-    gather_memes,
-    pack,
-    take_texts,
-)
 
 QUESTIONS, KNOWLEDGE = "questions.jsonl", "knowledge.jsonl"
 NAMESPACE = "https://example.org/memantics/published#"
@@ -88,7 +79,7 @@ def _read_lines(shape: type[Line], path: Path) -> Iterator[Line]:
     return (conform(shape, line, path, row) for row, line in read_jsonl(path))
 
 
-def write_questions(review: Review) -> Made:
+def write_questions(review: Review) -> writing.Made:
     """Every question that was kept, with the knowledge bases of the memes it is about."""
     if not any("questions" in reviewed.item.hidden for reviewed in review.items):
         raise DataError(
@@ -105,7 +96,7 @@ def write_questions(review: Review) -> Made:
             language=given[name].language or gather_meme.language,
             family=given[name].family,
         )
-        for name, gather_meme in gather_memes(review).items()
+        for name, gather_meme in writing.gather_memes(review).items()
         if name in given
     }
     kept = set(_list_kept(review))
@@ -122,13 +113,13 @@ def write_questions(review: Review) -> Made:
         for value in _read_lines(_Knowledge, build / KNOWLEDGE)
         if value.meme in used
     }
-    files: Files = {}
+    files: writing.Files = {}
     for question in questions:
         files |= _pair_file(question, memes[question.meme])
     for name, knowledge in known.items():
         place = f"kb/{memes[name].id}_dimensions_reversed_raw.json"
-        files[place] = pack(_base(knowledge, memes[name]))
-    return Made(
+        files[place] = writing.pack(_base(knowledge, memes[name]))
+    return writing.Made(
         "mquest",
         ("qa",),
         tuple(meme for name, meme in memes.items() if name in used),
@@ -153,7 +144,7 @@ def _list_kept(review: Review) -> Iterator[str]:
     """Ids of the questions that people confirmed, or that nobody judged where that is allowed."""
     for reviewed in review.items:
         if reviewed.kept:
-            ids = take_texts(reviewed, "questions")
+            ids = writing.take_texts(reviewed, "questions")
             yield from ids[:1]
             if reviewed.verdict is None or all(
                 reviewed.verdict.values.get(f) == "yes" for f in _SECOND
@@ -161,7 +152,7 @@ def _list_kept(review: Review) -> Iterator[str]:
                 yield from ids[1:]
 
 
-def _pair_file(question: _Question, meme: PublishedMeme) -> Files:
+def _pair_file(question: _Question, meme: writing.PublishedMeme) -> writing.Files:
     dimension = QA_NAMES.get(question.dimension, question.dimension)
     name = _name_file(question.id, dimension, meme)
     digest, place = name[-12:], f"qa/{meme.id}_qa/{dimension}/{name}.jsonld"
@@ -189,16 +180,16 @@ def _pair_file(question: _Question, meme: PublishedMeme) -> Files:
     }
     if question.pair:
         pair["pairedWith"] = _name_file(question.pair, QA_NAMES["Toxicity"], meme)
-    return {place: pack(pair)}
+    return {place: writing.pack(pair)}
 
 
-def _name_file(question: str, dimension: str, meme: PublishedMeme) -> str:
+def _name_file(question: str, dimension: str, meme: writing.PublishedMeme) -> str:
     """The stem of a question's file, which is its id to whoever reads it."""
     digest = hashlib.sha256(question.encode()).hexdigest()[:12]
     return f"{meme.id}_{dimension}_qa_{digest}"
 
 
-def _base(knowledge: _Knowledge, meme: PublishedMeme) -> dict[str, object]:
+def _base(knowledge: _Knowledge, meme: writing.PublishedMeme) -> dict[str, object]:
     return {
         "dimensions": [_individual(individual) for individual in knowledge.individuals],
         "metadata": {
@@ -245,7 +236,7 @@ def _models(individuals: Sequence[_Individual]) -> list[str]:
     )
 
 
-def _row(question: _Question, memes: Mapping[str, PublishedMeme]) -> Record:
+def _row(question: _Question, memes: Mapping[str, writing.PublishedMeme]) -> writing.Record:
     return {
         "id": question.id,
         "meme": memes[question.meme].id,
@@ -259,4 +250,4 @@ def _row(question: _Question, memes: Mapping[str, PublishedMeme]) -> Record:
     }
 
 
-WRITER = Writer(write_questions)
+WRITER = writing.Writer(write_questions)

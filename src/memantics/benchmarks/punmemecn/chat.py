@@ -10,6 +10,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.punmemecn import wording as words
 from memantics.benchmarks.punmemecn.draws import (
     Order,
     authors_orders,
@@ -19,32 +20,9 @@ from memantics.benchmarks.punmemecn.draws import (
 from memantics.benchmarks.punmemecn.examples import PickedChat, is_example, pick_chat
 from memantics.benchmarks.punmemecn.load import CHATS
 from memantics.benchmarks.punmemecn.records import LEVELS, TOPICS, ChatRecord, PunMeme
-from memantics.benchmarks.punmemecn.wording import (
-    Brief,
-    PunWording,
-    Shot,
-    Style,
-    ask_officially,
-    describe,
-    hash_shots,
-    lay_out,
-    name_facts,
-    one_line,
-    read_wording,
-)
+from memantics.core import records
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
-from memantics.core.records import (
-    Field,
-    Form,
-    Image,
-    Item,
-    Option,
-    Outcome,
-    Request,
-    Sampling,
-    Score,
-)
 from memantics.core.task import Task, Unparsed
 from memantics.tasks.choices import LETTERS, commonest, list_options
 from memantics.tasks.factories import share_by, share_right
@@ -66,25 +44,25 @@ class ChatPrompt:
     ``official`` is the authors' own prompt, where it is asked for.
     """
 
-    wording: PunWording
-    style: Style
-    shots: tuple[Shot, ...]
+    wording: words.PunWording
+    style: words.Style
+    shots: tuple[words.Shot, ...]
     layout: str
     hashes: Mapping[str, str]
     official: Prompt | None = None
 
-    def ask(self, item: Item) -> Request:
+    def ask(self, item: records.Item) -> records.Request:
         """The request for an item: its four images in the order of its options."""
         if self.official is not None:
             values = {**item.form.context}
             for shot in self.shots:
                 values |= {**shot.context, "answer1": shot.answer}
-            messages = ask_officially(self.official, item.images, self.shots, values)
-            return Request(messages, item.form, Sampling(temperature=0.0))
+            messages = words.ask_officially(self.official, item.images, self.shots, values)
+            return records.Request(messages, item.form, records.Sampling(temperature=0.0))
         options = list_options(item.form.fields[0].options)
         context = {"history": item.form.context["history"], "options": options}
-        messages = lay_out(item.images, context, self.shots, self._text, self.layout)
-        return Request(messages, item.form, Sampling(temperature=0.0))
+        messages = words.lay_out(item.images, context, self.shots, self._text, self.layout)
+        return records.Request(messages, item.form, records.Sampling(temperature=0.0))
 
     def _text(self, context: Mapping[str, str], told: bool) -> str:
         say = self.wording.say
@@ -115,7 +93,7 @@ class Laid:
         return LETTERS[self.kinds.index(CORRECT)]
 
 
-def make(brief: Brief) -> Task:
+def make(brief: words.Brief) -> Task:
     """The task ``chat``."""
     prompt = _prepare(brief)
     _read_seed(brief)
@@ -129,22 +107,24 @@ def make(brief: Brief) -> Task:
     return replace(task, kinds=("topic",))
 
 
-def _read_seed(brief: Brief) -> int:
+def _read_seed(brief: words.Brief) -> int:
     return brief.read_whole("seed", 1, 2**31)
 
 
-def _prepare(brief: Brief) -> ChatPrompt:
-    wording, style = read_wording(brief), brief.style
+def _prepare(brief: words.Brief) -> ChatPrompt:
+    wording, style = words.read_wording(brief), brief.style
     rule = "reasons" if style.reasons else "reply"
-    hashes = wording.hashes("chat", f"chat_{rule}", "chat_option", "chat_memes", *name_facts(style))
-    shots: tuple[Shot, ...] = ()
+    hashes = wording.hashes(
+        "chat", f"chat_{rule}", "chat_option", "chat_memes", *words.name_facts(style)
+    )
+    shots: tuple[words.Shot, ...] = ()
     official = brief.read_official("chat")
     if official is not None:
         hashes = {official.name: official.hash}
         if style.shots:
             picked = pick_chat(brief, brief.options["level"])
             shots = (_show_officially(style, picked),)
-            hashes[picked.name] = hash_shots(shots)
+            hashes[picked.name] = words.hash_shots(shots)
     elif style.shots:
         hashes |= wording.hashes("chat_example", "chat_memes_last")
         if style.reasons:
@@ -152,29 +132,29 @@ def _prepare(brief: Brief) -> ChatPrompt:
         if brief.source is not None:
             picked = pick_chat(brief, brief.options["level"])
             shots = (_work(brief, wording, picked),)
-            hashes[picked.name] = hash_shots(shots)
+            hashes[picked.name] = words.hash_shots(shots)
     return ChatPrompt(wording, style, shots, brief.options["layout"], hashes, official)
 
 
-def _show_officially(style: Style, picked: PickedChat) -> Shot:
+def _show_officially(style: words.Style, picked: PickedChat) -> words.Shot:
     """The example as the authors' prompt tells it: its numbered captions and the right letter."""
     known = {meme.id: meme for meme in picked.memes}
     laid = _lay(picked.chat, known, authors_orders()[picked.chat.id])
-    images = tuple(Image(meme.image) for meme in laid.memes if meme.image is not None)
+    images = tuple(records.Image(meme.image) for meme in laid.memes if meme.image is not None)
     context = {"history1": write_history(picked.chat), **_number_facts(style, laid, first=1)}
-    return Shot(images, context, laid.letter)
+    return words.Shot(images, context, laid.letter)
 
 
-def _number_facts(style: Style, laid: Laid, *, first: int) -> dict[str, str]:
+def _number_facts(style: words.Style, laid: Laid, *, first: int) -> dict[str, str]:
     """What a style tells of each meme, under the place that the authors' prompt gives it."""
     return {
         f"{name}{number}": text
         for number, meme in enumerate(laid.memes, first)
-        for name, text in describe(meme, style).items()
+        for name, text in words.describe(meme, style).items()
     }
 
 
-def _work(brief: Brief, wording: PunWording, picked: PickedChat) -> Shot:
+def _work(brief: words.Brief, wording: words.PunWording, picked: PickedChat) -> words.Shot:
     chat, known = picked.chat, {meme.id: meme for meme in picked.memes}
     # The authors' example has its own order, whatever the order of the chats that are asked.
     order = authors_orders()[chat.id] if picked.who == "authors" else _order(brief, chat)
@@ -183,13 +163,13 @@ def _work(brief: Brief, wording: PunWording, picked: PickedChat) -> Shot:
     answer = laid.letter
     if brief.style.reasons:
         told = [
-            wording.say("chat_reason", letter=letter, explanation=one_line(meme.explanation))
+            wording.say("chat_reason", letter=letter, explanation=words.one_line(meme.explanation))
             for letter, meme in zip(LETTERS, laid.memes, strict=False)
         ]
         answer = wording.say("chat_worked", reason="\n".join(told), label=answer)
-    images = tuple(Image(meme.image) for meme in laid.memes if meme.image is not None)
+    images = tuple(records.Image(meme.image) for meme in laid.memes if meme.image is not None)
     context = {"history": write_history(chat), "options": list_options(options)}
-    return Shot(images, context, answer)
+    return words.Shot(images, context, answer)
 
 
 def write_history(chat: ChatRecord) -> str:
@@ -197,7 +177,7 @@ def write_history(chat: ChatRecord) -> str:
     return "\n".join((*chat.turns, f"{chat.speaker}：{REPLY_MARK}"))
 
 
-def _order(brief: Brief, chat: ChatRecord) -> Order:
+def _order(brief: words.Brief, chat: ChatRecord) -> Order:
     if brief.options["order"] == "seeded":
         return seeded_order(chat.id, _read_seed(brief))
     order = authors_orders().get(chat.id)
@@ -215,23 +195,23 @@ def _lay(chat: ChatRecord, known: Mapping[str, PunMeme], order: Order) -> Laid:
 
 
 def _write_options(
-    wording: PunWording, style: Style, laid: Laid, *, first: int
-) -> tuple[Option, ...]:
+    wording: words.PunWording, style: words.Style, laid: Laid, *, first: int
+) -> tuple[records.Option, ...]:
     return tuple(
-        Option(
+        records.Option(
             LETTERS[number],
             wording.say(
                 "chat_option",
                 place=wording.ordinal(first + number),
-                facts=wording.tell(describe(meme, style)),
+                facts=wording.tell(words.describe(meme, style)),
             ),
-            Image(meme.image) if meme.image is not None else None,
+            records.Image(meme.image) if meme.image is not None else None,
         )
         for number, meme in enumerate(laid.memes)
     )
 
 
-def _items(brief: Brief) -> Iterator[Item]:
+def _items(brief: words.Brief) -> Iterator[records.Item]:
     level = brief.options["level"]
     known = brief.release.by_id()
     chats = brief.release.chats(level)
@@ -241,7 +221,7 @@ def _items(brief: Brief) -> Iterator[Item]:
             f"no chats of the {level} level with all four memes in this copy",
             hint=f"add the file, or use --set level={next(o for o in LEVELS if o != level)}",
         )
-    wording = read_wording(brief)
+    wording = words.read_wording(brief)
     first = 5 if brief.style.shots and brief.options["layout"] == "message" else 1
     left_out = _find_examples(chats) if brief.excludes else frozenset()
     kept = []
@@ -253,7 +233,7 @@ def _items(brief: Brief) -> Iterator[Item]:
     majority = commonest(laid.letter for _, laid, _ in kept)
     for chat, laid, images in kept:
         options = _write_options(wording, brief.style, laid, first=first)
-        field = Field("answer", "choice", options, majority=majority)
+        field = records.Field("answer", "choice", options, majority=majority)
         item = _item(brief, chat, laid, field, images)
         if brief.options.get("wording") == "official":
             told = {**item.form.context, **_number_facts(brief.style, laid, first=first)}
@@ -268,13 +248,17 @@ def _find_examples(chats: Sequence[ChatRecord]) -> frozenset[str]:
 
 
 def _item(
-    brief: Brief, chat: ChatRecord, laid: Laid, field: Field, images: tuple[Image, ...]
-) -> Item:
-    return Item(
+    brief: words.Brief,
+    chat: ChatRecord,
+    laid: Laid,
+    field: records.Field,
+    images: tuple[records.Image, ...],
+) -> records.Item:
+    return records.Item(
         id=chat.id,
         group=chat.correct,
         gold=laid.letter,
-        form=Form(
+        form=records.Form(
             QUESTION[brief.language],
             (field,),
             language=brief.language,
@@ -285,7 +269,7 @@ def _item(
     )
 
 
-def _parse(brief: Brief, text: str, form: Form) -> JsonValue:
+def _parse(brief: words.Brief, text: str, form: records.Form) -> JsonValue:
     if brief.options["parser"] == "paper":
         return parse_as_published(text, form.language, reasons=brief.style.reasons)
     options = {option.key: option.text for option in form.fields[0].options}
@@ -305,7 +289,7 @@ def parse_as_published(text: str, language: str, *, reasons: bool = False) -> st
     return letter
 
 
-def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
     """Accuracy over all, by topic and by the right letter; and which distractors were chosen."""
     return (
         share_right("accuracy", outcomes),
@@ -315,7 +299,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     )
 
 
-def _chosen(outcomes: Sequence[Outcome]) -> Iterator[Score]:
+def _chosen(outcomes: Sequence[records.Outcome]) -> Iterator[records.Score]:
     """How often each kind of option was taken, of all answers that name one."""
     taken = [
         outcome.item.tags["kinds"].split()[LETTERS.index(str(outcome.value))]
@@ -326,4 +310,4 @@ def _chosen(outcomes: Sequence[Outcome]) -> Iterator[Score]:
     kinds = dict.fromkeys(k for o in outcomes for k in sorted(o.item.tags["kinds"].split()))
     for kind in kinds:
         share = counts[kind] / len(taken) if taken else None
-        yield Score("share", share, len(taken), by="chosen", label=kind)
+        yield records.Score("share", share, len(taken), by="chosen", label=kind)

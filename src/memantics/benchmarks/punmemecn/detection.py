@@ -13,17 +13,8 @@ from memantics.benchmarks.punmemecn.examples import DETECTION, MemePrompt, prepa
 from memantics.benchmarks.punmemecn.records import ROLES, PunMeme
 from memantics.benchmarks.punmemecn.replies import find_objects, read_choice
 from memantics.benchmarks.punmemecn.wording import Brief, describe
+from memantics.core import records
 from memantics.core.errors import InputError
-from memantics.core.records import (
-    Field,
-    Form,
-    Item,
-    Option,
-    Outcome,
-    Request,
-    Sampling,
-    Score,
-)
 from memantics.core.reply import describe_object
 from memantics.core.task import Task, Unparsed
 from memantics.metrics import classification as figures
@@ -79,13 +70,13 @@ def _gold(meme: PunMeme) -> str:
     return PUN if meme.is_pun else NON_PUN
 
 
-def _items(brief: Brief) -> Iterator[Item]:
+def _items(brief: Brief) -> Iterator[records.Item]:
     memes = [m for m in brief.release.memes if not (brief.excludes and m.id in _LEFT_OUT)]
     words = WORDS[brief.language]
-    field = Field(
+    field = records.Field(
         name="label",
         kind="choice",
-        options=tuple(Option(word, word) for word in words.values()),
+        options=tuple(records.Option(word, word) for word in words.values()),
         majority=words[commonest(map(_gold, memes)) or NON_PUN],
         positive=words[PUN],
     )
@@ -93,11 +84,11 @@ def _items(brief: Brief) -> Iterator[Item]:
         image = brief.show(meme)
         if image is not None:
             context = describe(meme, brief.style)
-            yield Item(
+            yield records.Item(
                 id=meme.id,
                 group=meme.group,
                 gold=_gold(meme),
-                form=Form(
+                form=records.Form(
                     QUESTION[brief.language], (field,), language=brief.language, context=context
                 ),
                 images=(image,),
@@ -105,9 +96,9 @@ def _items(brief: Brief) -> Iterator[Item]:
             )
 
 
-def _ask(prompt: MemePrompt, item: Item, brief: Brief) -> Request:
+def _ask(prompt: MemePrompt, item: records.Item, brief: Brief) -> records.Request:
     schema = _make_schema(brief.language) if brief.style.structured else None
-    return Request(prompt.write(item), item.form, Sampling(temperature=0.0), schema)
+    return records.Request(prompt.write(item), item.form, records.Sampling(temperature=0.0), schema)
 
 
 def _make_schema(language: str) -> dict[str, JsonValue]:
@@ -120,7 +111,7 @@ def _make_schema(language: str) -> dict[str, JsonValue]:
     return describe_object(**fields)
 
 
-def _parse(brief: Brief, text: str, _form: Form) -> JsonValue:
+def _parse(brief: Brief, text: str, _form: records.Form) -> JsonValue:
     if brief.options["parser"] == "paper":
         return parse_as_published(text, reasons=brief.style.reasons)
     if brief.style.structured:
@@ -167,7 +158,7 @@ def parse_as_published(text: str, *, reasons: bool = False) -> str:
     raise Unparsed("reply does not begin with 双关 or 非双关, nor is it pun or non-pun")
 
 
-def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
     """TPR, TNR, F1 of the pun class, and what a constant answer cannot inflate."""
     gold = [str(o.item.gold) for o in outcomes]
     guesses = [cast("str | None", o.value) if o.status == "answered" else None for o in outcomes]
@@ -177,16 +168,17 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     n, puns = len(outcomes), gold.count(PUN)
 
     return (
-        spanned(Score("f1", figures.f1(counts), n), spans.f1),
-        spanned(Score("tpr", figures.tpr(counts), puns), spans.tpr),
-        spanned(Score("tnr", figures.tnr(counts), n - puns), spans.tnr),
+        spanned(records.Score("f1", figures.f1(counts), n), spans.f1),
+        spanned(records.Score("tpr", figures.tpr(counts), puns), spans.tpr),
+        spanned(records.Score("tnr", figures.tnr(counts), n - puns), spans.tnr),
         spanned(
-            Score("precision", figures.precision(counts), counts.tp + counts.fp), spans.precision
+            records.Score("precision", figures.precision(counts), counts.tp + counts.fp),
+            spans.precision,
         ),
         spanned(
-            Score("balanced_accuracy", figures.balanced_accuracy(counts), n),
+            records.Score("balanced_accuracy", figures.balanced_accuracy(counts), n),
             spans.balanced_accuracy,
         ),
-        spanned(Score("macro_f1", figures.macro_f1(counts), n), spans.macro_f1),
+        spanned(records.Score("macro_f1", figures.macro_f1(counts), n), spans.macro_f1),
         *share_by(outcomes, "role", ROLES, lambda outcome: outcome.item.tags["role"]),
     )

@@ -6,23 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from memantics.benchmarks.punmemecn import wording as words
 from memantics.benchmarks.punmemecn.draws import CHAT_EXAMPLE, is_official
 from memantics.benchmarks.punmemecn.load import PunRelease, open_release
 from memantics.benchmarks.punmemecn.records import ChatRecord, PunMeme
-from memantics.benchmarks.punmemecn.wording import (
-    FOLDER,
-    STARTER,
-    Brief,
-    PunWording,
-    Shot,
-    Style,
-    ask_officially,
-    describe,
-    hash_shots,
-    lay_out,
-    name_facts,
-    read_wording,
-)
 from memantics.core.data import Source
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
@@ -37,9 +24,9 @@ class MemePrompt:
     """
 
     task: str
-    wording: PunWording
-    style: Style
-    shots: tuple[Shot, ...]
+    wording: words.PunWording
+    style: words.Style
+    shots: tuple[words.Shot, ...]
     layout: str
     hashes: Mapping[str, str]
     official: Prompt | None = None
@@ -51,8 +38,8 @@ class MemePrompt:
             for number, shot in enumerate(self.shots, 1):
                 values |= {f"{name}{number}": text for name, text in shot.context.items()}
                 values[f"{self.task}{number}"] = shot.answer
-            return ask_officially(self.official, item.images, self.shots, values)
-        return lay_out(item.images, item.form.context, self.shots, self._text, self.layout)
+            return words.ask_officially(self.official, item.images, self.shots, values)
+        return words.lay_out(item.images, item.form.context, self.shots, self._text, self.layout)
 
     def _text(self, context: Mapping[str, str], told: bool) -> str:
         say = self.wording.say
@@ -78,19 +65,19 @@ class MemePrompt:
 
 
 def prepare(
-    task: str, brief: Brief, ids: dict[Who, tuple[str, ...]], label: Callable[[PunMeme], str]
+    task: str, brief: words.Brief, ids: dict[Who, tuple[str, ...]], label: Callable[[PunMeme], str]
 ) -> MemePrompt:
     """The prompt of a brief; ``label`` writes a meme's right answer. Examples need the data."""
-    wording, style = read_wording(brief), brief.style
-    hashes = wording.hashes(task, f"{task}_{style.rule}", "meme", *name_facts(style))
-    shots: tuple[Shot, ...] = ()
+    wording, style = words.read_wording(brief), brief.style
+    hashes = wording.hashes(task, f"{task}_{style.rule}", "meme", *words.name_facts(style))
+    shots: tuple[words.Shot, ...] = ()
     official = brief.read_official(task)
     if official is not None:
         hashes = {official.name: official.hash}
         if style.shots:
             picked = pick_memes(brief, ids)
             shots = tuple(_show(style, meme, label(meme)) for meme in picked.memes)
-            hashes[picked.name] = hash_shots(shots)
+            hashes[picked.name] = words.hash_shots(shots)
     elif style.shots:
         hashes |= wording.hashes("examples", "example", "meme_last")
         if style.reasons:
@@ -100,20 +87,22 @@ def prepare(
         if brief.source is not None:
             picked = pick_memes(brief, ids)
             shots = tuple(_work(task, wording, style, m, label(m)) for m in picked.memes)
-            hashes[picked.name] = hash_shots(shots)
+            hashes[picked.name] = words.hash_shots(shots)
     return MemePrompt(task, wording, style, shots, brief.options["layout"], hashes, official)
 
 
-def _work(task: str, wording: PunWording, style: Style, meme: PunMeme, label: str) -> Shot:
+def _work(
+    task: str, wording: words.PunWording, style: words.Style, meme: PunMeme, label: str
+) -> words.Shot:
     answer = label
     if style.reasons:
         answer = wording.say(f"{task}_worked", reason=wording.explain(meme), label=label)
     return _show(style, meme, answer)
 
 
-def _show(style: Style, meme: PunMeme, answer: str) -> Shot:
+def _show(style: words.Style, meme: PunMeme, answer: str) -> words.Shot:
     images = (Image(meme.image),) if meme.image is not None else ()
-    return Shot(images, describe(meme, style), answer)
+    return words.Shot(images, words.describe(meme, style), answer)
 
 
 Who = Literal["authors", "ours"]
@@ -159,10 +148,10 @@ class PickedChat:
 
 def open_sample() -> PunRelease:
     """The sample that ships with this benchmark."""
-    return open_release(Source("starter", FOLDER / "sample", STARTER / "images"))
+    return open_release(Source("starter", words.FOLDER / "sample", words.STARTER / "images"))
 
 
-def pick_memes(brief: Brief, ids: dict[Who, tuple[str, ...]]) -> PickedMemes:
+def pick_memes(brief: words.Brief, ids: dict[Who, tuple[str, ...]]) -> PickedMemes:
     """The memes with these ids: the authors' if all of them and their images are here."""
     for who in _wanted(brief):
         release = brief.release if who == "authors" else open_sample()
@@ -173,7 +162,7 @@ def pick_memes(brief: Brief, ids: dict[Who, tuple[str, ...]]) -> PickedMemes:
     raise _absent(brief, ", ".join(ids["authors"]))
 
 
-def pick_chat(brief: Brief, level: str) -> PickedChat:
+def pick_chat(brief: words.Brief, level: str) -> PickedChat:
     """The example chat of a level."""
     for who in _wanted(brief):
         release = brief.release if who == "authors" else open_sample()
@@ -194,14 +183,14 @@ def is_example(chat: ChatRecord, who: Who) -> bool:
     return chat.correct == OUR_CHAT_MEME
 
 
-def _wanted(brief: Brief) -> tuple[Who, ...]:
+def _wanted(brief: words.Brief) -> tuple[Who, ...]:
     if brief.options.get("wording") == "official":  # their words describe their own examples
         return ("authors",)
     chosen: dict[str, tuple[Who, ...]] = {"authors": ("authors",), "ours": ("ours",)}
     return chosen.get(brief.options["shots"], ("authors", "ours"))
 
 
-def _absent(brief: Brief, ids: str) -> DataError:
+def _absent(brief: words.Brief, ids: str) -> DataError:
     return DataError(
         brief.name,
         f"the authors' examples ({ids}) are not in this copy, or lack their images",

@@ -22,20 +22,9 @@ from pydantic import BaseModel, JsonValue
 from memantics.benchmarks.punmemecn.official import asked_keys, write_official
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import STARTER, Brief, one_line, read_wording
+from memantics.core import records
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
-from memantics.core.records import (
-    Field,
-    Form,
-    Image,
-    Item,
-    Message,
-    Option,
-    Outcome,
-    Request,
-    Sampling,
-    Score,
-)
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.interval import Floats, bootstrap, sum_by_cluster
 from memantics.tasks.factories import share
@@ -96,7 +85,7 @@ def make(brief: Brief) -> Task:
         )
         prompts["harmful memes"] = hashlib.sha256(names.encode()).hexdigest()[:16]
 
-    def ask(item: Item, _complaint: str | None) -> Request:
+    def ask(item: records.Item, _complaint: str | None) -> records.Request:
         context = item.form.context
         if official is None:
             text = wording.say("harmful", facts=wording.tell(context))
@@ -105,8 +94,10 @@ def make(brief: Brief) -> Task:
         else:
             hint = "leave wording out"
             raise DataError(item.id, "its caption is not known; the authors tell it", hint=hint)
-        return Request(
-            (Message("user", (*item.images, text)),), item.form, Sampling(temperature=0.0)
+        return records.Request(
+            (records.Message("user", (*item.images, text)),),
+            item.form,
+            records.Sampling(temperature=0.0),
         )
 
     return brief.make(
@@ -196,35 +187,35 @@ def _read_starter(brief: Brief) -> Iterator[Harmful]:
             yield Harmful(row.id, groups.get(row.id, row.id), kind, image, one_line(row.text))
 
 
-def _items(brief: Brief, keys: tuple[str, str, str]) -> Iterator[Item]:
+def _items(brief: Brief, keys: tuple[str, str, str]) -> Iterator[records.Item]:
     meaning, matching, conclusion = keys
     words = WORDS[brief.language]
-    choice = Field(
+    choice = records.Field(
         conclusion,
         "choice",
-        tuple(Option(word, word) for word in words.values()),
+        tuple(records.Option(word, word) for word in words.values()),
         majority=words[HARMFUL],
         positive=words[HARMFUL],
     )
     for harmful_item in find_harmful(brief):
         told = harmful_item.caption and brief.options["caption"] == "known"
-        yield Item(
+        yield records.Item(
             id=harmful_item.id,
             group=harmful_item.group,
             gold=HARMFUL,
-            form=Form(
+            form=records.Form(
                 QUESTION[brief.language],
-                (Field(meaning, "text"), Field(matching, "text"), choice),
+                (records.Field(meaning, "text"), records.Field(matching, "text"), choice),
                 language=brief.language,
                 reply="json",
                 context={"caption": harmful_item.caption} if told else {},
             ),
-            images=(Image(harmful_item.image),),
+            images=(records.Image(harmful_item.image),),
             tags={"kind": harmful_item.kind},
         )
 
 
-def _parse(brief: Brief, text: str, form: Form) -> JsonValue:
+def _parse(brief: Brief, text: str, form: records.Form) -> JsonValue:
     names = tuple(field.name for field in form.fields)
     try:
         if brief.options["parser"] == "paper":
@@ -268,7 +259,9 @@ def parse_as_published(text: str, names: Sequence[str]) -> str:
     return HARMFUL if value[names[2]].lower() in ("有害", "harmful") else HARMLESS
 
 
-def score(outcomes: Sequence[Outcome], *, refusals: bool = False) -> tuple[Score, ...]:
+def score(
+    outcomes: Sequence[records.Outcome], *, refusals: bool = False
+) -> tuple[records.Score, ...]:
     """Recall of each kind and the drop between them; refusals as the task's option says."""
     found = [_is_found(outcome, refusals=refusals) for outcome in outcomes]
     kinds = [outcome.item.tags["kind"] for outcome in outcomes]
@@ -290,7 +283,7 @@ def score(outcomes: Sequence[Outcome], *, refusals: bool = False) -> tuple[Score
     return (*rows, share("refusals", declined, memes, note=note))
 
 
-def _is_found(outcome: Outcome, *, refusals: bool) -> bool:
+def _is_found(outcome: records.Outcome, *, refusals: bool) -> bool:
     if outcome.status == "refused" or outcome.value == REFUSAL:
         return refusals
     return outcome.status == "answered" and outcome.value == HARMFUL
@@ -302,7 +295,7 @@ def _drop(
     kinds: Sequence[str],
     memes: Sequence[str],
     pair: tuple[str, str],
-) -> Score:
+) -> records.Score:
     """Recall of one kind less that of the other, resampling memes."""
     rows = np.array(
         [
@@ -322,4 +315,4 @@ def _drop(
     span = bootstrap(sum_by_cluster(rows, memes), drop) if value is not None else None
     low, high = span or (None, None)
     note = f"recall of {WORDS_OF[pair[0]]} less that of {WORDS_OF[pair[1]]}"
-    return Score(key, value, len(found), low, high, note=note)
+    return records.Score(key, value, len(found), low, high, note=note)

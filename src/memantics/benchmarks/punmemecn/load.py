@@ -9,19 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from memantics.benchmarks.punmemecn.records import (
-    LEVELS,
-    ChatRecord,
-    Conversation,
-    Level,
-    PunMeme,
-)
+from memantics.benchmarks.punmemecn import records
 from memantics.benchmarks.punmemecn.rows import ReadingFindings, read_chats, read_memes
 from memantics.core.data import Skip, Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.releases.punmemecn import META, find_folder
 
-CHATS: Mapping[Level, str] = MappingProxyType(
+CHATS: Mapping[records.Level, str] = MappingProxyType(
     {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
 )
 
@@ -32,20 +26,20 @@ class PunRelease:
 
     folder: Path
     files: tuple[Path, ...]
-    memes: tuple[PunMeme, ...]
-    conversations: tuple[Conversation, ...]
-    easy: tuple[ChatRecord, ...]
-    hard: tuple[ChatRecord, ...]
+    memes: tuple[records.PunMeme, ...]
+    conversations: tuple[records.Conversation, ...]
+    easy: tuple[records.ChatRecord, ...]
+    hard: tuple[records.ChatRecord, ...]
     skips: tuple[Skip, ...]
     repairs: Mapping[str, int]
 
-    def chats(self, level: str) -> tuple[ChatRecord, ...]:
+    def chats(self, level: str) -> tuple[records.ChatRecord, ...]:
         """The chats of a level whose four options lie in this copy."""
-        if level not in LEVELS:
-            raise UnknownName("level", level, LEVELS)
+        if level not in records.LEVELS:
+            raise UnknownName("level", level, records.LEVELS)
         return self.easy if level == "easy" else self.hard
 
-    def by_id(self) -> dict[str, PunMeme]:
+    def by_id(self) -> dict[str, records.PunMeme]:
         """The memes by id."""
         return {meme.id: meme for meme in self.memes}
 
@@ -59,7 +53,7 @@ def open_release(source: Source) -> PunRelease:
     puns = frozenset(meme.id for meme in memes if meme.is_pun)
     # The same slips stand in the metadata and in both chat files: count each file by itself.
     repairs = Counter({f"{META}: {what}": n for what, n in (+findings.repairs).items()})
-    chats: dict[Level, tuple[ChatRecord, ...]] = {"easy": (), "hard": ()}
+    chats: dict[records.Level, tuple[records.ChatRecord, ...]] = {"easy": (), "hard": ()}
     files = [folder / META]
     for level, name in CHATS.items():
         if (folder / name).is_file():

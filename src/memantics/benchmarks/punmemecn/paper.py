@@ -9,49 +9,36 @@ from pathlib import Path
 from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.benchmarks.punmemecn.released import read_released
 from memantics.benchmarks.punmemecn.wording import STYLES
-from memantics.core.paper import (
-    Cell,
-    PaperMaterial,
-    PaperPart,
-    PaperRow,
-    PaperText,
-    ScoredDetector,
-    ScoredRun,
-    find_score,
-    name_runs,
-    run_cell,
-    same_system,
-    score_cell,
-)
+from memantics.core import paper as papers
 from memantics.core.paper_file import DeclaredPart, Metric, read_paper, show_declared
 from memantics.core.paper_parts import RowKind
 from memantics.core.paper_systems import fill_systems, show_scores
 from memantics.core.published import PublishedRow
 
-Material = PaperMaterial[PunRelease]
+Material = papers.PaperMaterial[PunRelease]
 
 
-def figure_1(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_1(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Two puns: one by sound, one by two senses."""
     puns = [meme for meme in material.release.memes if meme.is_pun]
     sound = next((meme for meme in puns if meme.reading != meme.caption), None)
     senses = next((meme for meme in puns if meme.reading == meme.caption), None)
     return part.show(
         texts=(
-            PaperText(f"{meme.id}: {meme.caption} – {meme.reading}", meme.explanation)
+            papers.PaperText(f"{meme.id}: {meme.caption} – {meme.reading}", meme.explanation)
             for meme in (sound, senses)
             if meme is not None
         )
     )
 
 
-def annotation(material: Material, part: DeclaredPart) -> PaperPart:
+def annotation(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Sections 3.1 and 5.1: agreement, and annotators against the final label."""
     shown = show_declared(material, part)
     agreed, n = _agree_on_punchlines(material) or (None, 0)
     title = material.expected["agreement.punchline"].title
     fill = f"memantics paper {material.name} --verdicts QUEUE" if material.source.published else ""
-    cell = Cell(95.6, agreed, n=n, digits=1, compared=False, fill=fill, reason=part.reason)
+    cell = papers.Cell(95.6, agreed, n=n, digits=1, compared=False, fill=fill, reason=part.reason)
     return part.show(replace(r, cells=(cell,)) if r.label == title else r for r in shown.rows)
 
 
@@ -71,18 +58,18 @@ def _agree_on_punchlines(material: Material) -> tuple[float, int] | None:
     return (100 * sum(len(pairs) == 1 for pairs in said) / len(said), len(said)) if said else None
 
 
-def look_alikes(material: Material, part: DeclaredPart) -> PaperPart:
+def look_alikes(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """How many of the release's groups ``build look-alikes`` finds again."""
     groups = material.values.get("look_alikes.groups")
     n = groups if isinstance(groups, int) else 0
     cells = (
-        Cell(value=material.values.get(key), n=n, compared=False, fill=part.command())
+        papers.Cell(value=material.values.get(key), n=n, compared=False, fill=part.command())
         for key in part.rows[0].keys
     )
-    return part.show([PaperRow(part.rows[0].label, tuple(cells), "own")])
+    return part.show([papers.PaperRow(part.rows[0].label, tuple(cells), "own")])
 
 
-def table_1(material: Material, part: DeclaredPart) -> PaperPart:
+def table_1(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Chats beside two other data sets, and any that the user measured."""
     *others, ours = part.rows
     printed = {row.label: row.printed for row in others}
@@ -98,7 +85,7 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
         # which model it measured perplexity and BERTScore.
         same = name not in printed and material.comparable
         cells = (
-            Cell(
+            papers.Cell(
                 paper,
                 material.values.get(f"{start}.{key}"),
                 digits=part.digits,
@@ -107,11 +94,13 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
             )
             for key, paper in zip(keys, printed.get(name, known), strict=True)
         )
-        rows.append(PaperRow(name or ours.label, tuple(cells), "own" if name in own else "paper"))
+        rows.append(
+            papers.PaperRow(name or ours.label, tuple(cells), "own" if name in own else "paper")
+        )
     return part.show(rows)
 
 
-def _fits(run: ScoredRun, options: Mapping[str, str]) -> bool:
+def _fits(run: papers.ScoredRun, options: Mapping[str, str]) -> bool:
     """Whether a run was asked so; in Chinese, as the paper's, where nothing else is said."""
     wanted = {"language": "zh", **options}
     return all(run.facts.options.get(name, value) == value for name, value in wanted.items())
@@ -119,14 +108,18 @@ def _fits(run: ScoredRun, options: Mapping[str, str]) -> bool:
 
 def _ask_model(
     material: Material, part: DeclaredPart, metric: Metric, model: str, options: Mapping[str, str]
-) -> Cell:
+) -> papers.Cell:
     """The figure of a model, or of a system of the paper's, where the paper prints none."""
     wanted = {**options, **metric.options}
     named = [r for r in material.of_task(metric.task) if _fits(r, wanted)]
     runs = [
-        r for r in named if same_system(r.model, model) or material.name_system(r.model) == model
+        r
+        for r in named
+        if papers.same_system(r.model, model) or material.name_system(r.model) == model
     ]
-    cell = run_cell(runs[0], metric.figure, part.digits, part.scale) if runs else Cell()
+    cell = (
+        papers.run_cell(runs[0], metric.figure, part.digits, part.scale) if runs else papers.Cell()
+    )
     chosen = " ".join(f"--set {name}={value}" for name, value in wanted.items())
     asked = material.systems[model].model if model in material.systems else model
     asked = asked if "/" in asked else f"openai/{asked}"
@@ -137,7 +130,7 @@ def _ask_model(
 
 def _others(
     material: Material, part: DeclaredPart, options: Mapping[str, str], section: str = ""
-) -> Iterator[PaperRow]:
+) -> Iterator[papers.PaperRow]:
     """The user's other models."""
     models = dict.fromkeys(
         run.model
@@ -148,12 +141,12 @@ def _others(
     )
     for model in models:
         cells = (_ask_model(material, part, metric, model, options) for metric in part.metrics)
-        yield PaperRow(model, tuple(cells), "own", section)
+        yield papers.PaperRow(model, tuple(cells), "own", section)
 
 
-def table_2(material: Material, part: DeclaredPart) -> PaperPart:
+def table_2(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Zero-shot results: image alone, and with the caption; then other models, and annotators."""
-    rows: list[PaperRow] = []
+    rows: list[papers.PaperRow] = []
     shown, _ = fill_systems(material, part)
     sections = {row.section: row.options for row in part.rows}
     for section, options in sections.items():
@@ -163,26 +156,26 @@ def table_2(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def _people_rows(material: Material, part: DeclaredPart, section: str) -> list[PaperRow]:
+def _people_rows(material: Material, part: DeclaredPart, section: str) -> list[papers.PaperRow]:
     """The annotators, where a run of the sentiment task knows their votes."""
     for run in material.of_task("sentiment"):
         for baseline in run.figures.baselines:
             if baseline.model == "annotators":
                 cells = show_scores(part, {"sentiment": baseline.scores})
                 bare = (
-                    cell if metric.task == "sentiment" else Cell()
+                    cell if metric.task == "sentiment" else papers.Cell()
                     for cell, metric in zip(cells, part.metrics, strict=True)
                 )
-                return [PaperRow("annotators", tuple(bare), "baseline", section)]
+                return [papers.PaperRow("annotators", tuple(bare), "baseline", section)]
     return []
 
 
-def figure_4(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_4(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """The seven prompts, task by task: of models that were asked more than prompts 1 and 2."""
     return _show_prompts(material, part, "zh", [row.system for row in part.rows])
 
 
-def figure_4_english(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_4_english(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """The same with English prompts, of systems whose results were released."""
     released = {
         material.name_system(row.system)
@@ -202,7 +195,7 @@ _PROMPTED = (
 
 def _show_prompts(
     material: Material, part: DeclaredPart, language: str, explored: Sequence[str]
-) -> PaperPart:
+) -> papers.PaperPart:
     """Models by prompt in a language; what the authors released stands where the paper's would."""
     released, other = read_released(material.release), {"language": language}
     others = dict.fromkeys(
@@ -224,9 +217,9 @@ def _show_prompts(
                 told = _find_released(material, released, name, metric, asked | other)
                 cells.append(_put_beside(cell, told, part))
             kind: RowKind = "paper" if name in explored else "own"
-            rows.append(PaperRow(name, tuple(cells), kind, section))
-    bare = Cell(fill=part.command("english"))
-    return part.show(rows or [PaperRow("a model", (bare,) * len(part.columns))])
+            rows.append(papers.PaperRow(name, tuple(cells), kind, section))
+    bare = papers.Cell(fill=part.command("english"))
+    return part.show(rows or [papers.PaperRow("a model", (bare,) * len(part.columns))])
 
 
 def _find_released(
@@ -244,12 +237,12 @@ def _find_released(
     return None
 
 
-def _put_beside(cell: Cell, told: float | None, part: DeclaredPart) -> Cell:
+def _put_beside(cell: papers.Cell, told: float | None, part: DeclaredPart) -> papers.Cell:
     """Our figure beside a released one, with which it is not compared."""
     return replace(cell, paper=told, compared=False, digits=part.digits, printed="released")
 
 
-def table_4(material: Material, part: DeclaredPart) -> PaperPart:
+def table_4(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Fine-tuned models on held-out groups, and on memes from elsewhere."""
     tuned = [detector for detector in material.detectors if detector.facts.get("question") == "pun"]
     rows, taken = [], set[Path]()
@@ -259,34 +252,37 @@ def table_4(material: Material, part: DeclaredPart) -> PaperPart:
         taken |= {detector.folder} if detector else set()
         cells = _tuned_cells(part, detector, row.key)
         pairs = zip(cells, row.printed, strict=True)
-        rows.append(PaperRow(row.label, tuple(replace(cell, paper=told) for cell, told in pairs)))
+        rows.append(
+            papers.PaperRow(row.label, tuple(replace(cell, paper=told) for cell, told in pairs))
+        )
     for detector in tuned:
         if detector.folder not in taken:
             style = str(detector.facts["style"])
             cells = _tuned_cells(part, detector, style)
-            rows.append(PaperRow(f"{detector.name}: {part.names[style]}", cells, "own"))
+            rows.append(papers.PaperRow(f"{detector.name}: {part.names[style]}", cells, "own"))
     runs = [run for run in material.of_task("detection") if run.facts.split == "test"]
-    for run, label in zip(runs, name_runs(runs), strict=True):
-        found = [run_cell(run, key, part.digits, part.scale) for key in ("tpr", "tnr")]
-        rows.append(PaperRow(label, (*found, Cell(reason=part.reason)), "own"))
+    for run, label in zip(runs, papers.name_runs(runs), strict=True):
+        found = [papers.run_cell(run, key, part.digits, part.scale) for key in ("tpr", "tnr")]
+        rows.append(papers.PaperRow(label, (*found, papers.Cell(reason=part.reason)), "own"))
     return part.show(rows)
 
 
 def _tuned_cells(
-    part: DeclaredPart, detector: ScoredDetector | None, style: str
-) -> tuple[Cell, ...]:
+    part: DeclaredPart, detector: papers.ScoredDetector | None, style: str
+) -> tuple[papers.Cell, ...]:
     """TPR and TNR on held-out groups, TNR on other memes."""
     places = (("held out", "tpr"), ("held out", "tnr"), ("external", "tnr"))
     scores = [
-        find_score(detector.scores.get(name, ()), key) if detector else None for name, key in places
+        papers.find_score(detector.scores.get(name, ()), key) if detector else None
+        for name, key in places
     ]
     return tuple(
-        replace(score_cell(score, 3, 1.0), compared=False, fill=part.command(style=style))
+        replace(papers.score_cell(score, 3, 1.0), compared=False, fill=part.command(style=style))
         for score in scores
     )
 
 
-def table_5(material: Material, part: DeclaredPart) -> PaperPart:
+def table_5(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Harmful memes found: of ToxiCN MM, without a pun, behind a pun."""
     rows, taken = fill_systems(material, part)
     shown = [
@@ -300,32 +296,32 @@ def table_5(material: Material, part: DeclaredPart) -> PaperPart:
         for row, declared in zip(rows, part.rows, strict=True)
     ]
     runs = material.of_task("harmful")
-    for run, label in zip(runs, name_runs(runs), strict=True):
+    for run, label in zip(runs, papers.name_runs(runs), strict=True):
         if run.folder not in taken:
             found = show_scores(part, {"harmful": run.figures.scores}, run.facts.origin)
             empty = tuple(replace(cell, fill=part.command(model=run.model)) for cell in found)
-            shown.append(PaperRow(label, empty, "own"))
+            shown.append(papers.PaperRow(label, empty, "own"))
     if material.source.kind == "starter":
         shown = [_close(row, part.reason) if _answered(row) else row for row in shown]
     return part.show(shown)
 
 
-def _answered(row: PaperRow) -> bool:
+def _answered(row: papers.PaperRow) -> bool:
     return any(cell.value is not None for cell in row.cells)
 
 
-def _close(row: PaperRow, reason: str) -> PaperRow:
+def _close(row: papers.PaperRow, reason: str) -> papers.PaperRow:
     """The sample lacks memes: no command fills what a run of it left empty."""
     return replace(row, cells=tuple(replace(cell, fill="", reason=reason) for cell in row.cells))
 
 
-def table_7(material: Material, part: DeclaredPart) -> PaperPart:
+def table_7(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Reading captions and their sound."""
     rows, _ = fill_systems(material, part)
     return part.show([*rows, *_others(material, part, {})])
 
 
-def table_7_ways(material: Material, part: DeclaredPart) -> PaperPart:
+def table_7_ways(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Reading with an example, and in English: what the authors released, and our runs."""
     released = read_released(material.release)
     systems = dict.fromkeys(
@@ -347,25 +343,25 @@ def table_7_ways(material: Material, part: DeclaredPart) -> PaperPart:
             plain = Metric(task=metric.task, figure=metric.figure, options=asked)
             cell = _ask_model(material, part, plain, name, {})
             if metric.options["example"] == "one":
-                cell = Cell(reason=part.reason)
+                cell = papers.Cell(reason=part.reason)
             told = _find_released(material, released, name, metric, {})
             cells.append(_put_beside(cell, told, part))
-        rows.append(PaperRow(name, tuple(cells), "paper" if name in systems else "own"))
-    bare = Cell(fill=part.command("english"))
-    return part.show(rows or [PaperRow("a model", (bare,) * len(part.columns))])
+        rows.append(papers.PaperRow(name, tuple(cells), "paper" if name in systems else "own"))
+    bare = papers.Cell(fill=part.command("english"))
+    return part.show(rows or [papers.PaperRow("a model", (bare,) * len(part.columns))])
 
 
-def table_8(material: Material, part: DeclaredPart) -> PaperPart:
+def table_8(material: Material, part: DeclaredPart) -> papers.PaperPart:
     """Wrong homophones: how many, of what sort, and which."""
     runs = material.of_task("punchline")
     rows, texts = [], []
-    for run, label in zip(runs, name_runs(runs), strict=True):
+    for run, label in zip(runs, papers.name_runs(runs), strict=True):
         cells = show_scores(part, {"punchline": run.figures.scores}, run.facts.origin)
         told = tuple(replace(cell, reason=part.lacking) for cell in cells)
-        rows.append(PaperRow(label, told, "own"))
+        rows.append(papers.PaperRow(label, told, "own"))
         listed = [s.label for s in run.figures.scores if s.by == "confused"]
         if listed:
-            texts.append(PaperText(f"Wrong homophones of {label}", "\n".join(listed)))
+            texts.append(papers.PaperText(f"Wrong homophones of {label}", "\n".join(listed)))
     return part.show(rows or part.empty("GPT-4o"), texts)
 
 

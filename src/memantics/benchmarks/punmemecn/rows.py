@@ -13,17 +13,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 
-from memantics.benchmarks.punmemecn.records import (
-    LABELS,
-    ROLES,
-    TOPICS,
-    ChatRecord,
-    Conversation,
-    Level,
-    PunMeme,
-    Role,
-    Topic,
-)
+from memantics.benchmarks.punmemecn import records
 from memantics.benchmarks.punmemecn.turns import Mended, mend_turns, split_conversation
 from memantics.core.data import Skip, read_json
 from memantics.core.errors import DataError
@@ -58,7 +48,7 @@ class _PunRow(_Closed):
     meme_sentiment: Text
     meme_sentiment_annotations: Text
     meme_explanation: str
-    meme_chat: dict[Topic, str | None]
+    meme_chat: dict[records.Topic, str | None]
 
 
 class _EasyOptions(_Closed):
@@ -79,13 +69,13 @@ class _HardOptions(_Closed):
 
 
 class _EasyRow(_Closed):
-    topic: Topic
+    topic: records.Topic
     chat_history: list[str]
     meme_response: _EasyOptions
 
 
 class _HardRow(_Closed):
-    topic: Topic
+    topic: records.Topic
     chat_history: list[str]
     meme_response: _HardOptions
 
@@ -100,11 +90,11 @@ class ReadingFindings:
 
 def read_memes(
     path: Path, find_image: Callable[[str], Path | None], findings: ReadingFindings
-) -> tuple[tuple[PunMeme, ...], tuple[Conversation, ...]]:
+) -> tuple[tuple[records.PunMeme, ...], tuple[records.Conversation, ...]]:
     """Read the metadata: every meme, and the conversations that stand with the puns."""
-    memes: list[PunMeme] = []
-    conversations: list[Conversation] = []
-    roles: defaultdict[str, set[Role]] = defaultdict(set)
+    memes: list[records.PunMeme] = []
+    conversations: list[records.Conversation] = []
+    roles: defaultdict[str, set[records.Role]] = defaultdict(set)
     for name, value in _entries(path):
         group, role = _parse_name(name, path, name)
         row: _PunRow | _PlainRow
@@ -114,13 +104,13 @@ def read_memes(
             reading = row.caption_2
         else:
             row, reading = _check(_PlainRow, value, path, name), None
-        if row.meme_sentiment not in LABELS:
+        if row.meme_sentiment not in records.LABELS:
             raise DataError(
                 path.name, f"meme_sentiment {row.meme_sentiment!r} is no target-type", row=name
             )
         target, _, type_ = row.meme_sentiment.partition("-")
         memes.append(
-            PunMeme(
+            records.PunMeme(
                 id=name.removesuffix(".png"),
                 group=group,
                 role=role,
@@ -137,7 +127,7 @@ def read_memes(
     # Sets built with 'memantics publish' have no look-alikes: there every group is one meme.
     alone = all(len(present) == 1 for present in roles.values())
     for group, present in roles.items():
-        if not alone and (missing := [role for role in ROLES if role not in present]):
+        if not alone and (missing := [role for role in records.ROLES if role not in present]):
             raise DataError(
                 path.name,
                 f"the group has no {' and no '.join(missing)} meme; a group is three memes",
@@ -147,10 +137,10 @@ def read_memes(
 
 
 def read_chats(
-    path: Path, level: Level, puns: frozenset[str], findings: ReadingFindings
-) -> tuple[ChatRecord, ...]:
+    path: Path, level: records.Level, puns: frozenset[str], findings: ReadingFindings
+) -> tuple[records.ChatRecord, ...]:
     """Read one file of chats; a chat with an option outside ``puns`` is left out and listed."""
-    chats: list[ChatRecord] = []
+    chats: list[records.ChatRecord] = []
     for key, value in _entries(path):
         if not _CHAT_ID.fullmatch(key):
             raise DataError(path.name, "not a chat id (letters, digits, _ and -)", row=key)
@@ -205,7 +195,7 @@ def _check(model: type[Row], value: JsonValue, path: Path, key: str) -> Row:
         raise DataError(path.name, what, row=key, hint="see the official file format") from error
 
 
-def _parse_name(name: str, path: Path, key: str) -> tuple[str, Role]:
+def _parse_name(name: str, path: Path, key: str) -> tuple[str, records.Role]:
     parts = _FILE.fullmatch(name)
     if parts is None:
         raise DataError(
@@ -213,7 +203,7 @@ def _parse_name(name: str, path: Path, key: str) -> tuple[str, Role]:
             f"{name!r} is not CN, five digits, .similar_image or .similar_text or nothing, .png",
             row=key,
         )
-    for role in ROLES:
+    for role in records.ROLES:
         if role == parts["role"]:
             return parts["group"], role
     return parts["group"], "pun"
@@ -244,15 +234,15 @@ def _parse_votes(text: str, path: Path, key: str) -> tuple[str, ...]:
             path.name, f"meme_sentiment_annotations: not {', '.join(_ANNOTATORS)}", row=key
         )
     for vote in votes.values():
-        if vote not in LABELS:
+        if vote not in records.LABELS:
             raise DataError(path.name, f"vote {vote!r} is no target-type", row=key)
     return tuple(str(votes[name]) for name in _ANNOTATORS)
 
 
 def _read_conversations(
     row: _PunRow, name: str, path: Path, findings: ReadingFindings
-) -> Iterator[Conversation]:
-    findings.repairs[_LEFT_OUT] += sum(topic not in row.meme_chat for topic in TOPICS)
+) -> Iterator[records.Conversation]:
+    findings.repairs[_LEFT_OUT] += sum(topic not in row.meme_chat for topic in records.TOPICS)
     for topic, text in row.meme_chat.items():
         if not text:
             continue
@@ -261,7 +251,7 @@ def _read_conversations(
             raise DataError(path.name, f"meme_chat.{topic}: does not end in its meme", row=name)
         mended = _mend(lines, path, name, f"meme_chat.{topic}")
         findings.repairs.update(mended.repairs)
-        yield Conversation(
+        yield records.Conversation(
             name.removesuffix(".png"), topic, mended.turns, mended.speaker, tuple(lines)
         )
 
@@ -274,8 +264,8 @@ def _mend(lines: list[str], path: Path, key: str, name: str) -> Mended:
 
 
 def _read_chat(
-    value: JsonValue, level: Level, path: Path, key: str
-) -> tuple[ChatRecord, Mapping[str, int]]:
+    value: JsonValue, level: records.Level, path: Path, key: str
+) -> tuple[records.ChatRecord, Mapping[str, int]]:
     row: _EasyRow | _HardRow
     if level == "easy":
         row = _check(_EasyRow, value, path, key)
@@ -296,7 +286,7 @@ def _read_chat(
             "sentiment_sim": hard.sentiment_candidates,
         }
     mended = _mend(row.chat_history, path, key, "chat_history")
-    chat = ChatRecord(
+    chat = records.ChatRecord(
         id=key,
         topic=row.topic,
         turns=mended.turns,

@@ -6,17 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.punmemecn import matching
 from memantics.benchmarks.punmemecn.draws import draw_transcribed
-from memantics.benchmarks.punmemecn.matching import (
-    drop_tones,
-    keep_chinese,
-    plain,
-    read_syllables,
-    recall,
-    run_share,
-    simplify_text,
-    spell,
-)
 from memantics.benchmarks.punmemecn.official import write_official
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import Brief, one_line, read_wording
@@ -82,11 +73,11 @@ def _items(brief: Brief, task: str) -> Iterator[Item]:
             if image is None:
                 continue
         else:
-            written = keep_chinese(caption)
+            written = matching.keep_chinese(caption)
             if brief.options.get("wording") == "official":  # their script converts it, too
-                written = simplify_text(written)
-            gold, context = spell(written), {"caption": written}
-        if plain(gold):
+                written = matching.simplify_text(written)
+            gold, context = matching.spell(written), {"caption": written}
+        if matching.plain(gold):
             field = Field(task, "text")
             yield Item(
                 id=meme.id,
@@ -114,29 +105,29 @@ def parse_caption(text: str, _form: Form) -> str:
 def parse_pinyin(text: str, _form: Form) -> str:
     """The reply's syllables, with tone marks; none at all is a reply too, and scores nothing."""
     body = parse_caption(text, _form)
-    return read_syllables(body) or body
+    return matching.read_syllables(body) or body
 
 
 def _letters(text: str, *, tones: bool = True) -> str:
-    joined = text if tones else drop_tones(text)
+    joined = text if tones else matching.drop_tones(text)
     return "".join(char for char in joined if char.isalpha())
 
 
 CAPTION_MEASURES: Mapping[str, tuple[Measure, str]] = {
     "substring": (
-        lambda gold, said: float(plain(gold) in plain(said)),
+        lambda gold, said: float(matching.plain(gold) in matching.plain(said)),
         "the caption stands in the reply; letters, digits and Chinese characters only",
     ),
     "exact": (
-        lambda gold, said: float(plain(gold) == plain(said)),
+        lambda gold, said: float(matching.plain(gold) == matching.plain(said)),
         "the reply is the caption and nothing else; punctuation aside",
     ),
     "longest_run": (
-        lambda gold, said: run_share(plain(gold), plain(said)),
+        lambda gold, said: matching.run_share(matching.plain(gold), matching.plain(said)),
         "longest run of the caption that the reply holds, as a share of the caption",
     ),
     "characters": (
-        lambda gold, said: recall(plain(gold), plain(said)),
+        lambda gold, said: matching.recall(matching.plain(gold), matching.plain(said)),
         "share of the caption's characters that the reply holds",
     ),
 }
@@ -150,11 +141,11 @@ PINYIN_MEASURES: Mapping[str, tuple[Measure, str]] = {
         "the same without tones",
     ),
     "longest_run": (
-        lambda gold, said: run_share(_letters(gold), _letters(said)),
+        lambda gold, said: matching.run_share(_letters(gold), _letters(said)),
         "longest run of the pinyin's letters that the reply holds, as a share of them",
     ),
     "syllables": (
-        lambda gold, said: recall(gold.split(), said.split()),
+        lambda gold, said: matching.recall(gold.split(), said.split()),
         "share of the syllables that the reply holds as words of their own",
     ),
 }

@@ -9,20 +9,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from memantics.benchmarks.punmemecn.write_chats import add_chats
+from memantics.core import writing
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.review import Review, Reviewed
-from memantics.core.writing import (
-    LOOK_ALIKES,
-    Made,
-    PublishedMeme,
-    Record,
-    Writer,
-    gather_memes,
-    pack,
-    take_text,
-    walk_kept,
-)
 
 TOPICS = ("sports", "entertainment", "technology", "games", "work", "daily")
 VOTERS = 3
@@ -30,13 +20,13 @@ TASKS = ("detection", "sentiment", "ocr", "pinyin")
 _ALONE = ".similar_text"
 
 
-def write_puns(review: Review) -> Made:
+def write_puns(review: Review) -> writing.Made:
     """One entry a meme; the format's file names say whether it is a pun, so memes are renamed."""
-    memes = gather_memes(review)
-    meta: dict[str, Record] = {}
-    table: list[Record] = []
-    named: list[PublishedMeme] = []
-    kept = list(walk_kept(review, memes))
+    memes = writing.gather_memes(review)
+    meta: dict[str, writing.Record] = {}
+    table: list[writing.Record] = []
+    named: list[writing.PublishedMeme] = []
+    kept = list(writing.walk_kept(review, memes))
     names = _name_groups(review.folder, kept)
     for reviewed, meme in kept:
         if reviewed.item.id not in names:
@@ -47,17 +37,17 @@ def write_puns(review: Review) -> Made:
         meta[new.file] = _entry(reviewed, is_pun=is_pun)
         row = {name: str(reviewed.values.get(name) or "") for name in _COLUMNS}
         table.append({"meme": new.id, "known_as": reviewed.item.group, **row})
-    return Made(
+    return writing.Made(
         "punmemecn",
         (*TASKS, *(["punchline"] if any(map(_has_homophone, meta.values())) else [])),
         tuple(named),
-        {"_Meta.json": pack(meta)},
+        {"_Meta.json": writing.pack(meta)},
         {"puns": table},
         left_out={"memes in no group of three": len(kept) - len(names)},
     )
 
 
-def _has_homophone(entry: Record) -> bool:
+def _has_homophone(entry: writing.Record) -> bool:
     return entry.get("caption_2") not in (None, entry["caption_1"])
 
 
@@ -71,12 +61,14 @@ class _Group(BaseModel):
     similar_text: str
 
 
-def _name_groups(folder: Path, kept: Sequence[tuple[Reviewed, PublishedMeme]]) -> dict[str, str]:
+def _name_groups(
+    folder: Path, kept: Sequence[tuple[Reviewed, writing.PublishedMeme]]
+) -> dict[str, str]:
     """The name of each meme in the format: groups of three where they were made, else alone.
 
     Where nobody made groups, a meme that is no pun makes a group of its own.
     """
-    path = folder / LOOK_ALIKES
+    path = folder / writing.LOOK_ALIKES
     if not path.is_file():
         return {
             reviewed.item.id: f"CN{number:05}"
@@ -109,19 +101,19 @@ _COLUMNS = (
 )
 
 
-def _entry(reviewed: Reviewed, *, is_pun: bool) -> Record:
-    caption = take_text(reviewed, "caption")
+def _entry(reviewed: Reviewed, *, is_pun: bool) -> writing.Record:
+    caption = writing.take_text(reviewed, "caption")
     label = _label(reviewed.values)
     entry = {
         "meme_type": "pun" if is_pun else "non-pun",
         "caption_1": caption,
         "meme_sentiment": label,
         "meme_sentiment_annotations": repr(_votes(reviewed, label)),
-        "meme_explanation": take_text(reviewed, "explanation", default=""),
+        "meme_explanation": writing.take_text(reviewed, "explanation", default=""),
     }
     if not is_pun:
         return entry
-    word, sound = take_text(reviewed, "pun_word"), take_text(reviewed, "homophone")
+    word, sound = writing.take_text(reviewed, "pun_word"), writing.take_text(reviewed, "homophone")
     if word not in caption:
         raise DataError(reviewed.item.id, f"pun word {word!r} is not in its caption {caption!r}")
     return entry | {
@@ -148,4 +140,4 @@ def _votes(reviewed: Reviewed, label: str) -> dict[str, str]:
     return {f"annotator_{number}": vote for number, vote in enumerate(cast, 1)}
 
 
-WRITER = Writer(write_puns, add_chats)
+WRITER = writing.Writer(write_puns, add_chats)

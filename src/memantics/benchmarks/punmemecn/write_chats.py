@@ -14,16 +14,7 @@ from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.review import Review, Reviewed
 from memantics.core.writing import Made, Record, pack
-from memantics.tasks.chats import (
-    CHATS,
-    KINDS,
-    LEVELS,
-    Options,
-    Topic,
-    Turn,
-    WrittenChat,
-    make_entry,
-)
+from memantics.tasks import chats
 
 _SPOKEN = re.compile(r"([ABab甲乙])\s*[:：]\s*(.+)")
 _SPEAKERS: dict[str, Literal["A", "B"]] = {"A": "A", "B": "B", "甲": "A", "乙": "B"}
@@ -45,8 +36,8 @@ class _Line(BaseModel):
 
     id: str
     meme: str
-    topic: Topic
-    turns: list[Turn]
+    topic: chats.Topic
+    turns: list[chats.Turn]
     sender: str
     options: _Options
 
@@ -68,7 +59,7 @@ def add_chats(made: Made, review: Review) -> Made:
             "no chat was kept whose meme and wrong answers are all published as puns",
             hint="build chats and fill in the pun form for the same memes",
         )
-    files = {file: pack(_write(lines, names, level)) for level, file in LEVELS.items()}
+    files = {file: pack(_write(lines, names, level)) for level, file in chats.LEVELS.items()}
     table: list[Record] = [
         {"id": line.id, "meme": names[line.meme].removesuffix(".png"), "topic": line.topic}
         for line in lines
@@ -96,7 +87,7 @@ def _edit(line: _Line, reviewed: Reviewed) -> _Line:
                 f"{text[:40]!r} does not begin with who speaks",
                 hint="write every message as 'A: …' or 'B: …'",
             )
-        turns.append(Turn(speaker=_SPEAKERS[found[1].upper()], text=found[2]))
+        turns.append(chats.Turn(speaker=_SPEAKERS[found[1].upper()], text=found[2]))
     if not turns:
         raise DataError(reviewed.item.id, "nothing is left of the chat", hint="drop it instead")
     return line.model_copy(update={"turns": turns})
@@ -104,12 +95,12 @@ def _edit(line: _Line, reviewed: Reviewed) -> _Line:
 
 def _read(queue: Path) -> Iterator[_Line]:
     for place in (queue, queue.parent):
-        path = place / CHATS
+        path = place / chats.CHATS
         if path.is_file():
             for row, value in read_jsonl(path):
                 yield _check(value, path, row)
             return
-    raise DataError(queue, f"neither it nor the folder around it holds {CHATS}")
+    raise DataError(queue, f"neither it nor the folder around it holds {chats.CHATS}")
 
 
 def _check(value: JsonValue, path: Path, row: int) -> _Line:
@@ -120,7 +111,7 @@ def _check(value: JsonValue, path: Path, row: int) -> _Line:
 
 
 def _fits(line: _Line, names: Mapping[str, str]) -> bool:
-    wrong = [*line.options.easy, *(line.options.hard.get(kind, "") for kind in KINDS)]
+    wrong = [*line.options.easy, *(line.options.hard.get(kind, "") for kind in chats.KINDS)]
     return all(meme in names for meme in (line.meme, *wrong))
 
 
@@ -129,13 +120,13 @@ def _write(
 ) -> dict[str, dict[str, JsonValue]]:
     rows = {}
     for number, line in enumerate(lines, 1):
-        said = WrittenChat(tuple(line.turns), "A" if line.sender == "A" else "B")
+        said = chats.WrittenChat(tuple(line.turns), "A" if line.sender == "A" else "B")
         value = line.options
-        options = Options(
+        options = chats.Options(
             tuple(value.easy),
-            {kind: value.hard[kind] for kind in KINDS},
-            {kind: tuple(value.candidates.get(kind, ())) for kind in KINDS},
+            {kind: value.hard[kind] for kind in chats.KINDS},
+            {kind: tuple(value.candidates.get(kind, ())) for kind in chats.KINDS},
         )
-        entry = make_entry(line.meme, line.topic, said, options, names, level)
+        entry = chats.make_entry(line.meme, line.topic, said, options, names, level)
         rows[f"chat_{number:05}"] = entry
     return rows

@@ -9,17 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.paper_models import (
-    Material,
-    case_study,
-    figure_c1,
-    in_the_text,
-    table_5,
-    table_5_tests,
-    table_b8,
-    table_b9,
-    table_c1,
-)
+from memantics.benchmarks.toxicn_mm import paper_models
 from memantics.benchmarks.toxicn_mm.rows import HarmMeme
 from memantics.benchmarks.toxicn_mm.statistics import HARMS, TABLE_B7
 from memantics.core.language import guess_language
@@ -32,14 +22,16 @@ _LANGUAGES = {"zh": "Chinese", "en": "English"}
 _TEXTS = 200  # enough to tell the language of a data set
 
 
-def _version(material: Material, *, targets: bool = False) -> str:
+def _version(material: paper_models.Material, *, targets: bool = False) -> str:
     """The labels of the paper's tables: the first version; targets are in the second only."""
     known = material.release.versions
     wanted = "v2" if targets else "v1"
     return wanted if wanted in known else known[0]
 
 
-def _part(material: Material, name: str, *, targets: bool = False) -> tuple[HarmMeme, ...] | None:
+def _part(
+    material: paper_models.Material, name: str, *, targets: bool = False
+) -> tuple[HarmMeme, ...] | None:
     """The memes of a split; ``total`` is both, or the only one that these data have."""
     version = _version(material, targets=targets)
     parts = {split: memes for (own_version, split), memes in material.release.parts.items()
@@ -51,12 +43,12 @@ def _part(material: Material, name: str, *, targets: bool = False) -> tuple[Harm
     return tuple(meme for memes in parts.values() for meme in memes)
 
 
-def _any_part(material: Material) -> tuple[HarmMeme, ...]:
+def _any_part(material: paper_models.Material) -> tuple[HarmMeme, ...]:
     return _part(material, "total") or _part(material, "train") or _part(material, "test") or ()
 
 
 def _count(
-    material: Material,
+    material: paper_models.Material,
     paper: JsonValue,
     value: JsonValue,
     digits: int | None = None,
@@ -71,7 +63,7 @@ def _count(
     return Cell(paper, value, digits=digits, compared=material.comparable, fill=fill, reason=reason)
 
 
-def figure_1(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_1(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """One meme of each kind."""
     memes = _any_part(material)
     texts = []
@@ -83,7 +75,7 @@ def figure_1(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(texts=texts)
 
 
-def table_1(material: Material, part: DeclaredPart) -> PaperPart:
+def table_1(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """Data sets of harmful memes: language, size, share of harmful ones, harm without a target."""
     memes = _part(material, "total") or ()
     *rows, ours = show_declared(material, part).rows
@@ -104,7 +96,7 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show([*rows, PaperRow(ours.label if material.compared else material.name, cells)])
 
 
-def table_2(material: Material, part: DeclaredPart) -> PaperPart:
+def table_2(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """Who labelled the memes, from a questionnaire that is kept apart from their votes."""
     forms = [
         (reviewed.verdict, vote.values)
@@ -141,7 +133,7 @@ def _list_counts(memes: Sequence[HarmMeme]) -> tuple[int, ...]:
     return (len(memes) - harmful, harmful, *types, *places, len(memes))
 
 
-def table_3(material: Material, part: DeclaredPart) -> PaperPart:
+def table_3(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """Memes by split, type and modality."""
     rows = []
     for row in part.rows:
@@ -152,7 +144,7 @@ def table_3(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def table_4(material: Material, part: DeclaredPart) -> PaperPart:
+def table_4(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """Where the harm lies, by type; also with labels 2.0, which the paper does not use."""
     rows = []
     for version in material.release.versions:
@@ -169,7 +161,7 @@ def table_4(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def error_types(material: Material, part: DeclaredPart) -> PaperPart:
+def error_types(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """Why models go wrong, as people coded it; the paper names two types and counts none."""
     said = Counter(
         str(reviewed.values.get("error"))
@@ -187,7 +179,7 @@ def error_types(material: Material, part: DeclaredPart) -> PaperPart:
     )
 
 
-def figure_b2(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_b2(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """Memes whose image is harmful by itself."""
     found = [meme for meme in _any_part(material) if meme.modality in ("image", "both")][:2]
     texts = [
@@ -197,7 +189,7 @@ def figure_b2(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(texts=texts, notes=() if texts else (part.lacking,))
 
 
-def agreement(material: Material, part: DeclaredPart) -> PaperPart:
+def agreement(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """Fleiss' kappa of the votes."""
     votes = [
         reviewed.verdict.votes
@@ -224,7 +216,7 @@ def _answer(value: JsonValue) -> str | None:
     return str(value) if value is not None else None
 
 
-def table_b7(material: Material, part: DeclaredPart) -> PaperPart:
+def table_b7(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """Targets of targeted memes (labels 2.0)."""
     memes = _part(material, "total", targets=True) if "v2" in material.release.versions else None
     none = part.lacking if memes else ""
@@ -243,7 +235,7 @@ def table_b7(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def versions(material: Material, part: DeclaredPart) -> PaperPart:
+def versions(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     """How types changed from labels 1 to labels 2.0; the paper knows the first only."""
     reason = "" if len(material.release.versions) == 2 else "These data have one label version."
     return part.show(
@@ -265,18 +257,18 @@ PAPER = read_paper(
         "Table 2": table_2,
         "Table 3": table_3,
         "Table 4": table_4,
-        "Table 5": table_5,
-        "Table 5, tests": table_5_tests,
-        "Figures in the text": in_the_text,
-        "Table 6": case_study,
+        "Table 5": paper_models.table_5,
+        "Table 5, tests": paper_models.table_5_tests,
+        "Figures in the text": paper_models.in_the_text,
+        "Table 6": paper_models.case_study,
         "Section 5.4": error_types,
         "Figure B2": figure_b2,
         "Appendix B.3": agreement,
         "Table B7": table_b7,
         "Label versions": versions,
-        "Table B8": table_b8,
-        "Table B9": table_b9,
-        "Figure C1": figure_c1,
-        "Table C1": table_c1,
+        "Table B8": paper_models.table_b8,
+        "Table B9": paper_models.table_b9,
+        "Figure C1": paper_models.figure_c1,
+        "Table C1": paper_models.table_c1,
     },
 )

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memantics.benchmarks.toxicn_mm.wording import (
-    HARMFUL,
-    HARMLESS,
-    LETTERS,
-    TARGET_ALIASES,
-    TYPE_ALIASES,
-    VERDICT_ALIASES,
-)
+from memantics.benchmarks.toxicn_mm import wording
 from memantics.core.records import Form
 from memantics.core.task import Unparsed
 from memantics.tasks.parse import clean, parse_label, parse_letter
@@ -46,7 +39,7 @@ def parse_verdict(text: str) -> str:
     Traceback (most recent call last):
     memantics.core.task.Unparsed: the reply denies the label that it names
     """
-    return parse_label(text, VERDICT_ALIASES, {HARMFUL: HARMLESS})
+    return parse_label(text, wording.VERDICT_ALIASES, {wording.HARMFUL: wording.HARMLESS})
 
 
 def parse_type(text: str, form: Form) -> str:
@@ -59,9 +52,9 @@ def parse_type(text: str, form: Form) -> str:
     """
     known = {option.key: option.text for option in form.fields[0].options}
     try:
-        return LETTERS[parse_letter(text, known)]
+        return wording.LETTERS[parse_letter(text, known)]
     except Unparsed:
-        return parse_label(text, TYPE_ALIASES)
+        return parse_label(text, wording.TYPE_ALIASES)
 
 
 def parse_target(text: str, form: Form) -> str:
@@ -73,7 +66,7 @@ def parse_target(text: str, form: Form) -> str:
     'region'
     """
     offered = {option.key for option in form.fields[0].options}
-    known = {name: names for name, names in TARGET_ALIASES.items() if offered & set(names)}
+    known = {name: names for name, names in wording.TARGET_ALIASES.items() if offered & set(names)}
     return parse_label(text, known)
 
 

@@ -8,36 +8,18 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm import figures, replies
+from memantics.benchmarks.toxicn_mm import figures, replies, wording
 from memantics.benchmarks.toxicn_mm.load import open_release
 from memantics.benchmarks.toxicn_mm.rows import TARGETS, HarmMeme
-from memantics.benchmarks.toxicn_mm.wording import (
-    HARMFUL,
-    HARMLESS,
-    LETTERS,
-    NOBODY,
-    QUESTIONS,
-    TARGET_NAMES,
-    TYPES,
-    VERDICTS,
-)
+from memantics.core import records
 from memantics.core.data import Source, open_once
 from memantics.core.prompt import Prompt
-from memantics.core.records import (
-    Field,
-    Form,
-    Image,
-    Item,
-    Option,
-    Outcome,
-    Score,
-)
 from memantics.core.task import Task
 from memantics.tasks.choices import commonest
 from memantics.tasks.factories import Prompts, label_task
 from memantics.tasks.plugin import TaskSetup
 
-SCORERS: Mapping[str, Callable[[Sequence[Outcome]], tuple[Score, ...]]] = {
+SCORERS: Mapping[str, Callable[[Sequence[records.Outcome]], tuple[records.Score, ...]]] = {
     "detection": figures.score_detection,
     "type": figures.score_type,
     "target": figures.score_target,
@@ -53,7 +35,7 @@ def make(setup: TaskSetup) -> Task:
     keys = _keys(name, language) if chosen["parser"] == "strict" else None
     reasons = chosen.get("reasons", "none")
 
-    def parse(text: str, form: Form) -> JsonValue:
+    def parse(text: str, form: records.Form) -> JsonValue:
         return _parse(name, replies.find_conclusion(text, reasons), form, keys)
 
     items = partial(_items, setup)
@@ -84,12 +66,12 @@ def pick_split(source: Source) -> str:
 def _keys(name: str, language: str) -> dict[str, str]:
     """What is replied for each class."""
     if name == "type":
-        return dict(LETTERS)
-    words = VERDICTS if name == "detection" else TARGET_NAMES
+        return dict(wording.LETTERS)
+    words = wording.VERDICTS if name == "detection" else wording.TARGET_NAMES
     return {word: label for label, word in words[language].items()}
 
 
-def _items(setup: TaskSetup) -> Iterator[Item]:
+def _items(setup: TaskSetup) -> Iterator[records.Item]:
     name, chosen = setup.card.name, setup.options
     release = open_once(open_release, setup.need_source())
     memes = release.memes(chosen.get("labels", "v2"), setup.split)
@@ -110,47 +92,53 @@ def _items(setup: TaskSetup) -> Iterator[Item]:
 def _gold(name: str, meme: HarmMeme, chosen: Mapping[str, str]) -> str | None:
     """The class of a meme, or None where the task does not ask about it."""
     if name == "detection":
-        return HARMFUL if meme.harmful else HARMLESS
+        return wording.HARMFUL if meme.harmful else wording.HARMLESS
     if name == "type":
         # One meme of version 2.0 is harmful but has no type: nothing could be right there.
         return None if meme.harmful and meme.type == "none" else meme.type
     if meme.target is None:
-        return NOBODY if chosen["memes"] == "all" else None
+        return wording.NOBODY if chosen["memes"] == "all" else None
     return meme.target
 
 
-def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> Field:
+def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> records.Field:
     language = chosen["language"]
     keys = _keys(name, language)
     if name == "target" and chosen["memes"] == "targeted":
         keys = {key: label for key, label in keys.items() if label in TARGETS}
-    texts = TYPES[language] if name == "type" else {label: key for key, label in keys.items()}
+    texts = (
+        wording.TYPES[language] if name == "type" else {label: key for key, label in keys.items()}
+    )
     replied = {label: key for key, label in keys.items()}
-    return Field(
+    return records.Field(
         name=name,
         kind="choice",
-        options=tuple(Option(key, texts[label]) for key, label in keys.items()),
+        options=tuple(records.Option(key, texts[label]) for key, label in keys.items()),
         majority=replied[majority] if majority else None,
-        positive=replied.get(HARMFUL),
+        positive=replied.get(wording.HARMFUL),
     )
 
 
 def _item(
-    meme: HarmMeme, gold: str, field: Field, setup: TaskSetup, images: tuple[Image, ...]
-) -> Item:
+    meme: HarmMeme,
+    gold: str,
+    field: records.Field,
+    setup: TaskSetup,
+    images: tuple[records.Image, ...],
+) -> records.Item:
     context = {"text": meme.text}
     if setup.options["input"] == "captions":
         context |= {"text_caption": meme.text_caption, "image_caption": meme.image_caption}
-    tags = {"modality": meme.modality or HARMLESS, "type": meme.type, "split": meme.split}
+    tags = {"modality": meme.modality or wording.HARMLESS, "type": meme.type, "split": meme.split}
     if meme.target is not None:
         tags["target"] = meme.target
     language = setup.options["language"]
-    question = QUESTIONS[language][setup.card.name]
-    form = Form(question, (field,), language=language, context=context)
-    return Item(meme.id, meme.id, gold, form, images, tags)
+    question = wording.QUESTIONS[language][setup.card.name]
+    form = records.Form(question, (field,), language=language, context=context)
+    return records.Item(meme.id, meme.id, gold, form, images, tags)
 
 
-def _parse(name: str, text: str, form: Form, keys: Mapping[str, str] | None) -> JsonValue:
+def _parse(name: str, text: str, form: records.Form, keys: Mapping[str, str] | None) -> JsonValue:
     if keys is not None:
         offered = {option.key for option in form.fields[0].options}
         return replies.parse_strictly(text, {k: v for k, v in keys.items() if k in offered})

@@ -9,21 +9,9 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from memantics.core import writing
 from memantics.core.errors import DataError, InputError
 from memantics.core.review import Review, Reviewed
-from memantics.core.writing import (
-    Made,
-    PublishedMeme,
-    Record,
-    Writer,
-    draw_parts,
-    find_lacking,
-    gather_memes,
-    pack,
-    refuse_nothing,
-    take_text,
-    walk_kept,
-)
 
 TYPES = {"targeted": 1, "innuendo": 2, "offence": 3, "dispirited": 4}
 MODALITIES = {"fusion": (0, 0), "text": (1, 0), "image": (0, 1), "both": (1, 1)}
@@ -49,15 +37,15 @@ _CODES = {name: code for code, name in enumerate(TARGETS, 1)}
 _TEST, _TRAIN = "test_data_discription_2.0.json", "train_data_discription_2.0.json"
 
 
-def write_harms(review: Review) -> Made:
+def write_harms(review: Review) -> writing.Made:
     """One row a meme, with label, type, modalities and target."""
-    memes = gather_memes(review)
-    rows: list[Record] = []
-    table: list[Record] = []
-    used: dict[str, PublishedMeme] = {}
+    memes = writing.gather_memes(review)
+    rows: list[writing.Record] = []
+    table: list[writing.Record] = []
+    used: dict[str, writing.PublishedMeme] = {}
     left_out: Counter[str] = Counter()
-    for reviewed, meme in walk_kept(review, memes):
-        if lacking := find_lacking(reviewed, "text", "description", "meaning"):
+    for reviewed, meme in writing.walk_kept(review, memes):
+        if lacking := writing.find_lacking(reviewed, "text", "description", "meaning"):
             left_out[lacking] += 1
             continue
         used[reviewed.item.group] = meme
@@ -66,17 +54,17 @@ def write_harms(review: Review) -> Made:
         labels = {name: str(reviewed.values.get(name) or "") for name in fields}
         table.append({"meme": meme.id, **labels})
     if not rows:
-        raise refuse_nothing(review, "ToxiCN MM", left_out)
+        raise writing.refuse_nothing(review, "ToxiCN MM", left_out)
     counts = Counter(int(str(row["target"])) for row in rows)
     lines = [f"{code},{title},{counts[code]}" for code, title in enumerate(TARGETS.values(), 1)]
     total = sum(counts[code] for code in _CODES.values())
     tail = [f",,{total}", f"Null,Other Harmful Types or Non-harmful,{counts[0]}"]
     book = "\n".join(["ID,Category,Num", *lines, *tail, ""])
-    return Made(
+    return writing.Made(
         "toxicn_mm",
         ("detection", "type", "target"),
         tuple(used.values()),
-        {_TEST: pack(rows), "target_info.csv": book.encode()},
+        {_TEST: writing.pack(rows), "target_info.csv": book.encode()},
         {"labels": table},
         splits=("test",),
         defaults={"labels": "v2"},
@@ -84,15 +72,15 @@ def write_harms(review: Review) -> Made:
     )
 
 
-def split_harms(made: Made, shares: Sequence[int]) -> Made:
+def split_harms(made: writing.Made, shares: Sequence[int]) -> writing.Made:
     """The rows in two files, so that types have their shares in both; families stay together."""
     rows: list[dict[str, JsonValue]] = json.loads(made.files[_TEST])
     kinds = {str(r["path"]): (f"label {r['label']}", f"type {r['type']}") for r in rows}
     families = {meme.id: meme.family for meme in made.memes}
     strata = {meme.id: kinds[meme.file] for meme in made.memes}
-    parts = draw_parts(families, strata, shares)
+    parts = writing.draw_parts(families, strata, shares)
     by_file = {meme.file: parts[meme.id] for meme in made.memes}
-    divided: tuple[list[Record], list[Record]] = ([], [])
+    divided: tuple[list[writing.Record], list[writing.Record]] = ([], [])
     for row in rows:
         divided[by_file[str(row["path"])]].append(row)
     if not all(divided):
@@ -100,7 +88,7 @@ def split_harms(made: Made, shares: Sequence[int]) -> Made:
             f"{len(rows)} memes in {len(set(families.values()))} families cannot be split",
             hint="collect more memes, or leave --split out",
         )
-    files = {_TRAIN: pack(divided[0]), _TEST: pack(divided[1])}
+    files = {_TRAIN: writing.pack(divided[0]), _TEST: writing.pack(divided[1])}
     names = ("train", "test")
     labels = [{**row, "split": names[parts[str(row["meme"])]]} for row in made.tables["labels"]]
     return replace(
@@ -111,7 +99,7 @@ def split_harms(made: Made, shares: Sequence[int]) -> Made:
     )
 
 
-def _row(reviewed: Reviewed, meme: PublishedMeme) -> Record:
+def _row(reviewed: Reviewed, meme: writing.PublishedMeme) -> writing.Record:
     harmful = reviewed.values.get("harmful")
     if harmful not in ("yes", "no"):
         raise DataError(reviewed.item.id, "is labelled neither harmful nor harmless")
@@ -121,8 +109,8 @@ def _row(reviewed: Reviewed, meme: PublishedMeme) -> Record:
     return {
         "path": meme.file,
         "text": meme.text,
-        "meme_discription": take_text(reviewed, "description", default=""),
-        "text_discription": take_text(reviewed, "meaning", default=""),
+        "meme_discription": writing.take_text(reviewed, "description", default=""),
+        "text_discription": writing.take_text(reviewed, "meaning", default=""),
         "label": int(bad),
         "type": kind,
         "text_modal": text,
@@ -144,4 +132,4 @@ def _pick(reviewed: Reviewed, field: str, known: dict[str, int]) -> int:
     return known[_name(reviewed, field, known)]
 
 
-WRITER = Writer(write_harms, split=split_harms)
+WRITER = writing.Writer(write_harms, split=split_harms)

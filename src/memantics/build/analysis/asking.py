@@ -7,16 +7,8 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
+from memantics.build import drafts
 from memantics.build.analysis.records import Feeling, Harm
-from memantics.build.drafts import (
-    array,
-    choice,
-    make_request,
-    name_language,
-    record,
-    show_material,
-    text,
-)
 from memantics.build.harm import HARM_TERMS, THRESHOLD, list_types
 from memantics.core.closed import Closed
 from memantics.core.memes import Meme
@@ -59,16 +51,16 @@ def ask_harm(meme: Meme, language: str, model: str, known: Knowledge | None = No
         types=list_types(),
         threshold=THRESHOLD,
         names=" or ".join(f'"{name}"' for name in names),
-        language=name_language(language),
+        language=drafts.name_language(language),
     )
-    schema = record(
+    schema = drafts.record(
         harmful={"type": "boolean"},
-        type=choice(*names),
-        target=text(),
-        elements=array(text(), 0, _MOST_ELEMENTS),
-        reason=text(),
+        type=drafts.choice(*names),
+        target=drafts.text(),
+        elements=drafts.array(drafts.text(), 0, _MOST_ELEMENTS),
+        reason=drafts.text(),
     )
-    request = make_request(body, schema, meme=meme, language=language)
+    request = drafts.make_request(body, schema, meme=meme, language=language)
     return Step(f"{meme.id}/harm", request, partial(_read_harm, model))
 
 
@@ -79,11 +71,11 @@ def ask_feeling(
     emotions = get_args(Emotion)
     body = find_prompts()["feeling"].fill(
         **_show(meme, known, "Emotion"),
-        language=name_language(language),
+        language=drafts.name_language(language),
         emotions=", ".join(emotions),
     )
-    schema = record(emotion=choice(*emotions), reason=text())
-    request = make_request(body, schema, meme=meme, language=language)
+    schema = drafts.record(emotion=drafts.choice(*emotions), reason=drafts.text())
+    request = drafts.make_request(body, schema, meme=meme, language=language)
     return Step(f"{meme.id}/feeling", request, partial(_read_feeling, model))
 
 
@@ -118,5 +110,5 @@ def _show(meme: Meme, known: Knowledge | None, *dimensions: Dimension) -> dict[s
         for dimension in dimensions
     }
     caution = find_prompts()["caution"].text.rstrip() if any(first.values()) else ""
-    told = show_material({"printed text": meme.text, **meme.notes, **first})
+    told = drafts.show_material({"printed text": meme.text, **meme.notes, **first})
     return {"material": told, "caution": caution}

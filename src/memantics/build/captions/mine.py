@@ -13,18 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from memantics.build.drafts import (
-    Drafted,
-    DraftSource,
-    Tally,
-    check_wording,
-    make_request,
-    name_language,
-    note_source,
-    record,
-    show_material,
-    text,
-)
+from memantics.build import drafts
 from memantics.core.closed import Closed
 from memantics.core.journal import write_lines
 from memantics.core.language import language_of
@@ -54,7 +43,7 @@ class Captioned:
     language: str
     captions: Mapping[str, str]
     origins: Mapping[str, Origin]
-    sources: Mapping[str, DraftSource] = field(default_factory=dict)
+    sources: Mapping[str, drafts.DraftSource] = field(default_factory=dict)
 
 
 find_prompts = prompts_beside(__file__)
@@ -66,16 +55,16 @@ async def mine_captions(
     language: str = "",
     expect: Callable[[int], None] = lambda _: None,
     wording: CaptionWording = "plain",
-) -> Drafted[Captioned]:
+) -> drafts.Drafted[Captioned]:
     """Both captions of every meme; ``language`` "" writes each in its meme's own language."""
     plans = [(meme, language or language_of(meme)) for meme in memes]
     blind = sees_nothing(asker.model)
     expect(sum(len(list_missing(meme, blind=blind)) for meme in memes))
-    tally = Tally()
+    tally = drafts.Tally()
     found = await asyncio.gather(
         *(_mine(asker, meme, plan, tally, wording) for meme, plan in plans)
     )
-    return Drafted(tuple(found), tally)
+    return drafts.Drafted(tuple(found), tally)
 
 
 def sees_nothing(model: str) -> bool:
@@ -102,7 +91,7 @@ def list_missing(meme: Meme, *, blind: bool = False) -> list[str]:
 
 
 async def _mine(
-    asker: Asker, meme: Meme, language: str, tally: Tally, wording: CaptionWording
+    asker: Asker, meme: Meme, language: str, tally: drafts.Tally, wording: CaptionWording
 ) -> Captioned:
     wanted = list_missing(meme, blind=sees_nothing(asker.model))
     steps = (make_step(meme, name, language, wording) for name in wanted)
@@ -116,18 +105,18 @@ async def _mine(
         origins[name] = "mined" if step_result.value is not None else "missing"
         if step_result.value is not None:
             captions[name] = step_result.value
-            sources[name] = note_source(step_result)
+            sources[name] = drafts.note_source(step_result)
     return Captioned(meme, language, captions, origins, sources)
 
 
 def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "plain") -> Step[str]:
     """The step that brings one caption."""
     note = _NOTES[name]
-    holes = {"language": name_language(language)}
+    holes = {"language": drafts.name_language(language)}
     if wording == "culture":
-        holes["spoken"] = name_language(language_of(meme))
+        holes["spoken"] = drafts.name_language(language_of(meme))
     if note == "meaning":
-        holes["material"] = show_material(
+        holes["material"] = drafts.show_material(
             {
                 "printed text": meme.text,
                 **{name: meme.notes.get(name, "") for name in (HEARD, BESIDE)},
@@ -136,16 +125,18 @@ def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "p
     body = find_prompts()[note if wording == "plain" else f"{note}_{wording}"].fill(**holes)
 
     seen = meme if note == "description" else None
-    request = make_request(body, record(caption=text()), meme=seen, language=language)
+    request = drafts.make_request(
+        body, drafts.record(caption=drafts.text()), meme=seen, language=language
+    )
     return Step(f"{meme.id}/captions/{note}", request, lambda reply: read_caption(reply, language))
 
 
 def read_caption(reply: str, language: str) -> str:
     """The caption of a reply as one safe line in the language asked for."""
-    return check_wording(read_object(reply, _Said).caption, "caption", language, LONGEST)
+    return drafts.check_wording(read_object(reply, _Said).caption, "caption", language, LONGEST)
 
 
-def write_captions(folder: Path, report: Drafted[Captioned]) -> Path:
+def write_captions(folder: Path, report: drafts.Drafted[Captioned]) -> Path:
     """Write ``captions.jsonl`` and, beside it, where each caption is from.
 
     The first has the fields of a detector's data and no others: with labels added it can be
@@ -181,7 +172,7 @@ def _relative(image: Path, folder: Path) -> str:
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else image.name
 
 
-def count_origins(report: Drafted[Captioned]) -> dict[str, Counter[str]]:
+def count_origins(report: drafts.Drafted[Captioned]) -> dict[str, Counter[str]]:
     """Where captions come from, by kind of caption."""
     names = ("text_caption", "image_caption")
     return {

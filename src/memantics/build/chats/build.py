@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memantics.build.captions.mine import mine_captions
+from memantics.build.chats import selection
 from memantics.build.chats.distractors import (
     ChatPool,
     Embedders,
@@ -24,13 +25,6 @@ from memantics.build.chats.generate import (
 from memantics.build.chats.records import ChatSubject
 from memantics.build.chats.release import ReleasedChat
 from memantics.build.chats.rules import RULES
-from memantics.build.chats.selection import (
-    Corpus,
-    Gauges,
-    describe_corpus,
-    measure_drafts,
-    select_chats,
-)
 from memantics.build.drafts import Miss, Tally, count_statuses
 from memantics.core.errors import InputError
 from memantics.core.memes import Meme, with_captions
@@ -56,7 +50,7 @@ class ChatReport:
     model: str
     unknown: tuple[str, ...]
     written: int
-    corpus: Corpus
+    corpus: selection.Corpus
     statuses: dict[str, int]
     broken: dict[str, int]
     incomplete: int
@@ -70,7 +64,7 @@ async def build_chats(
     asker: Watched,
     memes: tuple[Sequence[Meme], Sequence[Meme]],
     embedders: Embedders,
-    gauges: Gauges,
+    gauges: selection.Gauges,
     settings: ChatSettings,
 ) -> tuple[list[ReleasedChat], ChatReport]:
     """Chats for memes: notes that are missing are mined first, then chats written and chosen.
@@ -82,7 +76,7 @@ async def build_chats(
     # About a meme of which nothing is known, a chat could only be invented.
     known = [subject for subject in subjects if subject.about or subject.meme.text.strip()]
     written = await write_chats(asker, known, embedders.text, settings, asker.expect)
-    chosen = select_chats(measure_drafts(written.drafts, gauges), settings.keep)
+    chosen = selection.select_chats(selection.measure_drafts(written.drafts, gauges), settings.keep)
     pool = ChatPool([*known, *others], embedders)
     options, checked = await choose_distractors(asker, chosen, pool, settings, asker.expect)
     chats = [
@@ -93,7 +87,7 @@ async def build_chats(
         model=asker.model,
         unknown=tuple(subject.meme.id for subject in subjects if subject not in known),
         written=len(written.drafts),
-        corpus=describe_corpus([chat.draft for chat in chats], gauges),
+        corpus=selection.describe_corpus([chat.draft for chat in chats], gauges),
         statuses=count_statuses(tallies),
         broken=count_broken(written.tally.misses),
         incomplete=len(chosen) - len(chats),

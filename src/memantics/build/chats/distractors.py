@@ -10,14 +10,8 @@ from itertools import islice
 
 import numpy as np
 
+from memantics.build.chats import records
 from memantics.build.chats.generate import ChatSettings, find_prompts
-from memantics.build.chats.records import (
-    ChatDraft,
-    ChatSubject,
-    ImageEmbedder,
-    TextEmbedder,
-    Vectors,
-)
 from memantics.build.drafts import Tally, make_request, record, show_material
 from memantics.core.closed import Closed
 from memantics.core.errors import InputError
@@ -43,7 +37,7 @@ class LayoutEncoder:
 
     version = "layout-1"
 
-    def encode(self, memes: Sequence[Meme]) -> Vectors:
+    def encode(self, memes: Sequence[Meme]) -> records.Vectors:
         """Embed the images of memes."""
         return np.stack([describe_image(load(meme.image)) for meme in memes])
 
@@ -52,14 +46,14 @@ class LayoutEncoder:
 class Embedders:
     """What finds near memes."""
 
-    text: TextEmbedder
-    image: ImageEmbedder
+    text: records.TextEmbedder
+    image: records.ImageEmbedder
 
 
 class ChatPool:
     """All memes that may be wrong answers, embedded once."""
 
-    def __init__(self, subjects: Sequence[ChatSubject], embedders: Embedders) -> None:
+    def __init__(self, subjects: Sequence[records.ChatSubject], embedders: Embedders) -> None:
         if len(subjects) < EASY + 1:
             raise InputError(
                 f"{len(subjects)} memes are too few for a choice of four",
@@ -79,7 +73,7 @@ class ChatPool:
         self._seen = embedders.image.encode([subject.meme for subject in subjects])
 
     def list_candidates(
-        self, draft: ChatDraft, settings: ChatSettings
+        self, draft: records.ChatDraft, settings: ChatSettings
     ) -> dict[Kind, tuple[str, ...]]:
         """The longer lists from which one of each kind is drawn; the right meme is in none."""
         key = draft.subject.meme.id
@@ -106,7 +100,9 @@ class ChatPool:
         same = [one for one in others if language_of(self.subjects[one].meme) == language]
         return same if len(same) >= len(KINDS) + EASY else others
 
-    def _nearest(self, likeness: Vectors, among: Sequence[str], most: int) -> tuple[str, ...]:
+    def _nearest(
+        self, likeness: records.Vectors, among: Sequence[str], most: int
+    ) -> tuple[str, ...]:
         order = np.argsort(-settle(likeness, VECTORS), kind="stable")
         allowed = set(among)
         return tuple(self.ids[i] for i in order if self.ids[i] in allowed)[:most]
@@ -120,18 +116,18 @@ class ChatPool:
         return bool(a.meaning and b.meaning) and likeness >= _SAME
 
 
-def _first(wanted: str, subject: ChatSubject) -> str:
+def _first(wanted: str, subject: records.ChatSubject) -> str:
     return wanted or subject.about or subject.meme.text
 
 
-def name_chat(draft: ChatDraft) -> str:
+def name_chat(draft: records.ChatDraft) -> str:
     """The id of a chat within a build."""
     return f"{draft.subject.meme.id}/{draft.topic}/{draft.number}"
 
 
 async def choose_distractors(
     asker: Asker | None,
-    drafts: Sequence[ChatDraft],
+    drafts: Sequence[records.ChatDraft],
     pool: ChatPool,
     settings: ChatSettings,
     expect: Callable[[int], None] = lambda _: None,
@@ -170,7 +166,7 @@ class SameMeaning:
         return True if taken.value is None else taken.value
 
 
-def make_same_step(one: ChatSubject, other: ChatSubject) -> Step[bool]:
+def make_same_step(one: records.ChatSubject, other: records.ChatSubject) -> Step[bool]:
     """The step that compares the meaning of two memes."""
     material = {
         f"{which} meme: {name}": said
@@ -191,7 +187,7 @@ def make_same_step(one: ChatSubject, other: ChatSubject) -> Step[bool]:
 
 
 async def _choose(
-    draft: ChatDraft, pool: ChatPool, settings: ChatSettings, same: SameMeaning
+    draft: records.ChatDraft, pool: ChatPool, settings: ChatSettings, same: SameMeaning
 ) -> Options:
     text = draft.subject.meme.id
     draw = random.Random(f"{settings.seed}/{name_chat(draft)}")

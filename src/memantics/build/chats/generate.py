@@ -8,20 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, cast
 
+from memantics.build import drafts
 from memantics.build.chats.records import TARGETS, TYPES, ChatDraft, ChatSubject, TextEmbedder
 from memantics.build.chats.rules import LEAST, MOST, find_broken
-from memantics.build.drafts import (
-    Drafted,
-    Tally,
-    array,
-    choice,
-    make_request,
-    name_language,
-    note_source,
-    record,
-    show_material,
-    text,
-)
+from memantics.build.drafts import text
 from memantics.core.closed import Closed
 from memantics.core.errors import UnknownName
 from memantics.core.language import language_of
@@ -142,7 +132,7 @@ def make_subject(meme: Meme, language: str = "") -> ChatSubject:
 async def find_feelings(
     asker: Asker,
     subjects: Sequence[ChatSubject],
-    tally: Tally,
+    tally: drafts.Tally,
     expect: Callable[[int], None] = lambda _: None,
 ) -> list[ChatSubject]:
     """Subjects with whom and what they feel; those without an answer stay without."""
@@ -162,11 +152,11 @@ async def find_feelings(
 
 def make_feeling_step(subject: ChatSubject) -> Step[_Feeling]:
     """The step that asks for a meme's sentiment."""
-    body = find_prompts()["sentiment"].fill(material=show_material(describe(subject)))
-    schema = record(target=choice(*TARGETS), type=choice(*TYPES))
+    body = find_prompts()["sentiment"].fill(material=drafts.show_material(describe(subject)))
+    schema = drafts.record(target=drafts.choice(*TARGETS), type=drafts.choice(*TYPES))
     return Step(
         f"{subject.meme.id}/chats/sentiment",
-        make_request(body, schema, language=subject.language),
+        drafts.make_request(body, schema, language=subject.language),
         lambda reply: read_object(reply, _Feeling),
     )
 
@@ -186,7 +176,7 @@ async def write_chats(
     encoder: TextEmbedder,
     settings: ChatSettings,
     expect: Callable[[int], None] = lambda _: None,
-) -> Drafted[ChatDraft]:
+) -> drafts.Drafted[ChatDraft]:
     """Write more chats than are needed; those that keep breaking rules are counted misses."""
     plans = [
         (subject, topic, number)
@@ -195,17 +185,17 @@ async def write_chats(
         for number in range(settings.candidates)
     ]
     expect(len(plans))
-    tally = Tally()
+    tally = drafts.Tally()
 
     async def write(subject: ChatSubject, topic: Topic, number: int) -> ChatDraft | None:
         taken = await asker.take(make_chat_step(subject, topic, number, settings))
         tally.add(taken)
         if taken.value is None:
             return None
-        return ChatDraft(subject, topic, number, taken.value, note_source(taken))
+        return ChatDraft(subject, topic, number, taken.value, drafts.note_source(taken))
 
     found = await asyncio.gather(*(write(*plan) for plan in plans))
-    return Drafted(tuple(draft for draft in found if draft is not None), tally)
+    return drafts.Drafted(tuple(draft for draft in found if draft is not None), tally)
 
 
 def draw_topics(
@@ -247,20 +237,20 @@ def make_chat_step(
         f"{subject.type} and {_WHOM[subject.target]}" if subject.type else "clear from its meaning"
     )
     body = find_prompts()["chat"].fill(
-        material=show_material(describe(subject)),
-        language=name_language(subject.language),
+        material=drafts.show_material(describe(subject)),
+        language=drafts.name_language(subject.language),
         topic=_ABOUT[topic],
         turns=str(most),
         sentiment=feeling,
         seed="" if number == 0 else f"- This is version {number + 1}: take another occasion.",
     )
-    message = record(speaker=choice("A", "B"), text=text())
-    schema = record(turns=array(message, LEAST, most), sender=choice("A", "B"))
+    message = drafts.record(speaker=drafts.choice("A", "B"), text=text())
+    schema = drafts.record(turns=drafts.array(message, LEAST, most), sender=drafts.choice("A", "B"))
     sampling = Sampling(settings.temperature, seed=settings.seed + 1000 * number)
 
     return Step(
         f"{subject.meme.id}/chats/{topic}/{number}",
-        make_request(body, schema, language=subject.language, sampling=sampling),
+        drafts.make_request(body, schema, language=subject.language, sampling=sampling),
         lambda reply: read_chat(reply, subject, most),
         settings.attempts,
     )

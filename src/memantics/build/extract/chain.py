@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from memantics.build.extract import reading
 from memantics.build.extract.asking import (
     Known,
     Situation,
@@ -21,13 +22,6 @@ from memantics.build.extract.plan import (
     ExtractionPlan,
     PlannedStep,
     Refine,
-)
-from memantics.build.extract.reading import (
-    ARRANGED,
-    Read,
-    ReadRelation,
-    read_individuals,
-    read_links,
 )
 from memantics.build.harm import ToxicityRule
 from memantics.core.memes import Meme
@@ -107,7 +101,7 @@ class _Found:
     results: dict[tuple[Dimension, str], StepResult] = field(default_factory=dict)
     links: dict[str, list[Relation]] = field(default_factory=dict)
 
-    def add_links(self, said: Iterable[ReadRelation], source: Provenance) -> None:
+    def add_links(self, said: Iterable[reading.ReadRelation], source: Provenance) -> None:
         """Keep relations of individuals of other steps until all are there."""
         for link in said:
             relation = replace(link.relation, provenance=source)
@@ -181,8 +175,10 @@ async def _extract_step(
 
     request = ask_individuals(situation, step, known, relations)
 
-    def read(text: str) -> Read:
-        return read_individuals(text, step.dimension, listed, (one.name for one in relations))
+    def read(text: str) -> reading.Read:
+        return reading.read_individuals(
+            text, step.dimension, listed, (one.name for one in relations)
+        )
 
     name = f"{situation.meme.id}/knowledge/{step.dimension}"
     asked = settings.askers.get(step.told.model, asker)
@@ -240,13 +236,13 @@ async def _link_step(
         reason = "nothing to link" if sources else "no individuals"
         found.results[place] = StepResult(*place, "skipped", reason=reason)
         return
-    if dimension in ("AnalogicalMapping", ARRANGED):
+    if dimension in ("AnalogicalMapping", reading.ARRANGED):
         sources += [individual for name in known for individual in found.known.get(name) or ()]
     request = ask_links(situation, dimension, sources, known, terms)
 
-    def read(text: str) -> tuple[ReadRelation, ...]:
+    def read(text: str) -> tuple[reading.ReadRelation, ...]:
         names = (one.name for one in terms)
-        return read_links(text, sources, targets, names, free=dimension == ARRANGED)
+        return reading.read_links(text, sources, targets, names, free=dimension == reading.ARRANGED)
 
     name = f"{situation.meme.id}/relations/{dimension}"
     asked = settings.askers.get(step.told.model, asker)

@@ -13,15 +13,7 @@ from memantics.core.closed import Closed
 from memantics.core.reply import conform_value, find_values, take_one
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
-from memantics.knowledge.ontology.vocabulary import (
-    RELATIONS,
-    SPATIAL,
-    TOXICITY_KINDS,
-    Dimension,
-    find_dimension,
-    find_kind,
-    find_spatial,
-)
+from memantics.knowledge.ontology import vocabulary
 from memantics.knowledge.records import Individual, Relation
 
 MOST = 200
@@ -104,7 +96,7 @@ class Directory:
     """
 
     def __init__(
-        self, individuals: Iterable[Individual], relations: Iterable[str] = RELATIONS
+        self, individuals: Iterable[Individual], relations: Iterable[str] = vocabulary.RELATIONS
     ) -> None:
         self.relations = tuple(relations)
         self._exact: dict[str, str] = {}
@@ -121,7 +113,7 @@ class Directory:
         if said in self._exact:
             return said
         head, slash, rest = said.replace(":", "/", 1).partition("/")
-        dimension = find_dimension(head.strip()) if slash else None
+        dimension = vocabulary.find_dimension(head.strip()) if slash else None
         loose = f"{dimension}/{make_name(rest)}" if dimension else make_name(said)
         found = self._loose.get(fold_lookalikes(loose), set())
         return next(iter(found)) if len(found) == 1 else None
@@ -133,9 +125,9 @@ class Directory:
 
 def read_individuals(
     text: str,
-    dimension: Dimension,
+    dimension: vocabulary.Dimension,
     known: Iterable[Individual] = (),
-    relations: Iterable[str] = RELATIONS,
+    relations: Iterable[str] = vocabulary.RELATIONS,
 ) -> Read:
     """Read the reply to a step; ``known`` and ``relations`` are what it may refer to and use.
 
@@ -180,7 +172,7 @@ def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
                 f"{clean_line(text, 60)!r} in the arrangement is not one of those listed"
             )
         ends.append(found)
-    return ReadRelation(ends[0], Relation(find_spatial(name) or name, ends[1]))
+    return ReadRelation(ends[0], Relation(vocabulary.find_spatial(name) or name, ends[1]))
 
 
 def _list_entries(values: list[JsonValue]) -> list[JsonValue]:
@@ -215,7 +207,7 @@ def flatten(values: list[JsonValue]) -> list[JsonValue]:
 
 
 def _make(
-    said: SaidIndividual, dimension: Dimension, names: Names, directory: Directory
+    said: SaidIndividual, dimension: vocabulary.Dimension, names: Names, directory: Directory
 ) -> Individual:
     label = clean_line(said.label, 300)
     if not label or label == EXAMPLE:
@@ -225,7 +217,7 @@ def _make(
     links = (
         _make_relation(one.relation, one.target, directory)
         for one in said.relations
-        if one.relation in directory.relations or one.relation not in RELATIONS
+        if one.relation in directory.relations or one.relation not in vocabulary.RELATIONS
     )
     return Individual(
         dimension,
@@ -237,7 +229,7 @@ def _make(
     )
 
 
-def _tell_role(description: str, said: SaidIndividual, dimension: Dimension) -> str:
+def _tell_role(description: str, said: SaidIndividual, dimension: vocabulary.Dimension) -> str:
     if dimension not in ROLES:
         return description
     name, words = ROLES[dimension]
@@ -247,14 +239,16 @@ def _tell_role(description: str, said: SaidIndividual, dimension: Dimension) -> 
 
 
 def _read_kind(said: str) -> str:
-    found = find_kind(said)
+    found = vocabulary.find_kind(said)
     if found is None:
-        raise Unparsed(f"kind {clean_line(said, 40)!r} is not one of {', '.join(TOXICITY_KINDS)}")
+        raise Unparsed(
+            f"kind {clean_line(said, 40)!r} is not one of {', '.join(vocabulary.TOXICITY_KINDS)}"
+        )
     return found
 
 
 def _make_relation(name: str, target: str, directory: Directory) -> Relation:
-    if name not in RELATIONS and name not in directory.relations:
+    if name not in vocabulary.RELATIONS and name not in directory.relations:
         allowed = ", ".join(directory.relations) or "none: leave the list empty"
         raise Unparsed(f"relation {clean_line(name, 40)!r} is not allowed here: {allowed}")
     return Relation(name, directory.resolve(target))
@@ -264,7 +258,7 @@ def read_links(
     text: str,
     sources: Iterable[Individual],
     known: Iterable[Individual],
-    relations: Iterable[str] = RELATIONS,
+    relations: Iterable[str] = vocabulary.RELATIONS,
     *,
     free: bool = False,
 ) -> tuple[ReadRelation, ...]:
@@ -284,7 +278,9 @@ def read_links(
     made = []
     for entry in links:
         said = conform_value(SaidLink, entry)
-        if free and (said.relation not in RELATIONS or said.relation in SPATIAL):
+        if free and (
+            said.relation not in vocabulary.RELATIONS or said.relation in vocabulary.SPATIAL
+        ):
             made.append(_arrange(said, directory))
             continue
         source = owners.find(said.source)

@@ -10,20 +10,7 @@ from typing import Annotated
 
 from pydantic import JsonValue
 
-from memantics.build.drafts import (
-    Drafted,
-    DraftSource,
-    Tally,
-    array,
-    make_request,
-    name_language,
-    note_source,
-    queue_images,
-    record,
-    show_material,
-    text,
-    write_draft_queue,
-)
+from memantics.build import drafts
 from memantics.build.intents.form import (
     MOST_INTENTS,
     MOST_SENTENCES,
@@ -62,7 +49,7 @@ class DraftedIntents:
     language: str
     intents: tuple[str, ...]
     background: tuple[str, ...]
-    sources: Mapping[str, DraftSource] = field(default_factory=dict)
+    sources: Mapping[str, drafts.DraftSource] = field(default_factory=dict)
 
 
 find_prompts = prompts_beside(__file__)
@@ -73,12 +60,12 @@ async def draft_intents(
     memes: Sequence[Meme],
     settings: IntentSettings,
     expect: Callable[[int], None] = lambda _: None,
-) -> Drafted[DraftedIntents]:
+) -> drafts.Drafted[DraftedIntents]:
     """Draft background and intents of every meme."""
     expect(sum(1 + (not _given_background(meme)) for meme in memes))
-    tally = Tally()
+    tally = drafts.Tally()
     found = await asyncio.gather(*(_draft(asker, meme, settings, tally) for meme in memes))
-    return Drafted(tuple(found), tally)
+    return drafts.Drafted(tuple(found), tally)
 
 
 def _given_background(meme: Meme) -> tuple[str, ...]:
@@ -90,21 +77,21 @@ def _given_background(meme: Meme) -> tuple[str, ...]:
 
 
 async def _draft(
-    asker: Asker, meme: Meme, settings: IntentSettings, tally: Tally
+    asker: Asker, meme: Meme, settings: IntentSettings, tally: drafts.Tally
 ) -> DraftedIntents:
     language = settings.language or language_of(meme)
-    sources: dict[str, DraftSource] = {}
+    sources: dict[str, drafts.DraftSource] = {}
     background = _given_background(meme)
     if not background:
         known = await asker.take(make_background_step(meme, language, settings))
         tally.add(known)
         background = known.value or ()
         if known.value is not None:
-            sources["background"] = note_source(known)
+            sources["background"] = drafts.note_source(known)
     taken = await asker.take(make_intent_step(meme, language, background, settings))
     tally.add(taken)
     if taken.value is not None:
-        sources["intents"] = note_source(taken)
+        sources["intents"] = drafts.note_source(taken)
     return DraftedIntents(meme, language, taken.value or (), background, sources)
 
 
@@ -113,16 +100,16 @@ def make_background_step(
 ) -> Step[tuple[str, ...]]:
     """The step that asks what one must know."""
     body = find_prompts()["background"].fill(
-        material=show_material(_material(meme)),
-        language=name_language(language),
+        material=drafts.show_material(_material(meme)),
+        language=drafts.name_language(language),
         most=str(settings.sentences),
     )
-    sentence = record(sentence=text(), certain={"type": "boolean"})
-    schema = record(background=array(sentence, 0, settings.sentences))
+    sentence = drafts.record(sentence=drafts.text(), certain={"type": "boolean"})
+    schema = drafts.record(background=drafts.array(sentence, 0, settings.sentences))
 
     return Step(
         f"{meme.id}/intents/background",
-        make_request(body, schema, meme=meme, language=language),
+        drafts.make_request(body, schema, meme=meme, language=language),
         lambda reply: read_background(reply, language, settings.sentences),
         settings.attempts,
     )
@@ -139,16 +126,16 @@ def make_intent_step(
         "background knowledge": "\n".join(f"* {name}" for name in background),
     }
     body = prompts["intents"].fill(
-        material=show_material(known),
-        language=name_language(language),
+        material=drafts.show_material(known),
+        language=drafts.name_language(language),
         form=form.text,
         most=str(settings.intents),
     )
-    schema = record(intents=array(text(), 1, settings.intents))
+    schema = drafts.record(intents=drafts.array(drafts.text(), 1, settings.intents))
 
     return Step(
         f"{meme.id}/intents/intents",
-        make_request(body, schema, meme=meme, language=language),
+        drafts.make_request(body, schema, meme=meme, language=language),
         lambda reply: read_intents(reply, language, settings.intents),
         settings.attempts,
     )
@@ -159,7 +146,7 @@ def _material(meme: Meme) -> dict[str, str]:
     return {"printed text": meme.text, **{f"note: {name}": notes[name] for name in sorted(notes)}}
 
 
-def write_intents(folder: Path, report: Drafted[DraftedIntents]) -> Path:
+def write_intents(folder: Path, report: drafts.Drafted[DraftedIntents]) -> Path:
     """Write ``intents.jsonl``: drafts with their sources."""
     lines = (
         {
@@ -175,11 +162,11 @@ def write_intents(folder: Path, report: Drafted[DraftedIntents]) -> Path:
     return write_lines(folder / INTENTS, lines)
 
 
-def write_intent_queue(folder: Path, report: Drafted[DraftedIntents], origin: str) -> int:
+def write_intent_queue(folder: Path, report: drafts.Drafted[DraftedIntents], origin: str) -> int:
     """Write the queue in which people collect, edit and review; return how many items it has."""
-    names = queue_images((draft.meme for draft in report.drafts), folder)
+    names = drafts.queue_images((draft.meme for draft in report.drafts), folder)
     items = [_make_item(draft, names) for draft in report.drafts]
-    return write_draft_queue(folder, "Intents of memes", WORKFLOW, items, origin)
+    return drafts.write_draft_queue(folder, "Intents of memes", WORKFLOW, items, origin)
 
 
 def _make_item(draft: DraftedIntents, names: Mapping[str, str]) -> QueueItem:

@@ -11,13 +11,7 @@ from PIL import Image
 
 from memantics.core.errors import InputError
 from memantics.core.lines import TextLine
-from memantics.vision.page import (
-    LetteredCaption,
-    erase_captions,
-    read_page,
-    set_caption,
-    set_on_plate,
-)
+from memantics.vision import page as pages
 
 Read = Callable[[Image.Image], Sequence[TextLine]]
 CLEAR = 0.9  # of the letters: less of them read back, and the text is set on a plate
@@ -28,20 +22,20 @@ class PairCanvas:
     """A meme without its captions, and the caption whose place and look new texts take."""
 
     image: Image.Image
-    caption: LetteredCaption
+    caption: pages.LetteredCaption
 
 
 def open_canvas(image: Image.Image, read: Read) -> PairCanvas:
     """Take the captions off a meme; one without any is refused."""
-    page = read_page(image, read(image))
+    page = pages.read_page(image, read(image))
     if not page.captions:
         raise InputError("it has no caption that could be set anew", hint="give memes with text")
 
-    def area(caption: LetteredCaption) -> int:
+    def area(caption: pages.LetteredCaption) -> int:
         left, top, right, bottom = caption.ink.zone
         return (right - left) * (bottom - top)
 
-    return PairCanvas(erase_captions(image, page.captions), max(page.captions, key=area))
+    return PairCanvas(pages.erase_captions(image, page.captions), max(page.captions, key=area))
 
 
 def draw_pair(
@@ -52,7 +46,7 @@ def draw_pair(
     Where letters alone do not read, both stand on plates: a pair differs in its words alone.
     """
     best: tuple[list[Image.Image], list[float]] = ([], [])
-    for draw in (set_caption, set_on_plate):
+    for draw in (pages.set_caption, pages.set_on_plate):
         drawn = [draw(canvas.image, canvas.caption, text)[0] for text in texts]
         shares = [
             measure_recall(text, read(image)) for text, image in zip(texts, drawn, strict=True)

@@ -13,13 +13,7 @@ from PIL import Image as Pillow
 
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.lora.wording import Lesson, TuningCase, Wording
-from memantics.detector.neural.machine import (
-    Ranks,
-    check_packages,
-    get_torch,
-    get_transformers,
-    resolve_device,
-)
+from memantics.detector.neural import machine
 from memantics.metrics.classification import count_binary, f1, macro_f1, tnr, tpr
 from memantics.models.chat import ChatTemplate, move, open_processor
 from memantics.models.local.settings import LocalSettings
@@ -71,7 +65,7 @@ class ChatProcessor:
     def encode_lessons(self, rows: Sequence[Rendered]) -> Any:
         """Questions with answers, padded on the right; only the answers have labels."""
         batch = self._encode([row.prompt + row.answer for row in rows], rows, "right")
-        labels = get_torch().full_like(batch["input_ids"], _IGNORED)
+        labels = machine.get_torch().full_like(batch["input_ids"], _IGNORED)
         ends = batch["attention_mask"].sum(-1).tolist()
         for place, (row, end) in enumerate(zip(rows, ends, strict=True)):
             start = self._find_answer(row, batch["input_ids"][place, :end].tolist())
@@ -101,7 +95,7 @@ class ChatProcessor:
 
 def check_model(folder: Path) -> None:
     """Refuse a folder that is no model's, or a machine without the packages."""
-    check_packages("LoRA detectors", _NEEDED)
+    machine.check_packages("LoRA detectors", _NEEDED)
     if not (folder / "config.json").is_file():
         raise InputError(
             f"{folder} is not a model's folder: no config.json",
@@ -114,7 +108,7 @@ def check_model(folder: Path) -> None:
 def open_model(folder: Path, device: Any, precision: str) -> tuple[Any, Any, bool]:
     """A local checkpoint: the model, its processor or tokenizer, and whether it sees."""
     check_model(folder)
-    transformers = get_transformers()
+    transformers = machine.get_transformers()
     plain: dict[str, Any] = {"local_files_only": True}
     try:
         config = transformers.AutoConfig.from_pretrained(str(folder), **plain)
@@ -136,7 +130,7 @@ def open_model(folder: Path, device: Any, precision: str) -> tuple[Any, Any, boo
 
 def open_adapter(model: Path, adapter: Path, wording: Wording, max_pixels: int = 0) -> TunedJudge:
     """A model with the adapter that was tuned for it, ready to be asked."""
-    device = resolve_device("auto", Ranks())
+    device = machine.resolve_device("auto", machine.Ranks())
     precision = "bfloat16" if device.type == "cuda" else "float32"
     base, processor, sees = open_model(model, device, precision)
     peft: Any = importlib.import_module("peft")
@@ -192,7 +186,7 @@ class TunedJudge:
         was_training = self._model.training
         self._model.eval()
         found: list[LoraVerdict] = []
-        with get_torch().inference_mode():
+        with machine.get_torch().inference_mode():
             for start in range(0, len(cases), batch):
                 part = cases[start : start + batch]
                 found += self._write(part, longest) if self._writes else self._weigh(part)
@@ -205,7 +199,7 @@ class TunedJudge:
 
     def _weigh(self, cases: Sequence[TuningCase]) -> list[LoraVerdict]:
         """The likelier of the two words: always a verdict, and a score with it."""
-        torch = get_torch()
+        torch = machine.get_torch()
         rows = [self._conversation.render(case) for case in cases]
         columns = [
             self._log_chances([replace(row, answer=word) for row in rows])
@@ -257,7 +251,7 @@ def token_losses(network: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
     Only the logits in front of answers are brought to full precision: a vocabulary has a hundred
     thousand words, and a question with an image hundreds of tokens.
     """
-    torch = get_torch()
+    torch = machine.get_torch()
     inputs = {name: value for name, value in batch.items() if name != "labels"}
     wanted = batch["labels"][:, 1:]
     kept = wanted != -100

@@ -15,38 +15,13 @@ import orjson
 from memantics.core.errors import InputError, StoreError
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
+from memantics.detector.lora import judging
 from memantics.detector.lora.card import UNKNOWN, DataOrigin
-from memantics.detector.lora.judging import (
-    ADAPTER,
-    FACTS,
-    ChatProcessor,
-    LoraVerdict,
-    Rates,
-    TunedJudge,
-    check_model,
-    open_model,
-    rate,
-    token_losses,
-)
+from memantics.detector.lora.judging import rate
 from memantics.detector.lora.wording import Lesson, TuningCase, Wording, split_groups
-from memantics.detector.neural.checkpoint import (
-    Epoch,
-    TrainingProgress,
-    hold_folder,
-    load_checkpoint,
-    read_latest,
-    read_progress,
-    save_checkpoint,
-    write_whole,
-)
+from memantics.detector.neural import checkpoint, machine
+from memantics.detector.neural.checkpoint import write_whole
 from memantics.detector.neural.feeding import draw_order, mix_seed, rate_at
-from memantics.detector.neural.machine import (
-    Ranks,
-    find_versions,
-    fix_arithmetic,
-    get_torch,
-    resolve_device,
-)
 from memantics.detector.neural.seeds import hash_folder
 from memantics.models.chat import move
 
@@ -82,10 +57,10 @@ class Tuned(Result):
     """What tuning gave: rates before and after on held-out groups, and on an external set."""
 
     folder: Path
-    before: Rates
-    after: Rates
-    external: Rates | None
-    history: tuple[Epoch, ...]
+    before: judging.Rates
+    after: judging.Rates
+    external: judging.Rates | None
+    history: tuple[checkpoint.Epoch, ...]
     trained_on: int
 
     def table(self) -> Table:
@@ -112,7 +87,7 @@ def tune(
     """
     tools = tools or TuningTools()
     check_tuning(model, tuning)
-    with hold_folder(out):
+    with checkpoint.hold_folder(out):
         return _tune(model, cases, wording, tuning, out, tools)
 
 
@@ -122,7 +97,7 @@ def check_tuning(model: Path, tuning: Tuning) -> None:
         raise InputError(f"rate {tuning.rate:g} is not possible", hint="such as --rate 1e-4")
     if tuning.seed < 0:
         raise InputError(f"seed {tuning.seed} is below 0", hint="give 0, 1, 2, …")
-    check_model(model)
+    judging.check_model(model)
 
 
 def _tune(
@@ -137,7 +112,7 @@ def _tune(
     rows = [asdict(case) | {"image": case.image and case.image.name} for case in cases]
     mark = fingerprint(model, tuning, [wording.describe(), wording.prompt.hash, rows])
     network, conversation = open_network(model, tuning, wording)
-    judge = TunedJudge(network, conversation, wording)
+    judge = judging.TunedJudge(network, conversation, wording)
     with network.disable_adapter():
         before = rate(judge.judge(split.valid))
     fitted = Fitting(network, conversation, split.train, tuning, mark)
@@ -165,13 +140,13 @@ def _tune(
 
 def open_network(
     model: Path, tuning: Tuning, wording: Wording | None = None
-) -> tuple[Any, ChatProcessor]:
+) -> tuple[Any, judging.ChatProcessor]:
     """The model with a fresh adapter, and how it is talked to."""
-    device = resolve_device(tuning.device, Ranks())
-    fix_arithmetic(True, strict=False)
-    base, processor, sees = open_model(model, device, _precision(tuning, device))
-    conversation = ChatProcessor(processor, sees, wording or Wording(), tuning.max_pixels)
-    get_torch().manual_seed(tuning.seed)
+    device = machine.resolve_device(tuning.device, machine.Ranks())
+    machine.fix_arithmetic(True, strict=False)
+    base, processor, sees = judging.open_model(model, device, _precision(tuning, device))
+    conversation = judging.ChatProcessor(processor, sees, wording or Wording(), tuning.max_pixels)
+    machine.get_torch().manual_seed(tuning.seed)
     return add_adapter(base, tuning), conversation
 
 
@@ -183,7 +158,9 @@ class TuningTools:
     say: Say = print
     origin: DataOrigin = UNKNOWN
 
-    def tell(self, history: Sequence[Epoch], trained_on: int, mark: str) -> dict[str, Any]:
+    def tell(
+        self, history: Sequence[checkpoint.Epoch], trained_on: int, mark: str
+    ) -> dict[str, Any]:
         """What every tuned model says of its training."""
         return {
             **asdict(self.origin),
@@ -227,7 +204,7 @@ class _Adapter:
     def load_state_dict(self, tensors: Any, strict: bool = True) -> None:
         if strict and tensors.keys() != self._own.keys():
             raise RuntimeError("other tensors")
-        with get_torch().no_grad():
+        with machine.get_torch().no_grad():
             for name, tensor in tensors.items():
                 self._own[name].copy_(tensor)
 
@@ -238,37 +215,37 @@ class Fitting:
     def __init__(
         self,
         network: Any,
-        conversation: ChatProcessor,
+        conversation: judging.ChatProcessor,
         cases: Sequence[TuningCase | Lesson],
         tuning: Tuning,
         mark: str,
     ) -> None:
         self._network, self._conversation, self._cases = network, conversation, cases
-        self._tuning, self._mark, self._torch = tuning, mark, get_torch()
+        self._tuning, self._mark, self._torch = tuning, mark, machine.get_torch()
         self._adapter = _Adapter(network)
         self._optimiser = self._torch.optim.AdamW(
             list(self._adapter.state_dict().values()), lr=tuning.rate, weight_decay=0.0
         )
         self._steps = -(-len(cases) // tuning.batch)
 
-    def run(self, folder: Path, say: Say) -> tuple[Epoch, ...]:
+    def run(self, folder: Path, say: Say) -> tuple[checkpoint.Epoch, ...]:
         """Train what is left to train."""
-        progress = TrainingProgress(self._mark)
-        latest = read_latest(folder)
+        progress = checkpoint.TrainingProgress(self._mark)
+        latest = checkpoint.read_latest(folder)
         if latest is not None:
-            if read_progress(latest).fingerprint != self._mark:
+            if checkpoint.read_progress(latest).fingerprint != self._mark:
                 raise StoreError(
                     f"{folder} holds a tuning with other data or settings",
                     hint="choose another --out, or repeat the first command",
                 )
-            progress = load_checkpoint(latest, self._adapter, self._optimiser)
+            progress = checkpoint.load_checkpoint(latest, self._adapter, self._optimiser)
             say(f"going on behind epoch {progress.epoch}")
         while progress.epoch < self._tuning.epochs:
             loss = self._run_epoch(progress.epoch)
-            history = (*progress.history, Epoch(progress.epoch, loss, 0.0))
+            history = (*progress.history, checkpoint.Epoch(progress.epoch, loss, 0.0))
             step = progress.step + self._steps
             progress = replace(progress, epoch=progress.epoch + 1, step=step, history=history)
-            save_checkpoint(folder, self._adapter, self._optimiser, progress)
+            checkpoint.save_checkpoint(folder, self._adapter, self._optimiser, progress)
             say(f"epoch {progress.epoch}/{self._tuning.epochs}  loss {loss:.4f}")
         return progress.history
 
@@ -306,8 +283,8 @@ class Fitting:
 
 def answer_loss(network: Any, batch: dict[str, Any]) -> Any:
     """The sum over a portion of each answer's mean cross-entropy: questions teach nothing."""
-    losses, places = token_losses(network, batch)
-    torch = get_torch()
+    losses, places = judging.token_losses(network, batch)
+    torch = machine.get_torch()
     counts = torch.bincount(places, minlength=batch["input_ids"].shape[0])
     return (losses / counts[places]).sum()
 
@@ -316,14 +293,14 @@ def save_tuned(
     network: Any, model: Path, out: Path, tuning: Tuning, facts: Mapping[str, Any]
 ) -> None:
     """Write the adapter, what is known of it, and the whole model where that is wanted."""
-    network.save_pretrained(str(out / ADAPTER))
+    network.save_pretrained(str(out / judging.ADAPTER))
     known = {
         "model": model.resolve().name,
         **facts,
         "tuning": asdict(tuning),
-        "versions": find_versions(),
+        "versions": machine.find_versions(),
     }
-    write_whole(out / FACTS, orjson.dumps(known, option=orjson.OPT_INDENT_2))
+    write_whole(out / judging.FACTS, orjson.dumps(known, option=orjson.OPT_INDENT_2))
     if tuning.merge:
         network.merge_and_unload().save_pretrained(str(out / MERGED))
         copy_reading(model, out / MERGED)
@@ -337,7 +314,7 @@ def copy_reading(model: Path, target: Path) -> None:
             shutil.copyfile(path, target / path.name)
 
 
-def _write_verdicts(path: Path, parts: dict[str, list[LoraVerdict]]) -> None:
+def _write_verdicts(path: Path, parts: dict[str, list[judging.LoraVerdict]]) -> None:
     lines = [
         orjson.dumps({"part": part} | asdict(verdict))
         for part, verdicts in parts.items()
@@ -358,7 +335,7 @@ def fingerprint(model: Path, tuning: Tuning, lessons: Any) -> str:
     return hash_folder(model, orjson.dumps([asdict(settled), *lessons]))
 
 
-def _show(rates: Rates) -> tuple[str, ...]:
+def _show(rates: judging.Rates) -> tuple[str, ...]:
     figures = (rates.tpr, rates.tnr, rates.f1, rates.macro_f1)
     cells = ("–" if value is None else f"{value:.3f}" for value in figures)
     return (f"{rates.memes:,}", *cells, str(rates.unparsed))

@@ -22,20 +22,12 @@ import numpy as np
 import orjson
 
 from memantics.core.errors import InputError
+from memantics.detector.neural import saved
 from memantics.detector.neural.backbone import PREPARATION, TOKENIZER
 from memantics.detector.neural.checkpoint import write_whole
 from memantics.detector.neural.encoding import Encoded
 from memantics.detector.neural.machine import check_packages, get_torch
 from memantics.detector.neural.network import to_tensors
-from memantics.detector.neural.saved import (
-    FACTS,
-    GRAPH,
-    NeuralDetector,
-    Sealed,
-    find_detector,
-    load_neural,
-    open_sealed,
-)
 
 # Where both run in float32 they differ by the order of sums alone.
 TOLERANCE = 1e-4
@@ -44,9 +36,9 @@ TOLERANCE = 1e-4
 def export_onnx(folder: Path, target: Path) -> Path:
     """Write a detector's folder as one file, and compare both before it is given its name."""
     check_packages("exports of neural detectors", ("torch", "onnx", "onnxscript"))
-    place = find_detector(folder)
-    detector = load_neural(place, device="cpu")
-    files = {GRAPH: _trace(detector)}
+    place = saved.find_detector(folder)
+    detector = saved.load_neural(place, device="cpu")
+    files = {saved.GRAPH: _trace(detector)}
     for kind in ("text", "clip"):
         if (place / kind / TOKENIZER).is_file():
             files[TOKENIZER] = (place / kind / TOKENIZER).read_bytes()
@@ -55,12 +47,12 @@ def export_onnx(folder: Path, target: Path) -> Path:
             files[PREPARATION] = (place / kind / PREPARATION).read_bytes()
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     splitter = detector.reader.splitter
-    sealed = Sealed(
+    sealed = saved.Sealed(
         replace(detector.facts, checksums=sums),
         length=detector.reader.length,
         pad=0 if splitter is None else splitter.pad,
     )
-    files[FACTS] = orjson.dumps(asdict(sealed), option=orjson.OPT_INDENT_2)
+    files[saved.FACTS] = orjson.dumps(asdict(sealed), option=orjson.OPT_INDENT_2)
     data = _pack(files)
     _compare(detector, data)
     try:
@@ -73,7 +65,7 @@ def export_onnx(folder: Path, target: Path) -> Path:
     return target
 
 
-def draw_sample(detector: NeuralDetector, count: int, seed: int = 0) -> Encoded:
+def draw_sample(detector: saved.NeuralDetector, count: int, seed: int = 0) -> Encoded:
     """Random rows as the detector reads them: to trace and to compare, not to judge."""
     chance, reader = np.random.default_rng(seed), detector.reader
     ids = lengths = pixels = None
@@ -89,7 +81,7 @@ def draw_sample(detector: NeuralDetector, count: int, seed: int = 0) -> Encoded:
     return Encoded((), ids, lengths, pixels, ())
 
 
-def _trace(detector: NeuralDetector) -> bytes:
+def _trace(detector: saved.NeuralDetector) -> bytes:
     torch = get_torch()
     inputs = to_tensors(draw_sample(detector, 3), np.arange(3), torch.device("cpu"))
     memes = torch.export.Dim("memes", min=1, max=65_536)
@@ -107,14 +99,14 @@ def _trace(detector: NeuralDetector) -> bytes:
             dynamo=True,
             verbose=False,
         )
-        path = Path(made) / GRAPH
+        path = Path(made) / saved.GRAPH
         program.save(str(path), external_data=False)
         return path.read_bytes()
 
 
-def _compare(detector: NeuralDetector, data: bytes) -> None:
+def _compare(detector: saved.NeuralDetector, data: bytes) -> None:
     """Refuse a file that does not say what the network says."""
-    torch, deployed = get_torch(), open_sealed(data, "the export")
+    torch, deployed = get_torch(), saved.open_sealed(data, "the export")
     for count in (1, 5):
         sample = draw_sample(detector, count, seed=count)
         with torch.inference_mode():

@@ -21,25 +21,9 @@ from pydantic import TypeAdapter, ValidationError
 from memantics.core.data import Skip
 from memantics.core.errors import InputError, StoreError, first_fault
 from memantics.detector.examples import Example
+from memantics.detector.neural import checkpoint, encoding
 from memantics.detector.neural.backbone import PREPARATION, TOKENIZER, kept_encoders, open_encoders
-from memantics.detector.neural.checkpoint import (
-    Epoch,
-    check_digest,
-    digest,
-    load_weights,
-    write_tensors,
-    write_whole,
-)
-from memantics.detector.neural.encoding import (
-    Encoded,
-    Places,
-    Reader,
-    classes_of,
-    cut,
-    encode,
-    read_preparation,
-    read_splitter,
-)
+from memantics.detector.neural.checkpoint import write_whole
 from memantics.detector.neural.machine import Ranks, resolve_device
 from memantics.detector.neural.network import Chances, Figures, ask_network, build_network
 from memantics.detector.neural.settings import NetworkShape, Training
@@ -60,7 +44,7 @@ class SavedFacts:
     valid: Figures
     test: Figures | None = None
     best_epoch: int = 0
-    history: tuple[Epoch, ...] = ()
+    history: tuple[checkpoint.Epoch, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
@@ -75,9 +59,9 @@ _FACTS = TypeAdapter(SavedFacts)
 
 def write_facts(folder: Path, facts: SavedFacts, network: Any) -> SavedFacts:
     """Write the weights, then the facts with all checksums: the last step of a training."""
-    write_tensors(folder / WEIGHTS, network.state_dict())
+    checkpoint.write_tensors(folder / WEIGHTS, network.state_dict())
     sums = {
-        path.relative_to(folder).as_posix(): digest(path)
+        path.relative_to(folder).as_posix(): checkpoint.digest(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and covered(path.relative_to(folder))
     }
@@ -112,7 +96,7 @@ def read_facts(folder: Path) -> SavedFacts:
             f"this version reads format {FORMAT} of kind 'neural'",
             hint="train again, or install the version that wrote it",
         )
-    if found.classes != classes_of(found.shape.target):
+    if found.classes != encoding.classes_of(found.shape.target):
         raise StoreError(f"{path} names other classes than this version", hint="train again")
     return found
 
@@ -120,7 +104,9 @@ def read_facts(folder: Path) -> SavedFacts:
 class NeuralDetector:
     """A trained detector, ready to be asked."""
 
-    def __init__(self, facts: SavedFacts, network: Any, reader: Reader, device: Any) -> None:
+    def __init__(
+        self, facts: SavedFacts, network: Any, reader: encoding.Reader, device: Any
+    ) -> None:
         self.facts, self.network, self.reader, self.device = facts, network, reader, device
 
     @property
@@ -128,11 +114,11 @@ class NeuralDetector:
         """The classes, in the order of the chances."""
         return self.facts.classes
 
-    def encode(self, examples: Sequence[Example]) -> Encoded:
+    def encode(self, examples: Sequence[Example]) -> encoding.Encoded:
         """Examples as arrays; those whose image cannot be used are left out and listed."""
-        return encode(examples, self.reader, self.facts.shape)
+        return encoding.encode(examples, self.reader, self.facts.shape)
 
-    def predict(self, encoded: Encoded) -> Chances:
+    def predict(self, encoded: encoding.Encoded) -> Chances:
         """Chances of the classes, a row per encoded example."""
         return ask_network(self.network, encoded, range(len(encoded)), self.device)
 
@@ -160,7 +146,7 @@ def load_neural(folder: Path, device: str = "auto") -> NeuralDetector:
     check_files(place, facts)
     encoders = open_encoders(kept_encoders(place), facts.shape.length)
     network = build_network(encoders, facts.shape)
-    load_weights(network, place / WEIGHTS)
+    checkpoint.load_weights(network, place / WEIGHTS)
     where = resolve_device(device, Ranks())
     return NeuralDetector(facts, network.to(where).eval(), encoders.reader, where)
 
@@ -170,7 +156,7 @@ def check_files(place: Path, facts: SavedFacts) -> None:
     for name, expected in facts.checksums.items():
         if not covered(Path(name)) or ".." in Path(name).parts:
             raise StoreError(f"{place / FACTS} names {name!r}", hint="fetch the detector again")
-        check_digest(place / name, expected)
+        checkpoint.check_digest(place / name, expected)
     if WEIGHTS not in facts.checksums:
         raise StoreError(f"{place / FACTS} does not cover the weights", hint="train again")
     for path in place.rglob("*"):
@@ -203,7 +189,7 @@ _SEALED = TypeAdapter(Sealed)
 class DeployedDetector(NeuralDetector):
     """A detector from one exported file: onnxruntime takes the network's place."""
 
-    def predict(self, encoded: Encoded) -> Chances:
+    def predict(self, encoded: encoding.Encoded) -> Chances:
         """Chances of the classes, a row per encoded example."""
         order = np.arange(len(encoded))
         if encoded.lengths is not None:
@@ -214,9 +200,9 @@ class DeployedDetector(NeuralDetector):
             found[rows] = self.ask(encoded, rows)
         return found
 
-    def ask(self, encoded: Encoded, rows: Places) -> Chances:
+    def ask(self, encoded: encoding.Encoded, rows: encoding.Places) -> Chances:
         """Chances of some rows in one call."""
-        part = cut(encoded, rows)
+        part = encoding.cut(encoded, rows)
         inputs = {
             "ids": None if part.ids is None else part.ids.astype(np.int64),
             "mask": part.mask,
@@ -259,14 +245,14 @@ def open_sealed(data: bytes, name: str, threads: int = 0) -> DeployedDetector:
     for inner, expected in facts.checksums.items():
         if hashlib.sha256(files[inner]).hexdigest() != expected:
             raise _damaged(name, f"{inner} was changed")
-    if facts.classes != classes_of(facts.shape.target):
+    if facts.classes != encoding.classes_of(facts.shape.target):
         raise _damaged(name, "it names other classes than this version")
     splitter = preparation = None
     if TOKENIZER in files:
-        splitter = read_splitter(files[TOKENIZER], sealed.pad, f"{name}: {TOKENIZER}")
+        splitter = encoding.read_splitter(files[TOKENIZER], sealed.pad, f"{name}: {TOKENIZER}")
     if PREPARATION in files:
-        preparation = read_preparation(files[PREPARATION], f"{name}: {PREPARATION}")
-    reader = Reader(splitter, preparation, sealed.length)
+        preparation = encoding.read_preparation(files[PREPARATION], f"{name}: {PREPARATION}")
+    reader = encoding.Reader(splitter, preparation, sealed.length)
     return DeployedDetector(facts, _start(files[GRAPH], name, threads), reader, "cpu")
 
 

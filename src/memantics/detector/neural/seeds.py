@@ -20,43 +20,11 @@ from memantics.core.data import Skip
 from memantics.core.errors import StoreError
 from memantics.core.result import Table
 from memantics.detector.examples import Example, Loaded
-from memantics.detector.neural.backbone import (
-    Encoders,
-    check_folder,
-    keep_encoders,
-    make_scratch,
-    open_encoders,
-)
+from memantics.detector.neural import backbone, machine, saved, settings
 from memantics.detector.neural.checkpoint import TrainingProgress, digest, hold_folder, write_whole
 from memantics.detector.neural.encoding import classes_of, encode, gold_places
 from memantics.detector.neural.feeding import Parts, check_parts, hold_out
-from memantics.detector.neural.machine import (
-    Ranks,
-    find_versions,
-    fix_arithmetic,
-    get_torch,
-    join_ranks,
-    lacks_fixed_kernel,
-    leave_ranks,
-    resolve_device,
-    wait_for_all,
-)
 from memantics.detector.neural.network import Chances, Figures, ask_network, build_network, measure
-from memantics.detector.neural.saved import (
-    FACTS,
-    SUMMARY,
-    SavedFacts,
-    check_files,
-    read_facts,
-    write_facts,
-)
-from memantics.detector.neural.settings import (
-    SCRATCH,
-    Backbones,
-    NetworkShape,
-    Training,
-    check_training,
-)
 from memantics.detector.neural.training import Material, Say, Trainer
 
 PREDICTIONS, RUNNING = "predictions.jsonl", "training"
@@ -66,9 +34,9 @@ PREDICTIONS, RUNNING = "predictions.jsonl", "training"
 class SeedPlan:
     """All that is chosen before a training."""
 
-    backbones: Backbones
-    shape: NetworkShape
-    training: Training
+    backbones: settings.Backbones
+    shape: settings.NetworkShape
+    training: settings.Training
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +47,7 @@ class TrainedSeeds:
     """
 
     folder: Path
-    seeds: tuple[SavedFacts, ...]
+    seeds: tuple[saved.SavedFacts, ...]
     chosen: int
     parts: Parts
     skips: tuple[Skip, ...]
@@ -94,27 +62,27 @@ def train_neural(
     ``parts`` are rows of the examples; without them a share is held out as the plan says. Only
     the validation part decides anything; a test part is scored once, by the chosen epoch.
     """
-    check_training(plan.training)
-    ranks = join_ranks(plan.training.device)
+    settings.check_training(plan.training)
+    ranks = machine.join_ranks(plan.training.device)
     try:
         with _locked(out, ranks):
             return _train(data, plan, out, say if ranks.first else _silent, parts, ranks)
     finally:
-        leave_ranks(ranks)
+        machine.leave_ranks(ranks)
 
 
 def _train(
-    data: Loaded, plan: SeedPlan, out: Path, say: Say, parts: Parts | None, ranks: Ranks
+    data: Loaded, plan: SeedPlan, out: Path, say: Say, parts: Parts | None, ranks: machine.Ranks
 ) -> TrainedSeeds:
-    device = resolve_device(plan.training.device, ranks)
-    fix_arithmetic(plan.training.deterministic)
+    device = machine.resolve_device(plan.training.device, ranks)
+    machine.fix_arithmetic(plan.training.deterministic)
     examples, target = data.examples, plan.shape.target
     if parts is None:
         how, share = plan.training.hold_out, plan.training.share
         parts = hold_out(examples, target, how, share)
     check_parts(parts, gold_places(examples, target))
     plan = _settle(plan, [examples[row] for row in parts.train], out, ranks)
-    encoders = open_encoders(plan.backbones, plan.shape.length)
+    encoders = backbone.open_encoders(plan.backbones, plan.shape.length)
     pixels = out / f"pixels-{ranks.rank}.npy" if encoders.reader.preparation else None
     try:
         encoded = encode(examples, encoders.reader, plan.shape, pixels, plan.training.workers)
@@ -133,7 +101,7 @@ def _train(
     chosen = max(facts, key=lambda one: (one.valid.f1, -one.seed)).seed
     if ranks.first:
         write_summary(out, facts, chosen)
-    wait_for_all(ranks)
+    machine.wait_for_all(ranks)
     return TrainedSeeds(out, facts, chosen, parts, encoded.skips, ranks.first)
 
 
@@ -142,25 +110,25 @@ class _Place:
     out: Path
     data: Loaded
     device: Any
-    ranks: Ranks
+    ranks: machine.Ranks
 
 
 def _train_seed(
     seed: int, material: Material, plan: SeedPlan, place: _Place, say: Say
-) -> SavedFacts:
+) -> saved.SavedFacts:
     folder = place.out / f"seed-{seed}"
-    if (folder / FACTS).is_file():
+    if (folder / saved.FACTS).is_file():
         return _finished(folder, material, seed, say)
-    torch = get_torch()
+    torch = machine.get_torch()
     torch.manual_seed(seed)
-    encoders: Encoders = open_encoders(plan.backbones, plan.shape.length)
+    encoders: backbone.Encoders = backbone.open_encoders(plan.backbones, plan.shape.length)
     network = build_network(encoders, plan.shape)
     progress = _fit(network, material, seed, place, say)
     chances = _ask(network, material, place.device)
     classes = classes_of(plan.shape.target)
     valid = _measure(material, material.parts.valid, chances, classes)
     test = material.parts.test
-    facts = SavedFacts(
+    facts = saved.SavedFacts(
         shape=plan.shape,
         training=replace(material.training, seeds=(seed,)),
         seed=seed,
@@ -177,14 +145,14 @@ def _train_seed(
             "checksum": place.data.checksum,
             "languages": ",".join(place.data.list_languages()),
         },
-        versions=find_versions() | {"memantics": __version__},
+        versions=machine.find_versions() | {"memantics": __version__},
     )
     if place.ranks.first:
-        keep_encoders(plan.backbones, folder)
+        backbone.keep_encoders(plan.backbones, folder)
         _write_predictions(folder / PREDICTIONS, material, chances)
-        facts = write_facts(folder, facts, network)
+        facts = saved.write_facts(folder, facts, network)
         shutil.rmtree(folder / RUNNING, ignore_errors=True)
-    wait_for_all(place.ranks)
+    machine.wait_for_all(place.ranks)
     return facts
 
 
@@ -193,24 +161,24 @@ def _fit(network: Any, material: Material, seed: int, place: _Place, say: Say) -
     try:
         return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
     except RuntimeError as error:
-        if not lacks_fixed_kernel(error):
+        if not machine.lacks_fixed_kernel(error):
             raise
         say(f"this network cannot be trained twice the same on {place.device}: going on without")
-        fix_arithmetic(material.training.deterministic, strict=False)
+        machine.fix_arithmetic(material.training.deterministic, strict=False)
         # The step that failed left half of its gradient behind.
         network.zero_grad(set_to_none=True)
     warnings.filterwarnings("ignore", message=".*deterministic.*")
     return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
 
 
-def _finished(folder: Path, material: Material, seed: int, say: Say) -> SavedFacts:
-    facts = read_facts(folder)
+def _finished(folder: Path, material: Material, seed: int, say: Say) -> saved.SavedFacts:
+    facts = saved.read_facts(folder)
     if facts.fingerprint != material.fingerprint:
         raise StoreError(
             f"{folder} holds a detector trained with other data or settings",
             hint="choose another --out, or repeat the first command",
         )
-    check_files(folder, facts)
+    saved.check_files(folder, facts)
     say(f"seed {seed}: done before, validation macro-F1 {100 * facts.valid.f1:.2f}")
     return facts
 
@@ -257,7 +225,7 @@ def _write_predictions(path: Path, material: Material, chances: dict[int, Chance
     write_whole(path, b"\n".join(lines) + b"\n")
 
 
-def summarise(facts: Sequence[SavedFacts]) -> dict[str, dict[str, dict[str, float]]]:
+def summarise(facts: Sequence[saved.SavedFacts]) -> dict[str, dict[str, dict[str, float]]]:
     """Mean and spread over the seeds, by part and figure."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name, figures in (
@@ -277,7 +245,7 @@ def summarise(facts: Sequence[SavedFacts]) -> dict[str, dict[str, dict[str, floa
     return found
 
 
-def tabulate(facts: Sequence[SavedFacts]) -> Table:
+def tabulate(facts: Sequence[saved.SavedFacts]) -> Table:
     """Mean and spread of each figure over the seeds, in per cent."""
     rows = tuple(
         (part, name, f"{100 * found['mean']:.2f}", f"{100 * found['sd']:.2f}")
@@ -287,10 +255,10 @@ def tabulate(facts: Sequence[SavedFacts]) -> Table:
     return Table(("part", "figure", ">mean", ">sd"), rows)
 
 
-def write_summary(out: Path, facts: Sequence[SavedFacts], chosen: int) -> None:
+def write_summary(out: Path, facts: Sequence[saved.SavedFacts], chosen: int) -> None:
     """Write the summary, for people and for ``find_detector``."""
     summary = {"chosen": chosen, "seeds": [one.seed for one in facts], **summarise(facts)}
-    write_whole(out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2))
+    write_whole(out / saved.SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2))
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
@@ -303,18 +271,18 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"mean": round(statistics.fmean(values), 6), "sd": round(deviation, 6)}
 
 
-def _settle(plan: SeedPlan, train: Sequence[Example], out: Path, ranks: Ranks) -> SeedPlan:
+def _settle(plan: SeedPlan, train: Sequence[Example], out: Path, ranks: machine.Ranks) -> SeedPlan:
     """Make the encoder from scratch, where that is wanted, of the training part's letters."""
     for place in (plan.backbones.text, plan.backbones.image, plan.backbones.clip):
-        if place is not None and str(place) != SCRATCH:
-            check_folder(Path(place), plan.backbones.from_scratch)
-    if plan.backbones.text != SCRATCH:
+        if place is not None and str(place) != settings.SCRATCH:
+            backbone.check_folder(Path(place), plan.backbones.from_scratch)
+    if plan.backbones.text != settings.SCRATCH:
         return plan
-    folder = out / SCRATCH
+    folder = out / settings.SCRATCH
     if ranks.first:
         texts = (t for e in train for t in (e.text, e.text_caption, e.image_caption))
-        make_scratch(texts, folder)
-    wait_for_all(ranks)
+        backbone.make_scratch(texts, folder)
+    machine.wait_for_all(ranks)
     return replace(plan, backbones=replace(plan.backbones, text=str(folder), from_scratch=True))
 
 
@@ -328,7 +296,7 @@ def _keep(parts: Parts, kept: Sequence[int]) -> Parts:
     return Parts(move(parts.train), move(parts.valid), move(parts.test), parts.shared)
 
 
-def _fingerprint(data: Loaded, plan: SeedPlan, parts: Parts, ranks: Ranks) -> str:
+def _fingerprint(data: Loaded, plan: SeedPlan, parts: Parts, ranks: machine.Ranks) -> str:
     """A hash of what shapes the weights: not of where files lie or how often they are written."""
     total = hashlib.sha256()
     chosen = asdict(replace(plan.training, seeds=(), device="", save_every=0, workers=0))
@@ -353,7 +321,7 @@ def hash_folder(folder: Path, more: bytes = b"") -> str:
 
 
 @contextmanager
-def _locked(out: Path, ranks: Ranks) -> Iterator[None]:
+def _locked(out: Path, ranks: machine.Ranks) -> Iterator[None]:
     """The first process holds the folder for all that train together."""
     if ranks.first:
         with hold_folder(out):

@@ -11,28 +11,9 @@ from typing import Any
 import numpy as np
 
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.neural.checkpoint import (
-    Epoch,
-    TrainingProgress,
-    load_checkpoint,
-    load_weights,
-    read_latest,
-    read_progress,
-    save_checkpoint,
-    write_tensors,
-)
+from memantics.detector.neural import checkpoint, feeding
 from memantics.detector.neural.contrast import VectorBank, make_bank
 from memantics.detector.neural.encoding import Encoded, Places, classes_of, gold_places
-from memantics.detector.neural.feeding import (
-    Feeder,
-    Parts,
-    Portion,
-    cut_portions,
-    draw_order,
-    mix_seed,
-    rate_at,
-    weigh_classes,
-)
 from memantics.detector.neural.machine import Ranks, get_torch, share_text, wait_for_all
 from memantics.detector.neural.network import ask_network, measure
 from memantics.detector.neural.settings import NetworkShape, Precision, Training
@@ -45,7 +26,7 @@ class Material:
     """What is trained on. ``gold`` has a class per row, ``fingerprint`` covers it all."""
 
     encoded: Encoded
-    parts: Parts
+    parts: feeding.Parts
     shape: NetworkShape
     training: Training
     fingerprint: str
@@ -69,9 +50,9 @@ class Trainer:
         self._gold = material.gold
         rows = np.array(material.parts.train, np.int64)
         classes = len(classes_of(material.shape.target))
-        by_class = weigh_classes(self._gold[rows], classes, self._training.weighting)
+        by_class = feeding.weigh_classes(self._gold[rows], classes, self._training.weighting)
         self._weights = by_class[self._gold]
-        self._feeder = Feeder(material.encoded, self._gold, self._weights, device)
+        self._feeder = feeding.Feeder(material.encoded, self._gold, self._weights, device)
         self._optimiser = make_optimiser(self.network, self._training, device)
         self._precision = resolve_precision(self._training.precision, device)
         self._scaler = self._torch.amp.GradScaler(device.type, enabled=self._precision == "float16")
@@ -84,7 +65,7 @@ class Trainer:
                 self.network, device_ids=[device.index] if device.type == "cuda" else None
             )
 
-    def run(self, folder: Path, say: Say) -> TrainingProgress:
+    def run(self, folder: Path, say: Say) -> checkpoint.TrainingProgress:
         """Train until an end is reached; the network then has the best epoch's weights."""
         progress = self._resume(folder, say)
         while not progress.finished:
@@ -95,21 +76,21 @@ class Trainer:
                 f"seed {self._seed}: epoch {last.number + 1}/{self._training.epochs}"
                 f"  loss {last.loss:.4f}  validation macro-F1 {100 * last.score:.2f}"
             )
-        load_weights(self.network, _best(folder, progress.best))
+        checkpoint.load_weights(self.network, _best(folder, progress.best))
         wait_for_all(self._ranks)
         return progress
 
-    def _resume(self, folder: Path, say: Say) -> TrainingProgress:
-        start = TrainingProgress(self._material.fingerprint)
-        latest = read_latest(folder)
+    def _resume(self, folder: Path, say: Say) -> checkpoint.TrainingProgress:
+        start = checkpoint.TrainingProgress(self._material.fingerprint)
+        latest = checkpoint.read_latest(folder)
         if latest is None:
             return start
-        if read_progress(latest).fingerprint != start.fingerprint:
+        if checkpoint.read_progress(latest).fingerprint != start.fingerprint:
             raise StoreError(
                 f"{folder} holds a training with other data or settings",
                 hint="choose another --out, or repeat the first command",
             )
-        found = load_checkpoint(latest, self.network, self._optimiser)
+        found = checkpoint.load_checkpoint(latest, self.network, self._optimiser)
         if found.scale:
             self._scaler.load_state_dict(
                 self._scaler.state_dict()
@@ -120,14 +101,16 @@ class Trainer:
         say(f"seed {self._seed}: going on from step {found.step}")
         return found
 
-    def _run_epoch(self, progress: TrainingProgress, folder: Path) -> TrainingProgress:
+    def _run_epoch(
+        self, progress: checkpoint.TrainingProgress, folder: Path
+    ) -> checkpoint.TrainingProgress:
         """The rest of an epoch, from the batch where the checkpoint was written."""
         material = self._material
         if material.shape.contrast:
             rows = material.parts.train
             self._bank = make_bank(self.network, material.encoded, rows, self._gold, self._device)
         self._wrapped.train()
-        order = draw_order(self._material.parts.train, self._seed, progress.epoch)
+        order = feeding.draw_order(self._material.parts.train, self._seed, progress.epoch)
         size, step = self._training.batch, progress.step
         batches = [order[n * size : (n + 1) * size] for n in range(progress.batch, self._steps)]
         fed = self._feeder.feed(
@@ -144,15 +127,15 @@ class Trainer:
                 self._save(folder, replace(progress, loss=self._total_loss()))
         return progress
 
-    def _own_portions(self, batch: Places) -> list[Portion]:
+    def _own_portions(self, batch: Places) -> list[feeding.Portion]:
         """This process's share of a step, in as many portions as gradients are accumulated."""
         count = self._training.accumulate
-        portions = cut_portions(batch, self._weights, count * self._ranks.size)
+        portions = feeding.cut_portions(batch, self._weights, count * self._ranks.size)
         return portions[self._ranks.rank * count : (self._ranks.rank + 1) * count]
 
     def _step(self, fed: Iterator[Any], step: int) -> None:
         torch, training = self._torch, self._training
-        torch.manual_seed(mix_seed(self._seed, step, self._ranks.rank))
+        torch.manual_seed(feeding.mix_seed(self._seed, step, self._ranks.rank))
         for turn in range(training.accumulate):
             portion = next(fed)
             with self._quiet(turn < training.accumulate - 1), self._cast():
@@ -169,7 +152,7 @@ class Trainer:
             self._scaler.scale(loss * self._ranks.size).backward()
             self._running += loss.detach()
         steps = self._steps * training.epochs
-        rate = rate_at(step, steps, training.rate, training.warmup)
+        rate = feeding.rate_at(step, steps, training.rate, training.warmup)
         for group in self._optimiser.param_groups:
             group["lr"] = rate
         self._scaler.unscale_(self._optimiser)
@@ -178,7 +161,9 @@ class Trainer:
         self._scaler.update()
         self._optimiser.zero_grad(set_to_none=True)
 
-    def _judge_epoch(self, progress: TrainingProgress, folder: Path) -> TrainingProgress:
+    def _judge_epoch(
+        self, progress: checkpoint.TrainingProgress, folder: Path
+    ) -> checkpoint.TrainingProgress:
         """Score the validation part, keep the best weights, and say whether to go on."""
         loss = self._total_loss() / max(1.0, progress.weight)
         if not np.isfinite(loss):
@@ -192,7 +177,7 @@ class Trainer:
             best, best_score = progress.epoch, score
             if self._ranks.first:
                 folder.mkdir(parents=True, exist_ok=True)
-                write_tensors(_best(folder, best), self.network.state_dict())
+                checkpoint.write_tensors(_best(folder, best), self.network.state_dict())
         done = progress.epoch + 1
         idle = progress.epoch - best >= self._training.patience
         self._running.zero_()
@@ -205,7 +190,7 @@ class Trainer:
             best=best,
             best_score=best_score,
             finished=idle or done >= self._training.epochs,
-            history=(*progress.history, Epoch(progress.epoch, loss, score)),
+            history=(*progress.history, checkpoint.Epoch(progress.epoch, loss, score)),
         )
         self._save(folder, progress)
         return progress
@@ -216,13 +201,13 @@ class Trainer:
         classes = classes_of(self._material.shape.target)
         return measure(self._gold[list(rows)], chances.argmax(-1), classes).f1
 
-    def _save(self, folder: Path, progress: TrainingProgress) -> None:
+    def _save(self, folder: Path, progress: checkpoint.TrainingProgress) -> None:
         if self._scaler.is_enabled():
             state = self._scaler.state_dict()
             scale = {"scale": state["scale"], "growth": float(state["_growth_tracker"])}
             progress = replace(progress, scale=scale)
         if self._ranks.first:
-            save_checkpoint(folder, self.network, self._optimiser, progress)
+            checkpoint.save_checkpoint(folder, self.network, self._optimiser, progress)
             for other in folder.glob("best-*.safetensors"):
                 if other != _best(folder, progress.best):
                     other.unlink()

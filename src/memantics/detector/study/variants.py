@@ -12,24 +12,12 @@ from typing import Annotated, cast
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.parameters import Flag
 from memantics.detector.fast import PRESETS as FAST
-from memantics.detector.neural.settings import (
-    Backbones,
-    CaptionUse,
-    ClipBackbone,
-    FromScratch,
-    ImageBackbone,
-    NetworkShape,
-    Pooling,
-    Preset,
-    Target,
-    TextBackbone,
-    Training,
-    choose_shape,
-)
+from memantics.detector.neural import settings
+from memantics.detector.neural.settings import CaptionUse, Training
 
 _NAME = re.compile(r"([a-z]+)(?:\+(text|image|both))?(?:@(printed|pooled|sum))?")
 # The paper's encoders by family, and which of our networks stands on them.
-FAMILIES: Mapping[str, tuple[Preset, tuple[str, ...]]] = MappingProxyType(
+FAMILIES: Mapping[str, tuple[settings.Preset, tuple[str, ...]]] = MappingProxyType(
     {
         "roberta": ("text", ("text",)),
         "resnet": ("image", ("resnet",)),
@@ -53,11 +41,11 @@ CHECKS: tuple[str, ...] = tuple(
 class Encoding:
     """Folders of encoders as transformers saves them; ``text`` may be the word ``scratch``."""
 
-    text: TextBackbone = None
-    image: ImageBackbone = None
+    text: settings.TextBackbone = None
+    image: settings.ImageBackbone = None
     resnet: Annotated[Path | None, Flag("Folder of a ResNet.", "--resnet-backbone")] = None
-    clip: ClipBackbone = None
-    from_scratch: FromScratch = False
+    clip: settings.ClipBackbone = None
+    from_scratch: settings.FromScratch = False
 
     @property
     def named(self) -> frozenset[str]:
@@ -146,7 +134,9 @@ def choose_variants(names: Sequence[str], encoding: Encoding) -> tuple[Variant, 
     return tuple(found)
 
 
-def make_shape(variant: Variant, target: Target, pooling: Pooling, length: int) -> NetworkShape:
+def make_shape(
+    variant: Variant, target: settings.Target, pooling: settings.Pooling, length: int
+) -> settings.NetworkShape:
     """The network of a variant; pooling is the same in all of a study's networks.
 
     >>> make_shape(read_variant("fusion"), "type", "mean", 80).joined
@@ -156,7 +146,9 @@ def make_shape(variant: Variant, target: Target, pooling: Pooling, length: int) 
     """
     preset = FAMILIES[variant.family][0]
     way = {"pooled": "pooled", "sum": "sum"}.get(variant.way, "attention")
-    shape = choose_shape(preset, way if variant.captions != "none" else "none", target, length)
+    shape = settings.choose_shape(
+        preset, way if variant.captions != "none" else "none", target, length
+    )
     return replace(
         shape,
         captions=variant.captions,
@@ -165,11 +157,11 @@ def make_shape(variant: Variant, target: Target, pooling: Pooling, length: int) 
     )
 
 
-def make_backbones(variant: Variant, encoding: Encoding) -> Backbones:
+def make_backbones(variant: Variant, encoding: Encoding) -> settings.Backbones:
     """The folders that a variant's network is built on."""
     image = encoding.resnet if variant.family == "resnet" else encoding.image
     needs = set(variant.needs)
-    return Backbones(
+    return settings.Backbones(
         text=encoding.text if "text" in needs else None,
         image=image if needs & {"image", "resnet"} else None,
         clip=encoding.clip if "clip" in needs else None,

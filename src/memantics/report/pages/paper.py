@@ -12,17 +12,9 @@ from markupsafe import Markup
 from memantics.core.journal import replace_file
 from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
 from memantics.core.records import Score
+from memantics.report import plot
 from memantics.report.page import fill_page
 from memantics.report.papers import RENDERERS, STATUS_WORDS, list_remarks
-from memantics.report.plot import (
-    Mark,
-    Scale,
-    draw_axis,
-    draw_key,
-    draw_radar,
-    draw_strip,
-    fit_scale,
-)
 from memantics.report.runs import STARTER_NOTE
 
 _BADGES: dict[CellStatus, str] = {
@@ -87,12 +79,12 @@ def _make_block(place: int, part: PaperPart) -> PartBlock:
     block = PartBlock(part, slug, radars=radars, shades=_shade(part), remarks=list_remarks(part))
     if not part.plotted:
         return block
-    scale = fit_scale(score for row in part.rows for score in _scores(row.cells))
-    legend = [(name, draw_key(tone)) for tone, name in enumerate(part.columns)]
+    scale = plot.fit_scale(score for row in part.rows for score in _scores(row.cells))
+    legend = [(name, plot.draw_key(tone)) for tone, name in enumerate(part.columns)]
     if any(cell.paper is not None for cell in part.cells):
-        legend.append(("the paper", draw_key(None)))
+        legend.append(("the paper", plot.draw_key(None)))
     strips = tuple(_draw(row, part.columns, scale) for row in part.rows)
-    return replace(block, axis=draw_axis(scale), strips=strips, legend=tuple(legend))
+    return replace(block, axis=plot.draw_axis(scale), strips=strips, legend=tuple(legend))
 
 
 def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
@@ -102,7 +94,7 @@ def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
     ]
     top = max((value for _, row in rows for value in row if value is not None), default=0.0)
     drawn = [(label, row) for label, row in rows if any(value is not None for value in row)]
-    return tuple((label, draw_radar(part.columns, row, top)) for label, row in drawn)
+    return tuple((label, plot.draw_radar(part.columns, row, top)) for label, row in drawn)
 
 
 def _shade(part: PaperPart) -> tuple[tuple[str, ...], ...]:
@@ -129,15 +121,15 @@ def _values(row: PaperRow) -> list[Score | None]:
     return _scores(row.cells)[::2]
 
 
-def _draw(row: PaperRow, columns: Sequence[str], scale: Scale) -> Markup:
+def _draw(row: PaperRow, columns: Sequence[str], scale: plot.Scale) -> Markup:
     marks = []
     for tone, (name, cell) in enumerate(zip(columns, row.cells, strict=True)):
         score, printed = _scores((cell,))
         if score is not None:
-            marks.append(Mark(name, score, tone))
+            marks.append(plot.Mark(name, score, tone))
         if printed is not None:
-            marks.append(Mark(f"{name}, the paper", printed, None))
-    return draw_strip(marks, scale)
+            marks.append(plot.Mark(f"{name}, the paper", printed, None))
+    return plot.draw_strip(marks, scale)
 
 
 def _scores(cells: Sequence[Cell]) -> list[Score | None]:

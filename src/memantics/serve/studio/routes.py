@@ -12,22 +12,7 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field, JsonValue
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
-from memantics.actions.studio import (
-    EMBEDDED,
-    MeaningFound,
-    Picture,
-    Progress,
-    Studio,
-    draw_meaning,
-    follow_meaning,
-    hear,
-    image_path,
-    judge,
-    list_starter,
-    read_text,
-    soften,
-    tell_starter_meaning,
-)
+from memantics.actions import studio as action
 from memantics.core.errors import MemanticsError
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
@@ -73,9 +58,9 @@ def find_pages(request: Request) -> Pages:
     return pages
 
 
-def find_studio(request: Request) -> Studio:
+def find_studio(request: Request) -> action.Studio:
     """What looks at memes."""
-    studio: Studio = request.app.state.studio
+    studio: action.Studio = request.app.state.studio
     return studio
 
 
@@ -84,9 +69,9 @@ def find_engine(request: Request) -> Engine:
     return find_service(request).engine
 
 
-async def read_picture(request: Request) -> Picture:
+async def read_picture(request: Request) -> action.Picture:
     """The picture that is the body of a request."""
-    return Picture(await request.body(), NAME)
+    return action.Picture(await request.body(), NAME)
 
 
 async def read_said(request: Request) -> Said:
@@ -94,10 +79,10 @@ async def read_said(request: Request) -> Said:
     return await read_json(request, Said)
 
 
-SharedStudio = Annotated[Studio, Depends(find_studio)]
+SharedStudio = Annotated[action.Studio, Depends(find_studio)]
 SharedPages = Annotated[Pages, Depends(find_pages)]
 Queues = Annotated[Engine, Depends(find_engine)]
-SentPicture = Annotated[Picture, Depends(read_picture)]
+SentPicture = Annotated[action.Picture, Depends(read_picture)]
 SentText = Annotated[Said, Depends(read_said)]
 
 
@@ -106,7 +91,7 @@ def show_page(request: Request, pages: SharedPages) -> Response:
     """The page; everything else is asked for by its script."""
     words = pages.words(request)
     context = {
-        "picks": list_starter(words.language, FIRST[words.language]),
+        "picks": action.list_starter(words.language, FIRST[words.language]),
         "models": request.app.state.settings.models.models,
         "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
     }
@@ -116,7 +101,7 @@ def show_page(request: Request, pages: SharedPages) -> Response:
 @router.get("/studio/starter/{meme}.png")
 def show_starter(meme: str) -> Response:
     """A meme of the starter pack."""
-    return FileResponse(image_path(meme), media_type="image/png")
+    return FileResponse(action.image_path(meme), media_type="image/png")
 
 
 @router.post("/studio/starter/{meme}", dependencies=_own_page)
@@ -124,7 +109,7 @@ async def explain_starter(meme: str, queues: Queues) -> Response:
     """What the people who drew a meme of the starter pack say about it."""
 
     def tell() -> JsonValue:
-        return show_meaning(tell_starter_meaning(meme))
+        return show_meaning(action.tell_starter_meaning(meme))
 
     return await answer(queues.work(tell))
 
@@ -132,30 +117,32 @@ async def explain_starter(meme: str, queues: Queues) -> Response:
 @router.post("/studio/text", dependencies=_own_page)
 async def find_text(picture: SentPicture, studio: SharedStudio, queues: Queues) -> Response:
     """The captions with their boxes."""
-    return await answer(queues.work(read_text, studio, picture))
+    return await answer(queues.work(action.read_text, studio, picture))
 
 
 @router.post("/studio/sound", dependencies=_own_page)
 async def find_sound(said: SentText, queues: Queues) -> Response:
     """What a caption sounds like."""
-    return await answer(queues.work(hear, said.text, said.language))
+    return await answer(queues.work(action.hear, said.text, said.language))
 
 
 @router.post("/studio/harm", dependencies=_own_page)
 async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
     """A detector's verdict."""
     sent = (said.text, said.language, said.unread, said.left_out)
-    return await answer(queues.work(judge, studio, *sent))
+    return await answer(queues.work(action.judge, studio, *sent))
 
 
 @router.post("/studio/kinder", dependencies=_own_page)
 async def find_kinder(
-    picture: SentPicture, studio: SharedStudio, queues: Queues, model: str = EMBEDDED
+    picture: SentPicture, studio: SharedStudio, queues: Queues, model: str = action.EMBEDDED
 ) -> Response:
     """A kinder version."""
-    if model != EMBEDDED:  # waits for a model most of the time, and takes no thread meanwhile
-        return await answer(soften(studio, picture, model))
-    return await answer(queues.work(make_sync(soften), studio, picture))
+    if (
+        model != action.EMBEDDED
+    ):  # waits for a model most of the time, and takes no thread meanwhile
+        return await answer(action.soften(studio, picture, model))
+    return await answer(queues.work(make_sync(action.soften), studio, picture))
 
 
 @router.post("/studio/meaning", dependencies=_own_page)
@@ -164,7 +151,7 @@ async def find_meaning(
 ) -> Response:
     """What a model says; lines of JSON as it goes on."""
     language = find_pages(request).words(request).language
-    steps = follow_meaning(studio, picture, model, language)
+    steps = action.follow_meaning(studio, picture, model, language)
     return StreamingResponse(write_lines(steps), media_type="application/x-ndjson")
 
 
@@ -192,11 +179,13 @@ async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:
     return Response(orjson.dumps(plain), media_type="application/json")
 
 
-async def write_lines(steps: AsyncIterator[Progress | MeaningFound]) -> AsyncIterator[bytes]:
+async def write_lines(
+    steps: AsyncIterator[action.Progress | action.MeaningFound],
+) -> AsyncIterator[bytes]:
     """Lines of JSON: how far a model is, then what it said or what went wrong."""
     try:
         async for step in steps:
-            if isinstance(step, MeaningFound):
+            if isinstance(step, action.MeaningFound):
                 yield _line(show_meaning(step))
             else:
                 yield _line({"done": step.done, "total": step.total})
@@ -208,9 +197,9 @@ def _line(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def show_meaning(found: MeaningFound) -> JsonValue:
+def show_meaning(found: action.MeaningFound) -> JsonValue:
     """A meaning with its drawings as trees, which the page grows without reading markup."""
-    drawn = draw_meaning(found)
+    drawn = action.draw_meaning(found)
     trees = {"wide": drawn.wide, "narrow": drawn.narrow}
     return {"found": found.to_dict(), **{name: to_tree(svg) for name, svg in trees.items()}}
 

@@ -10,15 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memantics.actions.studio import (
-    HarmFound,
-    KinderFound,
-    MeaningFound,
-    SoundFound,
-    TextFound,
-    draw_meaning,
-    read_style,
-)
+from memantics.actions import studio
 from memantics.core.errors import InputError
 from memantics.core.images import MIME, probe
 from memantics.report.page import fill_page
@@ -39,17 +31,17 @@ class StudioRecord(BaseModel):
     name: str = Field(max_length=500)
     language: Language = "en"
     picture: str = Field(max_length=_MOST)
-    text: TextFound | None = None
-    sound: SoundFound | None = None
-    harm: HarmFound | None = None
-    kinder: KinderFound | None = None
-    meanings: tuple[MeaningFound, ...] = ()
+    text: studio.TextFound | None = None
+    sound: studio.SoundFound | None = None
+    harm: studio.HarmFound | None = None
+    kinder: studio.KinderFound | None = None
+    meanings: tuple[studio.MeaningFound, ...] = ()
 
 
 def render_record(record: StudioRecord, words: Catalogue) -> str:
     """The page as text; pictures are checked, for it is opened later and elsewhere."""
     templates = files("memantics.report.pages") / "templates"
-    style = read_style() + "".join(
+    style = studio.read_style() + "".join(
         (templates / name).read_text(encoding="utf-8") for name in ("knowledge.css", "analysis.css")
     )
     style += (_HERE / "saved.css").read_text(encoding="utf-8")
@@ -67,7 +59,7 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
         if record.harm
         else [],
         blurred=is_harmful(record),
-        meanings=[(found, draw_meaning(found)) for found in record.meanings],
+        meanings=[(found, studio.draw_meaning(found)) for found in record.meanings],
         date=datetime.now(UTC).date().isoformat(),
     )
 
