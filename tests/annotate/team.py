@@ -54,7 +54,8 @@ def make_queue(
         for place, name in enumerate(names):
             draw_image(folder / name, 3 * number + place)
         ready.append(item.model_copy(update={"images": names}))
-    write_queue(folder, QueueCard(title=title, workflow=workflow), ready)
+    alone = 1 if workflow == "validate" else 0  # most tests have one person judge
+    write_queue(folder, QueueCard(title=title, workflow=workflow, people=alone), ready)
     return folder
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
+from memantics.annotate.project_settings import Words
 from memantics.annotate.tasks import is_swapped
 from memantics.annotate.values import _check_field, clean_text
-from memantics.annotate.workflow import FieldKind, Words, WorkflowChoice, WorkflowField
+from memantics.annotate.workflow import FieldKind, WorkflowChoice, WorkflowField
 
 NEEDED = "an answer is needed"
 PROBLEMS: list[tuple[FieldKind, JsonValue, str]] = [

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, JsonValue
 
+from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.service import AnnotationService
 from memantics.annotate.workflow import (
     End,
     Keep,
-    ProjectSettings,
     Rule,
     Stage,
     TrainingRounds,

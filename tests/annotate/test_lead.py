@@ -10,9 +10,10 @@ from PIL import Image
 from pydantic import JsonValue
 
 from memantics.annotate.errors import AnswerError, Locked, NotFound, TrainingFailed
+from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, AnnotationTask
 from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import ProjectSettings, read_workflow, workflow_text
+from memantics.annotate.workflow import read_workflow, workflow_text
 from memantics.core.errors import DataError, ImageError
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (
@@ -259,7 +260,8 @@ def test_progress_and_pace(service: AnnotationService, tmp_path: Path) -> None:
     held = service.work.next(bob, project.id)
     assert held is not None
     progress = service.lead.progress(lead, project.id)
-    (stage,) = progress.stages
+    stage, ties = progress.stages
+    assert (ties.done, ties.waiting) == (0, 1)
     assert (stage.done, stage.leased, stage.open) == (3, 1, 0)
     people = {person.name: person for person in progress.people}
     assert (people["ann"].done, people["ann"].pace, people["bob"].done) == (3, 5.0, 0)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from memantics.annotate.errors import Forbidden, Locked, NotFound
+from memantics.annotate.project_settings import ProjectSettings, Words
 from memantics.annotate.records import Actor, Preferences
 from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import ProjectSettings, Words
 from tests.annotate.team import PASSWORD, add_people, make_queue, open_project, plain_items
 
 ROLES = ("lead", "annotator", "reviewer", "adjudicator", "former", "outsider", "nobody")
@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
         LEAD,
         lambda s, a: s.service.projects.set_settings(a, s.project, ProjectSettings()),
     ),
+    "projects.change": (LEAD, lambda s, a: s.service.projects.change(a, s.project, {})),
     "projects.archive": (
         LEAD,
         lambda s, a: s.service.projects.archive(a, s.project, archived=False),

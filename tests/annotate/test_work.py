@@ -15,9 +15,9 @@ from memantics.annotate.errors import (
     LimitReached,
     Locked,
 )
+from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Preferences
 from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import ProjectSettings
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (
     Clock,
@@ -197,7 +197,7 @@ def test_a_refused_item_is_not_held(
     service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(2))
-    service.projects.set_settings(lead, project.id, ProjectSettings(daily_limit=1))
+    service.projects.set_settings(lead, project.id, ProjectSettings(daily_limit=1, people=1))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     good = {"question": "yes", "answer": "yes"}
     with pytest.raises(LimitReached):

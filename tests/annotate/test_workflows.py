@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from memantics.annotate.errors import AnswerError
+from memantics.annotate.project_settings import Words
 from memantics.annotate.values import check, clean_text, turn_pairs, visible
 from memantics.annotate.workflow import (
-    Words,
     Workflow,
     list_workflows,
     parse_workflow,

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -58,6 +58,35 @@ class Storage:
         file = self.url.removeprefix("sqlite:///")
         beside = Path(file).parent if "://" not in file else home() / "annotate"
         return self.media or beside / "media"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectChanges:
+    """Settings of a project that are not its workflow's; None: as they are."""
+
+    people: Annotated[
+        int | None, Flag("How many people judge each item. Votes are kept.", min=1, max=50)
+    ] = None
+    shared: Annotated[
+        float | None, Flag("Share of items that the whole team judges.", min=0, max=1)
+    ] = None
+    adjudicator: Annotated[
+        Literal["lead", "vote", "nobody"] | None,
+        Flag("Who settles ties: the lead, one more vote of another person, or nobody."),
+    ] = None
+    order: Annotated[
+        Literal["given", "informative"] | None,
+        Flag("Order of items: that of the queue, or by expected information."),
+    ] = None
+
+    @property
+    def said(self) -> dict[str, object]:
+        """Those that were given."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+AS_IT_IS = ProjectChanges()
+Most = Annotated[int | None, Flag("Only the first so many items of a queue or folder.", min=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +160,8 @@ def serve_annotations(
     ] = (),
     *,
     workflow: Workflow = None,
+    changes: ProjectChanges = AS_IT_IS,
+    limit: Most = None,
     started: Callable[[AppStart], None],
 ) -> None:
     """Serve the web app until the process is told to stop; queues become projects first.
@@ -174,7 +205,7 @@ def serve_annotations(
             with in_turn(storage.folder):
                 actor = find_admin(service)
                 for queue in queues:
-                    imported.append(_add(service, actor, queue, workflow))
+                    imported.append(_add(service, actor, queue, workflow, changes, limit))
                     start = f"/p/{imported[-1].project}"
         link = f"{web.address}/enter/{service.accounts.login_link(actor)}?next={start}"
         started(AppStart(link, demo, tuple(imported)))
@@ -186,6 +217,8 @@ def import_annotations(
     source: Annotated[Path, Argument("A queue, a folder of memes, or a file from Label Studio.")],
     *,
     workflow: Workflow = None,
+    changes: ProjectChanges = AS_IT_IS,
+    limit: Most = None,
     project: Annotated[int | None, Flag("Where a Label Studio file (JSON or ZIP) goes.")] = None,
     images: Annotated[
         Path | None, Flag("The folder with the images of a Label Studio JSON file.")
@@ -202,7 +235,7 @@ def import_annotations(
     with open_annotations(storage) as service, in_turn(storage.folder):
         actor = find_admin(service)
         if project is None:
-            return _add(service, actor, source, workflow)
+            return _add(service, actor, source, workflow, changes, limit)
         require_project(service, actor, project)
         with source.open("rb") as file:
             done = service.exchange.import_tasks(actor, project, file, images)
@@ -307,7 +340,12 @@ def require_project(service: AnnotationService, actor: Actor, number: int) -> No
 
 
 def _add(
-    service: AnnotationService, actor: Actor, folder: Path, workflow: str | None
+    service: AnnotationService,
+    actor: Actor,
+    folder: Path,
+    workflow: str | None,
+    changes: ProjectChanges,
+    limit: int | None,
 ) -> ImportSummary:
     """A project from a queue, or from a folder of memes; its maker may do everything in it.
 
@@ -316,6 +354,8 @@ def _add(
     """
     from memantics.annotate.workflow import ROLES, read_workflow
 
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}", hint="give a queue or a folder of memes")
     named = Path(workflow) if workflow and workflow.endswith(".toml") else workflow
     is_queue = (folder / CARD).is_file()
     if is_queue:
@@ -334,13 +374,14 @@ def _add(
         if project.title == title and project.workflow.name == flow and "lead" in project.roles
     ]
     if same:
-        done = bring(actor, same[0], folder)
+        service.projects.change(actor, same[0], changes.said)
+        done = bring(actor, same[0], folder, limit)
         return ImportSummary(same[0], folder, done.items, done.answers, done.skipped)
     if is_queue:
-        made = service.exchange.make_project(actor, folder, named).id
+        made = service.exchange.make_project(actor, folder, named, changes.said).id
     else:
         read_memes(folder)  # a folder without memes leaves no project behind
-        made = service.projects.create(actor, title, named or flow).id
-    done = bring(actor, made, folder)
+        made = service.projects.create(actor, title, named or flow, changes=changes.said).id
+    done = bring(actor, made, folder, limit)
     service.projects.set_roles(actor, made, actor.id, ROLES)
     return ImportSummary(made, folder, done.items, done.answers, done.skipped)

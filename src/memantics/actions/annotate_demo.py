@@ -11,9 +11,10 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
+from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, AnnotationTask
 from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import ROLES, ProjectSettings, Workflow
+from memantics.annotate.workflow import ROLES, Workflow
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.starter import StarterMeme, image_path, read_starter
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memantics.actions.asking import Asking
 from memantics.actions.desk import open_desk
-from memantics.annotate.workflow import Words
+from memantics.annotate.project_settings import Words
 from memantics.build.drafts import make_request, record, text
 from memantics.core.errors import ModelError
 from memantics.core.reply import read_object

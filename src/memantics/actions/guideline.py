@@ -10,7 +10,7 @@ from memantics.actions.annotate import Storage, find_admin, open_annotations, re
 from memantics.actions.desk import AskingOptions, asking_of
 from memantics.actions.drafting import make_drafter
 from memantics.annotate import require_extra
-from memantics.annotate.workflow import Words
+from memantics.annotate.project_settings import Words
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
 

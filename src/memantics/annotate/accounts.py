@@ -27,6 +27,7 @@ from memantics.annotate.membership import (
     require_admin,
 )
 from memantics.annotate.records import Actor, Invitation, Preferences, Session, record_of
+from memantics.annotate.seating import reseat
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import ROLES
 
@@ -285,6 +286,7 @@ class Accounts:
     def _use(self, connection: Connection, actor: Actor, row: Any) -> None:
         now = self._context.clock()
         join_project(connection, row.project_id, actor.id, read_roles(row.roles), now)
+        reseat(connection, row.project_id, joined=True)
         change = sa.update(_invitations).where(_invitations.c.id == row.id)
         connection.execute(change.values(used_at=now, used_by=actor.id))
         self._context.log(

@@ -29,9 +29,11 @@ from memantics.annotate import schema
 from memantics.annotate.database import Database, newest_schema
 from memantics.annotate.intake import ID
 from memantics.annotate.labelstudio import DAMAGE
+from memantics.annotate.overlay import lay_over
+from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Preferences, SeatState, TrainingState
 from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import ProjectSettings, parse_workflow
+from memantics.annotate.workflow import parse_workflow
 from memantics.core.closed import Closed
 from memantics.core.data import conform
 from memantics.core.errors import DataError, StoreError, first_fault
@@ -206,7 +208,8 @@ class RowChecker:
             raise self._misfit(table, first_fault(error), number) from error
         if table is schema.projects:
             workflow = parse_workflow(row["workflow"], f"{self._where}: project {row['id']}")
-            self._stages[row["id"]] = len(workflow.stages)
+            settings = ProjectSettings.model_validate_json(row["settings"])
+            self._stages[row["id"]] = len(lay_over(workflow, settings).stages)
         stages = self._stages.get(row.get("project_id", 0))
         if stages is not None and not 0 <= row.get("stage", 0) < stages:
             raise self._misfit(table, "stage: the workflow has no such stage", number)

@@ -18,8 +18,9 @@ from sqlalchemy.engine import Connection
 from memantics.annotate import queries
 from memantics.annotate.database import Database
 from memantics.annotate.errors import Forbidden, Values
+from memantics.annotate.overlay import overlaid, settings_of
 from memantics.annotate.records import Actor, Preferences, Rights, record_of
-from memantics.annotate.workflow import ROLES, ProjectSettings, Role, workflow_of
+from memantics.annotate.workflow import ROLES, Role
 
 DAY = 86_400
 Clock = Callable[[], float]
@@ -94,7 +95,7 @@ def read_rights(row: Any) -> Rights:
         roles=read_roles(row.roles),
         consented=row.consent_at is not None,
         archived=bool(row.archived),
-        workflow=workflow_of(row.workflow),
+        workflow=overlaid(row.workflow, row.settings),
         settings=settings_of(row.settings),
         preferences=preferences_of(row.preferences),
     )
@@ -115,12 +116,6 @@ def write_roles(roles: Iterable[str]) -> str:
     if unknown := wanted - set(ROLES):
         raise Forbidden(f"no such role: {', '.join(sorted(unknown))}")
     return ",".join(role for role in ROLES if role in wanted)
-
-
-@lru_cache(maxsize=1024)
-def settings_of(text: str) -> ProjectSettings:
-    """Settings from their column, parsed once."""
-    return ProjectSettings.model_validate_json(text)
 
 
 @lru_cache(maxsize=1024)

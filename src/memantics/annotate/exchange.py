@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 import orjson
@@ -29,14 +31,7 @@ from memantics.annotate.labelstudio import pack_tasks, read_bounded, unpack_task
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.projects import Projects
 from memantics.annotate.records import Actor, Export, ImportedItems, Media, Project, Rights
-from memantics.annotate.workflow import (
-    ProjectSettings,
-    Workflow,
-    parse_workflow,
-    read_workflow,
-    set_people,
-    workflow_text,
-)
+from memantics.annotate.workflow import Workflow, read_workflow
 from memantics.core.data import inside
 from memantics.core.errors import ImageError
 from memantics.core.images import read_bytes
@@ -60,39 +55,42 @@ class Exchange:
         return project
 
     def make_project(
-        self, actor: Actor, folder: Path, workflow: str | Path | None = None
+        self,
+        actor: Actor,
+        folder: Path,
+        workflow: str | Path | None = None,
+        changes: Mapping[str, object] = MappingProxyType({}),
     ) -> Project:
         """An empty project with the workflow and warning that the card of a queue names.
 
         A workflow of one's own is given as a file; it has to bear the name on the card. The
-        items are checked first: a bad queue leaves no project behind.
+        items are checked first: a bad queue leaves no project behind. ``changes`` are settings.
         """
         card, items = read_queue(folder)
         named = workflow if workflow is not None else card.workflow
-        rules = read_workflow(named)
-        if card.people:
-            named = set_people(workflow_text(named), card.people)
-            rules = parse_workflow(named, "workflow")
-        _check_queue(card, items, rules)
-        settings = ProjectSettings(
-            **(rules.settings.model_dump() | {"warning": card.warning[:2000]})
-        )
+        _check_queue(card, items, read_workflow(named))
+        said = {"warning": card.warning[:2000]} | ({"people": card.people} if card.people else {})
         return self._projects.create(
-            actor, card.title, named, settings=settings, language=card.language
+            actor, card.title, named, changes={**said, **changes}, language=card.language
         )
 
-    def import_queue(self, actor: Actor, project: int, folder: Path) -> ImportedItems:
-        """The items of a queue; those that are there already are passed over and named."""
+    def import_queue(
+        self, actor: Actor, project: int, folder: Path, limit: int | None = None
+    ) -> ImportedItems:
+        """The first ``limit`` items of a queue; those that are there are passed over and named."""
         rights = self._context.lead_rights(actor, project)
         card, items = read_queue(folder)
         _check_queue(card, items, rights.workflow)
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
-        return self._import(actor, rights, pairs)
+        return self._import(actor, rights, pairs[:limit])
 
-    def import_memes(self, actor: Actor, project: int, folder: Path) -> ImportedItems:
-        """Any folder of memes, one item for each."""
+    def import_memes(
+        self, actor: Actor, project: int, folder: Path, limit: int | None = None
+    ) -> ImportedItems:
+        """Any folder of memes, one item for each; ``limit``: only the first ones."""
         rights = self._context.lead_rights(actor, project)
-        return self._import(actor, rights, [(item, [path]) for item, path in read_folder(folder)])
+        pairs = [(item, [path]) for item, path in islice(read_folder(folder), limit)]
+        return self._import(actor, rights, pairs)
 
     def import_items(
         self, actor: Actor, project: int, items: Iterable[tuple[QueueItem, Sequence[Path]]]

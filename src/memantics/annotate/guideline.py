@@ -17,10 +17,11 @@ from memantics.annotate.consensus import find_disagreements
 from memantics.annotate.context import ServiceContext
 from memantics.annotate.errors import AnswerError, NotFound
 from memantics.annotate.lead import Lead
+from memantics.annotate.project_settings import Clarification, Words
 from memantics.annotate.records import Actor, Disagreement, Rights
 from memantics.annotate.values import clean_text
 from memantics.annotate.work import lock_item
-from memantics.annotate.workflow import Clarification, Words, Workflow
+from memantics.annotate.workflow import Workflow
 from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.text import clean_line
 

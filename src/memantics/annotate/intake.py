@@ -154,7 +154,6 @@ def add_items(
     The caller holds :func:`lock_project`.
     """
     count, gold = _present(connection, rights.id)
-    states = first_states(rights.workflow)
     for start in range(0, len(items), _CHUNK):
         rows: list[dict[str, object]] = []
         for item, images in items[start : start + _CHUNK]:
@@ -171,7 +170,7 @@ def add_items(
             _seat_row(rights, key, row, stage, seat) | {"state": state}
             for key, row in zip(ids, rows, strict=True)
             if not row["training_round"]
-            for stage, seat, state in states
+            for stage, seat, state in first_states(rights.workflow, str(row["item_key"]))
         ]
         if seats:
             connection.execute(sa.insert(_seats), seats)

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import ValidationError
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
 from memantics.annotate.context import ServiceContext, read_rights, read_roles, write_roles
 from memantics.annotate.errors import AnnotateError, AnswerError, NotFound
 from memantics.annotate.membership import join_project, name_key, require_admin
+from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, Member, Project, record_of
+from memantics.annotate.seating import reseat
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import (
     ROLES,
-    ProjectSettings,
     Role,
     Workflow,
     parse_workflow,
     workflow_of,
     workflow_text,
 )
+from memantics.core.errors import InputError
 
 _projects, _members, _users = schema.projects, schema.memberships, schema.users
 
@@ -41,9 +45,13 @@ class Projects:
         workflow: str | Path,
         *,
         settings: ProjectSettings | None = None,
+        changes: Mapping[str, object] = MappingProxyType({}),
         language: str = "en",
     ) -> Project:
-        """A project with a workflow: one of ours by name, a TOML file, or its text."""
+        """A project with a workflow: one of ours by name, a TOML file, or its text.
+
+        ``changes`` are settings that are not the workflow's, by name.
+        """
         text, rules = _read_rules(workflow)
         title = clean_text(title, lines=False)[:300]
         if not title:
@@ -52,7 +60,7 @@ class Projects:
         entry = {
             "title": title,
             "workflow": text,
-            "settings": (settings or rules.settings).model_dump_json(),
+            "settings": change_settings(settings or rules.settings, changes).model_dump_json(),
             "language": clean_text(language, lines=False)[:20],
             "archived": False,
             "created_at": now,
@@ -88,16 +96,30 @@ class Projects:
             return self._context.rights(connection, actor, project)
 
     def set_settings(self, actor: Actor, project: int, settings: ProjectSettings) -> None:
-        """Change what the lead decides; the guideline grows by :meth:`Lead.clarify` alone."""
+        """Change what the lead decides; the guideline grows by :meth:`Lead.clarify` alone.
+
+        Every vote is kept: where more people are to judge, finished items open again; where
+        fewer are, those with enough votes are finished.
+        """
         with self._context.as_lead(actor, project, write=True) as (connection, rights):
-            settings = settings.model_copy(
-                update={"clarifications": rights.settings.clarifications}
-            )
+            before = rights.settings
+            kept: dict[str, object] = {"clarifications": before.clarifications, "team": before.team}
+            if before.adjudicator and not settings.adjudicator:
+                kept["adjudicator"] = "nobody"  # a stage that was there stays, and is closed
+            settings = settings.model_copy(update=kept)
             queries.SET_SETTINGS.run(
                 connection, {"project": project, "settings": settings.model_dump_json()}
             )
             detail = settings.model_dump(exclude={"clarifications"})
             self._log(connection, actor, "project.settings", project, detail)
+            reseat(connection, project)
+
+    def change(self, actor: Actor, project: int, changes: Mapping[str, object]) -> ProjectSettings:
+        """Change some settings by name, and return all of them."""
+        before = self._context.lead_rights(actor, project).settings
+        if changes:
+            self.set_settings(actor, project, change_settings(before, changes))
+        return self._context.lead_rights(actor, project).settings
 
     def archive(self, actor: Actor, project: int, *, archived: bool = True) -> None:
         """Close a project for work, or open it again; nothing is deleted."""
@@ -126,6 +148,7 @@ class Projects:
             if user is None:
                 raise NotFound(f"no account is called {name!r}", hint="send an invitation instead")
             join_project(connection, project, user, wanted, self._context.clock())
+            reseat(connection, project, joined=True)
             detail = {"user": user, "roles": write_roles(wanted)}
             self._log(connection, actor, "member.add", project, detail)
 
@@ -136,6 +159,7 @@ class Projects:
             if "lead" not in text.split(",") and _only_lead(connection, project, user):
                 raise AnswerError({"roles": "a project keeps at least one lead"})
             self._change(connection, project, user, roles=text)
+            reseat(connection, project, joined=True)
             self._log(connection, actor, "member.roles", project, {"user": user, "roles": text})
 
     def set_limits(
@@ -168,6 +192,20 @@ class Projects:
     ) -> None:
         subject = f"project:{project}"
         self._context.log(connection, actor, action, subject, project=project, **detail)
+
+
+def change_settings(settings: ProjectSettings, changes: Mapping[str, object]) -> ProjectSettings:
+    """Settings with some changed by name; a bad value is named.
+
+    >>> change_settings(ProjectSettings(), {"people": 99})
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: people: Input should be less than or equal to 50
+    """
+    try:
+        return ProjectSettings.model_validate({**settings.model_dump(), **changes})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise InputError(f"{first['loc'][0]}: {first['msg']}") from error
 
 
 def _read_rules(workflow: str | Path) -> tuple[str, Workflow]:

@@ -11,7 +11,8 @@ from pydantic import Field as Limit
 from pydantic import JsonValue
 
 from memantics.annotate.errors import Values
-from memantics.annotate.workflow import ProjectSettings, Role, StageKind, Words, Workflow
+from memantics.annotate.project_settings import ProjectSettings, Words
+from memantics.annotate.workflow import Role, StageKind, Workflow
 from memantics.core.closed import Closed
 from memantics.core.queue import Shown
 

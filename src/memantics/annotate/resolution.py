@@ -73,12 +73,21 @@ def _lay_over(workflow: Workflow, ballot: Ballot, state: dict[str, JsonValue]) -
             state.pop(name, None)
 
 
-def find_end(workflow: Workflow, ballots: Sequence[Ballot]) -> str:
-    """The reason for which an answer took the item out, or nothing."""
-    for ballot in _in_order(ballots):
-        for end in workflow.stages[ballot.stage].ends:
+def find_end(workflow: Workflow, case: ResolutionCase) -> str:
+    """The reason for which an answer took the item out, or nothing.
+
+    Where several people judge apart, more than half of them have to say so.
+    """
+    said: Counter[tuple[int, str]] = Counter()
+    for ballot in _in_order(case.ballots):
+        stage = workflow.stages[ballot.stage]
+        apart = stage.kind in ("independent", "review")
+        people = workflow.people_at(ballot.stage, case.item) if apart else 1
+        for end in stage.ends:
             if ballot.values.get(end.field) in end.values:
-                return end.reason
+                said[ballot.stage, end.reason] += 1
+                if 2 * said[ballot.stage, end.reason] > people:
+                    return end.reason
     return ""
 
 
@@ -89,9 +98,10 @@ def needs_adjudication(workflow: Workflow, case: ResolutionCase) -> bool:
 
 def resolve(workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True) -> Resolved:
     """One item's outcome by the rules of its workflow."""
-    end = find_end(workflow, case.ballots)
+    end = find_end(workflow, case)
     values, details, tied = _resolve(workflow, case, prelabels=prelabels)
-    ruling = [b for b in _in_order(case.ballots) if workflow.stages[b.stage].kind == "adjudicate"]
+    deciding = [stage.kind == "adjudicate" and not stage.blind for stage in workflow.stages]
+    ruling = [ballot for ballot in _in_order(case.ballots) if deciding[ballot.stage]]
     if ruling:
         values |= ruling[-1].values
         values = _only_asked(workflow, values, case.labels, ruling[-1].stage)
@@ -174,7 +184,11 @@ def _apply(
         return {name: state[name] for name in names if name in state}
     if rule.rule == "reviewed":
         return _filter_reviewed(workflow, rule, case, details, prelabels=prelabels)
-    ballots = [ballot for ballot in _in_order(case.ballots) if ballot.stage == stage]
+    ballots = [
+        ballot
+        for ballot in _in_order(case.ballots)
+        if ballot.stage == stage or workflow.stages[ballot.stage].blind
+    ]
     votes = [
         tuple(ballot.values.get(name) for name in names)
         for ballot in ballots

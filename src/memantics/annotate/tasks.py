@@ -88,7 +88,7 @@ def plan_states(
 ) -> dict[int, SeatState]:
     """The state that every seat should have; seats that are leased or done keep theirs."""
     wanted: dict[int, SeatState] = {}
-    ended = bool(find_end(workflow, case.ballots))
+    ended = bool(find_end(workflow, case))
     reached = True
     for place, stage in enumerate(workflow.stages):
         mine = [seat for seat in seats if seat.stage == place]
@@ -98,10 +98,13 @@ def plan_states(
             stage.kind == "adjudicate" and reached and not needs_adjudication(workflow, case)
         ):
             state = "closed"
-        wanted |= {seat.id: state for seat in free}
+        # A project may ask fewer people than once: their answers stay, free seats are closed.
+        room = max(workflow.people_at(place, case.item) - len(mine) + len(free), 0)
+        wanted |= {seat.id: state for seat in free[:room]}
+        wanted |= {seat.id: "closed" for seat in free[room:]}
         if stage.kind == "sequential" and state == "open":
             busy = any(seat.state == "leased" for seat in mine)
-            for number, seat in enumerate(free):
+            for number, seat in enumerate(free[:room]):
                 wanted[seat.id] = "open" if number == 0 and not busy else "waiting"
         reached = reached and all(
             seat.done or wanted.get(seat.id, seat.state) == "closed" for seat in mine
@@ -131,17 +134,17 @@ def settle(
     return state
 
 
-def first_states(workflow: Workflow) -> list[tuple[int, int, SeatState]]:
+def first_states(workflow: Workflow, item: str) -> list[tuple[int, int, SeatState]]:
     """Stage, seat and state of every seat of a fresh item."""
     seats = [
         Seat(number, place, seat, "waiting", None, None, 0, None)
         for number, (place, seat) in enumerate(
             (place, seat)
-            for place, stage in enumerate(workflow.stages)
-            for seat in range(stage.people)
+            for place in range(len(workflow.stages))
+            for seat in range(workflow.people_at(place, item))
         )
     ]
-    wanted = plan_states(workflow, seats, ResolutionCase("", "", {}, ()))
+    wanted = plan_states(workflow, seats, ResolutionCase(item, "", {}, ()))
     return [(seat.stage, seat.seat, wanted[seat.id]) for seat in seats]
 
 
@@ -321,7 +324,8 @@ def _read_history(connection: Connection, place: Place, kind: str) -> tuple[Hist
 def _read_votes(place: Place) -> tuple[HistoryStep, ...]:
     """What an adjudicator decides between: the last answers, the names left out."""
     stages = place.rights.workflow.stages
-    if stages[place.seat.stage].kind != "adjudicate":
+    mine = stages[place.seat.stage]
+    if mine.kind != "adjudicate" or mine.blind:
         return ()
     return tuple(
         HistoryStep(

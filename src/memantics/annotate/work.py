@@ -22,6 +22,7 @@ from memantics.annotate.leasing import (
     stages_for,
     training_counts,
 )
+from memantics.annotate.project_settings import Words
 from memantics.annotate.records import (
     Actor,
     AnnotationTask,
@@ -32,7 +33,6 @@ from memantics.annotate.records import (
     record_of,
 )
 from memantics.annotate.tasks import Place, make_place, make_task, read_seat, read_seats, rests_on
-from memantics.annotate.workflow import Words
 
 _PAUSE = 600
 

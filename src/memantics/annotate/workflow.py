@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field as Limit
 from pydantic import ValidationError, model_validator
 
+from memantics.annotate.project_settings import ProjectSettings, Words, in_share
 from memantics.core.closed import Closed
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName
@@ -27,21 +28,6 @@ Scalar = str | bool | int
 Name = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 FOLDER = Path(__file__).parent / "workflows"
 PAIR = ("a", "b", "tie")
-
-
-class Words(Closed):
-    """A text in the languages of the interface."""
-
-    en: str
-    zh: str = ""
-
-    def say(self, language: str) -> str:
-        """The text in a language, else in English.
-
-        >>> Words(en="yes", zh="是").say("zh"), Words(en="yes").say("zh")
-        ('是', 'yes')
-        """
-        return self.zh if language.startswith("zh") and self.zh else self.en
 
 
 class WorkflowChoice(Closed):
@@ -124,7 +110,8 @@ class Stage(Closed):
 
     ``apart_from`` names stages whose people may not take this one for the same meme; ``start``
     is what a sequential stage begins with: nothing, pre-labels where the project shows them, or
-    always the drafts of the queue.
+    always the drafts of the queue. ``ends`` of a stage at which several people judge apart need
+    more than half of them. ``blind``: who adjudicates does not see the votes, and adds one.
     """
 
     id: Name
@@ -137,6 +124,7 @@ class Stage(Closed):
     not_own: bool = True
     start: Literal["empty", "prelabels", "drafts"] = "empty"
     ends: tuple[End, ...] = ()
+    blind: bool = False
 
 
 class Rule(Closed):
@@ -186,47 +174,6 @@ class TrainingRounds(Closed):
     feedback: bool = True
 
 
-class Clarification(Closed):
-    """What was added to the guideline of a project, and when (seconds since 1970).
-
-    ``items`` are the numbers of the unclear items that it settles, ``drafted`` the model that
-    wrote its first draft (empty: a person did), ``person`` who decided on it.
-    """
-
-    text: Words
-    at: float
-    person: str = ""
-    drafted: str = ""
-    items: tuple[int, ...] = ()
-
-
-class ProjectSettings(Closed):
-    """What a project may set for itself; a workflow gives the defaults. 0: no limit."""
-
-    prelabels: Literal["shown", "hidden"] = "hidden"
-    training: bool = True
-    lease_minutes: Annotated[int, Limit(ge=1, le=10_080)] = 30
-    daily_limit: Annotated[int, Limit(ge=0, le=100_000)] = 300
-    weekly_limit: Annotated[int, Limit(ge=0, le=1_000_000)] = 1200
-    break_minutes: Annotated[int, Limit(ge=0, le=600)] = 40
-    contact: Annotated[str, Limit(max_length=500)] = ""
-    warning: Annotated[str, Limit(max_length=2000)] = ""
-    clarifications: tuple[Clarification, ...] = ()
-
-    def guideline_at(self, at: float) -> int:
-        """The version of the guideline at a time: 1 is the workflow's, each clarification adds 1.
-
-        >>> ProjectSettings().guideline_at(0)
-        1
-        """
-        return 1 + sum(added.at <= at for added in self.clarifications)
-
-    @property
-    def guideline(self) -> int:
-        """The version of the guideline that holds now."""
-        return 1 + len(self.clarifications)
-
-
 class Workflow(Closed):
     """All that a file says; read it with :func:`read_workflow`.
 
@@ -264,6 +211,20 @@ class Workflow(Closed):
     def place(self, stage: str) -> int:
         """Where a stage stands in the order."""
         return next(place for place, entry in enumerate(self.stages) if entry.id == stage)
+
+    @property
+    def judging(self) -> int:
+        """The first stage at which several people judge apart, else the first of all."""
+        kinds = [stage.kind for stage in self.stages]
+        return next((n for n, kind in enumerate(kinds) if kind in ("independent", "review")), 0)
+
+    def people_at(self, stage: int, item: str) -> int:
+        """How many people answer an item at a stage; the whole team where the item is shared."""
+        rules, settings = self.stages[stage], self.settings
+        shared = stage == self.judging and rules.kind != "sequential"
+        if shared and in_share(item, "shared", settings.shared):
+            return max(rules.people, settings.team)
+        return rules.people
 
     def apart(self, stage: int) -> tuple[int, ...]:
         """The stages whose people may not take this one for the same meme; it holds both ways."""
@@ -349,18 +310,6 @@ def workflow_of(text: str) -> Workflow:
 def list_workflows() -> tuple[str, ...]:
     """The names of the workflows that come with Memantics."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
-
-
-def set_people(text: str, people: int) -> str:
-    r"""The text of a workflow in which so many judge each item at the first stage of several.
-
-    >>> set_people("[[stages]]\npeople = 3\n", 2)
-    '[[stages]]\npeople = 2\n'
-    """
-    made, found = re.subn(r"(?m)^people = \d+$", f"people = {people}", text, count=1)
-    if not found:
-        raise InputError("no stage of the workflow says how many people", hint="add people = 1")
-    return made
 
 
 def workflow_text(name: str | Path) -> str:

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from memantics.actions import annotate as actions
-from memantics.actions import guideline
+from memantics.actions import annotate_setup, guideline
 from memantics.cli import queues
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, print_lines, say
@@ -53,7 +53,7 @@ def _show_start(start: actions.AppStart) -> None:
     actions.serve_annotations,
     json=None,
     watch=lambda: nullcontext({"started": _show_start}),
-    first=("database", "media", "workflow", "demo"),
+    first=("database", "media", "workflow", "people", "limit", "demo"),
 )
 def open_app(_: None) -> None:
     """Start the web app; queues that are named are opened as projects."""
@@ -64,6 +64,13 @@ def open_app(_: None) -> None:
 def take_in(done: actions.ImportSummary) -> None:
     """Bring in a queue, memes or Label Studio tasks, without starting the web app."""
     print_lines(done.lines())
+
+
+@app.command("setup")
+@expose(annotate_setup.set_up_project)
+def set_up(settings: dict[str, object]) -> None:
+    """Show the settings of a project, or change how many people judge and who settles ties."""
+    print_lines(f"{name}: {value}" for name, value in settings.items() if value != "")
 
 
 @app.command("export")

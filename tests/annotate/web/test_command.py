@@ -166,7 +166,7 @@ def test_the_same_queue_given_twice_is_one_project(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("missing-folder",), "is no queue"),
+        (("missing-folder",), "there is no folder"),
         (("--demo", "--db", "x.db"), "--demo"),
         (("--db", "mysql://x"), "database"),
         (("--public-url", "annotate.example.org"), "--public-url"),

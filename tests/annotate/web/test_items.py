@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Preferences
-from memantics.annotate.workflow import ProjectSettings
 from memantics.core.queue import Shown
 from tests.annotate.team import Clock
 from tests.annotate.web.queues import questions

@@ -17,6 +17,7 @@ PREFIX = "f-"
 KIND = "k-"
 MOST_PARTS = 500
 SPARE_ROWS = 3
+REVEAL = "v"
 Values = Mapping[str, JsonValue]
 
 
@@ -137,13 +138,22 @@ def _draw_field(
     )
 
 
+def _key_of(key: str, place: int) -> str:
+    """The key of an option: V shows the picture and answers nothing.
+
+    >>> _key_of("y", 1), _key_of("v", 2), _key_of("", 12)
+    ('y', '2', '')
+    """
+    return key if key and key != REVEAL else str(place) if place < 10 else ""
+
+
 def _draw_options(field: WorkflowField, value: JsonValue, words: Catalogue) -> list[OptionView]:
     if field.kind == "choice":
         return [
             OptionView(
                 option.value,
                 option.label.say(words.language),
-                option.key or (str(place) if place < 10 else ""),
+                _key_of(option.key, place),
                 value == option.value,
             )
             for place, option in enumerate(field.options, 1)

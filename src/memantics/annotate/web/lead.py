@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import ValidationError
 from starlette.responses import Response
 
 from memantics.annotate.errors import AnswerError, Forbidden, NotFound
+from memantics.annotate.project_settings import Words
 from memantics.annotate.records import Disagreement, TrainingState
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.annotate.web.screens import draw_values, label_of, show_value
-from memantics.annotate.workflow import (
-    ROLES,
-    ProjectSettings,
-    Role,
-    Words,
-    list_workflows,
-    read_workflow,
-)
+from memantics.annotate.workflow import ROLES, Role, list_workflows, read_workflow
 from memantics.core.errors import InputError, MemanticsError
 
 routes = Routes()
@@ -199,13 +192,28 @@ def create(ask: Ask) -> Response:
         return _new_page(ask, 422, ask.words("new.untitled"))
     try:
         project = ask.service.projects.create(
-            ask.actor, ask.text("title", 200), text or chosen, language=ask.words.language
+            ask.actor,
+            ask.text("title", 200),
+            text or chosen,
+            changes=_read_changes(ask),
+            language=ask.words.language,
         )
     except Forbidden:
         raise
     except InputError as error:
         return _new_page(ask, 422, str(error))
     return ask.go(f"/p/{project.id}/data", "created")
+
+
+def _read_changes(ask: Ask) -> dict[str, object]:
+    """What a form says about overlap, ties, order and suggestions; what is empty stays."""
+    said: dict[str, object] = {"people": ask.number("people")}
+    said |= {name: ask.text(name) or None for name in ("adjudicator", "order", "prelabels")}
+    for name in ("shared", "random_share"):
+        percent = ask.number(name)
+        said[name] = percent / 100 if percent is not None else None
+    said |= {name: ask.number(name) for name in ("daily_limit", "weekly_limit")}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 @routes.get("/p/{project:int}/members")
@@ -303,23 +311,19 @@ def _setup_page(ask: Ask, status: int, error: str) -> Response:
 def save_setup(ask: Ask) -> Response:
     """Keep a project's settings."""
     before = ask.project.settings
+    minutes = ("lease_minutes", "break_minutes")
+    changes = _read_changes(ask) | {
+        "training": ask.text("training") == "on",
+        "contact": ask.text("contact", 500),
+        "warning": ask.text("warning", 2000),
+        **{name: ask.number(name, getattr(before, name)) for name in minutes},
+    }
     try:
-        settings = ProjectSettings.model_validate(
-            {
-                "prelabels": ask.text("prelabels"),
-                "training": ask.text("training") == "on",
-                "lease_minutes": ask.number("lease_minutes", before.lease_minutes),
-                "daily_limit": ask.number("daily_limit", before.daily_limit),
-                "weekly_limit": ask.number("weekly_limit", before.weekly_limit),
-                "break_minutes": ask.number("break_minutes", before.break_minutes),
-                "contact": ask.text("contact", 500),
-                "warning": ask.text("warning", 2000),
-            }
-        )
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return _setup_page(ask, 422, f"{first['loc'][0]}: {first['msg']}")
-    ask.service.projects.set_settings(ask.actor, ask.place("project"), settings)
+        ask.service.projects.change(ask.actor, ask.place("project"), changes)
+    except Forbidden:
+        raise
+    except InputError as error:
+        return _setup_page(ask, 422, str(error))
     return ask.go(f"/p/{ask.place('project')}/setup", "kept")
 
 

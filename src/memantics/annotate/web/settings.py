@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Request
 
-from memantics.annotate.workflow import Words
+from memantics.annotate.project_settings import Words
 from memantics.core.errors import InputError, StoreError
 from memantics.core.journal import in_turn
 from memantics.web.address import list_hosts, name_address

@@ -1,0 +1,93 @@
+"""The settings of a project laid over its workflow: how many people judge, and who settles ties.
+
+Every other module sees the workflow as it holds for the project. A stage for ties comes last, so
+that the places of the other stages stay; once there, it stays (closed, where nobody adjudicates).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from memantics.annotate.project_settings import ProjectSettings, Words
+from memantics.annotate.workflow import Rule, Stage, Workflow, WorkflowField, workflow_of
+
+NOTE = "decision_note"
+_STAGE = "settle_ties"
+_TITLES = {
+    "lead": Words(en="Decide ties", zh="裁决分歧"),
+    "vote": Words(en="One more vote", zh="加投一票"),
+}
+
+
+@lru_cache(maxsize=1024)
+def settings_of(text: str) -> ProjectSettings:
+    """Settings from their column, parsed once."""
+    return ProjectSettings.model_validate_json(text)
+
+
+@lru_cache(maxsize=1024)
+def overlaid(workflow: str, settings: str) -> Workflow:
+    """The workflow as it holds for a project, from the two columns."""
+    return lay_over(workflow_of(workflow), settings_of(settings))
+
+
+def lay_over(flow: Workflow, settings: ProjectSettings) -> Workflow:
+    """A workflow in which so many people judge each item, and in which ties go where they shall.
+
+    >>> from memantics.annotate.workflow import read_workflow
+    >>> flow = lay_over(read_workflow("validate"), ProjectSettings(people=2, adjudicator="lead"))
+    >>> [(stage.id, stage.kind, stage.people, stage.role) for stage in flow.stages]
+    [('judge', 'independent', 2, 'annotator'), ('settle_ties', 'adjudicate', 1, 'lead')]
+    """
+    stages = list(flow.stages)
+    if settings.people:
+        judging = stages[flow.judging]
+        stages[flow.judging] = judging.model_copy(update={"people": settings.people})
+    changes: dict[str, object] = {"settings": settings}
+    if settings.adjudicator:
+        stages = _settle_ties(flow, stages, settings)
+        changes["resolve"] = tuple(_hand_on(flow, rule, settings) for rule in flow.resolve)
+        changes["fields"] = (*flow.fields, _note())
+    made = flow.model_copy(update={**changes, "stages": tuple(stages)})
+    for name in ("_by_id", "_apart"):  # a copy takes what was computed along
+        made.__dict__.pop(name, None)
+    return made
+
+
+def _settle_ties(flow: Workflow, stages: list[Stage], settings: ProjectSettings) -> list[Stage]:
+    judging = stages[flow.judging]
+    mine = next((stage for stage in stages if stage.kind == "adjudicate"), None)
+    if mine is None:
+        title = _TITLES.get(settings.adjudicator, _TITLES["lead"])
+        mine = Stage(id=_STAGE, kind="adjudicate", title=title, fields=judging.fields)
+        mine = mine.model_copy(update={"ends": judging.ends})
+        stages = [*stages, mine]
+    lead = settings.adjudicator != "vote"
+    changed = mine.model_copy(
+        update={
+            "role": "lead" if lead else judging.role,
+            "apart_from": () if lead else (judging.id,),
+            "not_own": not lead,
+            "blind": not lead,
+            "fields": (*mine.fields, NOTE) if lead else mine.fields,
+        }
+    )
+    return [changed if stage is mine else stage for stage in stages]
+
+
+def _hand_on(flow: Workflow, rule: Rule, settings: ProjectSettings) -> Rule:
+    """What a rule does about ties: those of texts keep their longest one."""
+    voted = rule.rule in ("majority", "plurality") and rule.stage == flow.stages[flow.judging].id
+    if not voted or rule.tie not in ("none", "adjudicate"):
+        return rule
+    tie = "none" if settings.adjudicator == "nobody" else "adjudicate"
+    return rule.model_copy(update={"tie": tie})
+
+
+def _note() -> WorkflowField:
+    return WorkflowField(
+        id=NOTE,
+        kind="longtext",
+        required=False,
+        label=Words(en="Why? Explain the decision", zh="为什么？说明理由"),
+    )
