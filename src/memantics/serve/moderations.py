@@ -8,7 +8,7 @@ are ours: ``harmful``, ``unjudged`` (no verdict) and ``review`` (a person should
 from __future__ import annotations
 
 import asyncio
-import secrets
+import random
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
@@ -171,7 +171,7 @@ async def moderate(request: Request) -> Response:
     results = [_sum_up([next(rest) for _ in parts], flag_unjudged=strict) for parts in inputs]
     moderator = service.engine.moderator
     shown = {
-        "id": f"modr-{secrets.token_hex(12)}",
+        "id": f"modr-{random.getrandbits(96):024x}",
         "model": moderator.name,
         "results": results,
         "note": moderator.detector.note,

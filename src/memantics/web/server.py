@@ -20,6 +20,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from memantics.core.errors import InputError
 from memantics.web.address import BACKLOG
+from memantics.web.gathering import GatheringTransport
 from memantics.web.logs import note, start_logs
 from memantics.web.shell import Limits, Shell, Watch
 
@@ -55,7 +56,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for a request."""
-        super().connection_made(transport)
+        super().connection_made(GatheringTransport(transport, self.loop))
         if len(self.connections) > 2 * MOST_CONNECTIONS:
             transport.abort()
             return

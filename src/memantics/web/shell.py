@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
@@ -113,7 +113,7 @@ class Shell:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        request_id = secrets.token_hex(6)
+        request_id = f"{random.getrandbits(48):012x}"
         scope.setdefault("state", {})["request_id"] = request_id
         status = 500
         started = False
