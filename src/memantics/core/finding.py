@@ -6,8 +6,10 @@ A benchmark adds findings of its own through ``AuditHooks`` (:mod:`memantics.tas
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import cached_property
+from typing import Any, Literal, get_args
 
+from memantics.core.data import toml_beside
 from memantics.core.records import Score
 
 FindingVerdict = Literal["broken", "worth knowing", "sound"]
@@ -40,6 +42,35 @@ class Finding:
     rows: tuple[Score, ...] = ()
     details: tuple[str, ...] = ()
     p: float | None = None
+
+
+class FindingWords:
+    """The sentences of findings, by key, in ``findings.toml`` beside a module.
+
+    A sentence is one text, or one for each verdict (``found`` for all that have none). The advice
+    of a sound finding is to do nothing, unless the file gives one for each verdict.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    @cached_property
+    def _entries(self) -> dict[str, dict[str, Any]]:
+        return toml_beside(self._file, "findings.toml")
+
+    def find(self, key: str, figure: Score, verdict: FindingVerdict, **values: object) -> Finding:
+        """A finding in the words of its entry, with values in their holes."""
+        entry = {"reference": "", **self._entries[key]}
+        if verdict == "sound" and isinstance(entry["advice"], str):
+            entry["advice"] = "Nothing."
+        said = {
+            name: (told if isinstance(told, str) else told.get(verdict, told.get("found")))
+            for name, told in entry.items()
+            if name != "expected"
+        }
+        filled = {name: text.format_map(values) for name, text in said.items()}
+        number = entry.get("expected")
+        return Finding(key=key, figure=figure, verdict=verdict, expected=number, **filled)
 
 
 @dataclass(frozen=True, slots=True)

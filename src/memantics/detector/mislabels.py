@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -22,7 +22,7 @@ from memantics.core.records import Score
 from memantics.detector.examples import Loaded
 from memantics.detector.grouping import Grouping
 from memantics.detector.held_out import FAST, Floats, HeldOutVerdicts, Ints, number_labels
-from memantics.detector.resplit import KNOW, Draft, list_cases, measure_macro
+from memantics.detector.resplit import KNOW, WORDING, Draft, list_cases, measure_macro
 from memantics.metrics.confident import estimate_joint, find_doubtful, name_confidently
 from memantics.metrics.interval import bootstrap, sum_by_cluster, wilson
 from memantics.metrics.rounding import settle
@@ -111,24 +111,12 @@ def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
     low, high = bootstrap(sums, lambda table: table[:, 0] / table[:, 1]) or (0.0, 1.0)
     size = value * float(sums[:, 1].sum()) / len(labels)
     pictures = any(example.image for example in data.examples)
-    finding = Finding(
-        key="labels.copies",
-        title="Near-duplicates with contradicting labels",
-        measured="share of memes with a near-duplicate text whose label is not the commonest of "
-        "their group",
-        figure=Score("share", value, int(sums[:, 1].sum()), low, high),
-        expected=0.0,
-        reference="copies that agree",
-        verdict="sound",
-        meaning="",
-        advice="",
-        task=data.labels.name,
-    )
-    many = int(sums[:, 0].sum())
+    figure = Score("share", value, int(sums[:, 1].sum()), low, high)
     why = "" if pictures else " Pictures are not here: the same words may mean another thing there."
-    meaning = f"{many:,} memes say nearly the same as others with another label.{why}"
+    values = {"many": int(sums[:, 0].sum()), "why": why}
+    finding = WORDING.find("labels.copies", figure, "worth knowing", **values)
     p = 1 - NormalDist().cdf((value - 0.01) / max((high - low) / 3.92, 1e-9))
-    return Draft(finding, p, size, meaning, "Look at these first; the queue begins with them.")
+    return Draft(replace(finding, task=data.labels.name), p, size)
 
 
 def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[Draft | None, Gap]:
@@ -158,27 +146,16 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
 
     low, high = bootstrap(sums, rate) or (0.0, 1.0)
     flagged = find_doubtful(labels, chances)
-    finding = Finding(
-        key="labels.noise",
-        title="Labels that are probably wrong",
-        measured="share of labels off the diagonal of the confident joint, mean chances of "
-        f"{len(held.judges)} judges held out in five folds (confident learning)",
-        figure=Score("share", share, len(labels), low, high),
-        expected=0.0,
-        reference="labels without error",
-        verdict="sound",
-        meaning="",
-        advice="",
+    figure = Score("share", share, len(labels), low, high)
+    values = {"judges": len(held.judges), "share": share}
+    finding = replace(
+        WORDING.find("labels.noise", figure, "worth knowing", **values),
         task=data.labels.name,
         rows=(Score("accuracy", right, len(labels), by="judges", label="judges agree"),),
         details=(f"{len(flagged):,} memes are ranked, of {len(labels):,}",),
     )
     p = 1 - NormalDist().cdf((share - KNOW) / max((high - low) / 3.92, 1e-9))
-    meaning = (
-        f"Some {share:.1%} of the labels contradict what the words of other memes teach: they are "
-        "wrong, or the picture tells. Smaller differences between systems may be noise."
-    )
-    return Draft(finding, p, share, meaning, "Review the queue, and score without them too."), gap
+    return Draft(finding, p, share), gap
 
 
 def queue_doubts(
@@ -228,8 +205,8 @@ def judge_reviews(
     data: Loaded, texts: Grouping, held: HeldOutVerdicts, verdicts: Path
 ) -> tuple[Finding, ...]:
     """The share of wrong labels as people found it, and figures without the wrong ones."""
-    found = {verdict.item: verdict for verdict in queue.read_verdicts(verdicts)}
-    known = [v for v in found.values() if v.workflow == WORKFLOW and v.kept]
+    given = {verdict.item: verdict for verdict in queue.read_verdicts(verdicts)}
+    known = [v for v in given.values() if v.workflow == WORKFLOW and v.kept]
     if not known:
         raise InputError(
             f"{verdicts} holds no reviewed labels", hint="review the queue of --labels first"
@@ -250,18 +227,13 @@ def judge_reviews(
         measure_macro(cases, "judge", f"{FAST}, all memes"),
         measure_macro([c for c in cases if c.id not in wrong], "judge", f"{FAST}, without them"),
     )
-    finding = Finding(
-        key="labels.reviewed",
-        title="Wrong labels as people found them",
-        measured=f"share of wrong labels: {len(first)} doubtful memes reviewed one by one, and "
-        f"{len(rest)} drawn from all others",
-        figure=Score("share", shares[0], len(known), shares[1], shares[2]),
-        expected=0.0,
-        reference="labels without error",
-        verdict="worth knowing" if settle(shares[1]) >= KNOW else "sound",
-        meaning=f"{len(wrong)} of {len(known)} reviewed labels are wrong.",
-        advice="Publish the corrections, and score without the wrong ones too.",
-        task=data.labels.name,
-        rows=rows,
+    found = WORDING.find(
+        "labels.reviewed",
+        Score("share", shares[0], len(known), shares[1], shares[2]),
+        "worth knowing" if settle(shares[1]) >= KNOW else "sound",
+        first=len(first),
+        rest=len(rest),
+        wrong=len(wrong),
+        known=len(known),
     )
-    return (finding,)
+    return (replace(found, task=data.labels.name, rows=rows),)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.finding import Finding, FindingWords
 from memantics.core.records import Score
 from memantics.core.splits import GroupKind
 from memantics.detector.examples import Loaded
@@ -41,37 +41,27 @@ _DRAWS = 500
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _FEW = 20
 _MACRO = Figure("macro_f1")
+WORDING = FindingWords(__file__)
 _SOUND = f"It concerns less than {KNOW:g} of the set, or cannot be told from chance."
 
 
 class Draft(NamedTuple):
-    """A finding before its verdict: ``p`` of its test, how large the flaw is, and what it means."""
+    """A finding as it reads where the flaw is real, ``p`` of its test, how large the flaw is."""
 
     finding: Finding
     p: float
     size: float
-    meaning: str
-    advice: str
 
 
 def settle_verdicts(drafts: Sequence[Draft]) -> list[Finding]:
     """Verdicts on all findings together: p-values by Holm, and a size that matters."""
     findings = []
     for draft, p in zip(drafts, holm([draft.p for draft in drafts]), strict=True):
-        size, verdict = settle(draft.size, 6), "sound"
-        if settle(p, 6) < ALPHA and size >= KNOW:
-            verdict = "broken" if size >= BREAK else "worth knowing"
-        kept: FindingVerdict = verdict  # type: ignore[assignment]
-        sound = verdict == "sound"
-        findings.append(
-            replace(
-                draft.finding,
-                verdict=kept,
-                meaning=_SOUND if sound else draft.meaning,
-                advice="Nothing." if sound else draft.advice,
-                p=p,
-            )
-        )
+        size = settle(draft.size, 6)
+        found = replace(draft.finding, verdict="broken" if size >= BREAK else "worth knowing", p=p)
+        if settle(p, 6) >= ALPHA or size < KNOW:
+            found = replace(found, verdict="sound", meaning=_SOUND, advice="Nothing.")
+        findings.append(found)
     return findings
 
 
@@ -93,30 +83,22 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
         if order is not None
         else f"the other memes of its {grouping.by}"
     )
-    finding = Finding(
-        key=f"group.{grouping.by}",
-        title=f"What the {_name(grouping.by)} alone tells",
-        measured=f"balanced accuracy of naming a meme's label from those of {what}, the meme "
-        f"itself unseen ({WORDS[grouping.by]})",
-        figure=Score("balanced_accuracy", vote.value, vote.voted, vote.low, vote.high),
-        expected=chance,
-        reference=f"{data.labels.name} without such groups; shuffled labels give "
-        f"{vote.shuffled:.3f}",
-        verdict="sound",
-        meaning="",
-        advice="",
-        task=data.labels.name,
-        rows=(Score("share", share, len(labels), by="memes", label="memes with such companions"),),
-        details=(f"{many:,} groups of two or more memes",) if many else (),
+    finding = WORDING.find(
+        "group",
+        Score("balanced_accuracy", vote.value, vote.voted, vote.low, vote.high),
+        "worth knowing",
+        by=_name(grouping.by),
+        what=what,
+        words=WORDS[grouping.by],
+        labels=data.labels.name,
+        shuffled=vote.shuffled,
+        value=vote.value,
+        chance=chance,
     )
-    meaning = (
-        f"Without a look at a meme, {what} name its label with {vote.value:.3f} (chance "
-        f"{chance:.3f}): the label follows the {_name(grouping.by)}."
-    )
-    advice = (
-        "Split so that no such group crosses (--resplit), and keep ids, names and order from models"
-    )
-    return Draft(finding, vote.p, size, meaning, f"{advice}.")
+    row = Score("share", share, len(labels), by="memes", label="memes with such companions")
+    details = (f"{many:,} groups of two or more memes",) if many else ()
+    finding = replace(finding, key=f"group.{grouping.by}", expected=chance, details=details)
+    return Draft(replace(finding, task=data.labels.name, rows=(row,)), vote.p, size)
 
 
 def _name(by: GroupKind) -> str:
@@ -139,27 +121,20 @@ def judge_resplit(
     baseline = measure_macro(_list_constant(data, grouping), "judge", "always the commonest")
     crossing = _list_crossing(data, grouping)
     nearness = _list_nearness(data, grouping, random)
-    finding = Finding(
-        key=f"resplit.{grouping.by}",
-        title=f"The fall without a shared {_name(grouping.by)}",
-        measured=f"macro-F1 of the {FAST} with random folds, less that with folds that part no "
-        f"group ({WORDS[grouping.by]})",
-        figure=Score("difference", fall.value, fall.n, fall.low, fall.high),
-        expected=0.0,
-        reference="a score that owes nothing to shared groups",
-        verdict="sound",
-        meaning="",
-        advice="",
-        task=data.labels.name,
-        rows=(*known, *rows, baseline, *crossing, *nearness),
+    finding = WORDING.find(
+        "resplit",
+        Score("difference", fall.value, fall.n, fall.low, fall.high),
+        "worth knowing",
+        by=_name(grouping.by),
+        judge=FAST,
+        words=WORDS[grouping.by],
+        fall=fall.value or 0,
     )
-    meaning = (
-        f"A random split overstates the score by {fall.value or 0:.3f}: so much the {FAST} owes "
-        f"to memes in training that share the {_name(grouping.by)} with those it is tested on."
-    )
-    advice = "Train and test on the split that was written, and name its checksum."
+    rows = [*known, *rows, baseline, *crossing, *nearness]
+    key = f"resplit.{grouping.by}"
+    finding = replace(finding, key=key, task=data.labels.name, rows=tuple(rows))
     # The interval does not know that folds drawn anew move a score, too.
-    return Draft(finding, p, fall.value or 0.0, meaning, advice)
+    return Draft(finding, p, fall.value or 0.0)
 
 
 def list_cases(data: Loaded, grouping: Grouping, judge: HeldOut) -> list[Case]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from memantics.benchmarks.memeintent.load import PREFIX, IntentRelease
-from memantics.core.finding import Finding, Maker
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, Maker
 from memantics.core.published import read_published
 from memantics.metrics.constant import find_best_constant
 from memantics.metrics.text import best, rouge_l, strip_prefix
@@ -15,6 +15,7 @@ from memantics.tasks.factories import mean_score, share
 
 SHOWN = {"intent": {"role": "text", "captions": "data"}}
 PLAIN = "the meme makes fun of something"
+_WORDS = FindingWords(__file__)
 
 
 def pictures(release: IntentRelease) -> Iterator[str]:
@@ -64,25 +65,20 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     beaten = sum(value <= (figure.value or 0) for value in published)
     top = max(published, default=None)
     beats = top is not None and (figure.value or 0) > top
-    how = "with “the meme” kept" if keep else "with “the meme” taken off"
-    return Finding(
+    verdict: FindingVerdict = "worth knowing" if beaten or not published else "sound"
+    compared = f"; {beaten} of {len(published)} published figures are not above it"
+    found = _WORDS.find(
         # In place of the general finding, whose text is fitted to the memes it is scored on.
-        key="shortcut.majority" if keep else "shortcut.majority_stripped",
-        title=f"One sentence for every meme, {how}",
-        measured=f"mean ROUGE-L F1 (best reference) of one constant text, {how}; the text is "
-        "fitted to one half of the memes and scored on the other, both ways round",
-        figure=figure,
+        "shortcut.majority" if keep else "shortcut.majority_stripped",
+        figure,
+        "broken" if beats else verdict,
+        value=figure.value or 0,
+        compared=(compared * bool(published)) + ", the best included" * beats,
+    )
+    return replace(
+        found,
         expected=top,
-        reference="best published system that is legible" if published else "",
-        verdict="broken" if beats else "worth knowing" if beaten or not published else "sound",
-        meaning=f"A text that looks at no meme reaches {figure.value or 0:.3f}"
-        + (f"; {beaten} of {len(published)} published figures are not above it" * bool(published))
-        + (", the best included." if beats else "."),
-        advice="Take the shared opening off before scoring, show the constant text beside every "
-        "score, and rank systems by something else than ROUGE-L."
-        if keep
-        else "Show the constant text beside every score.",
-        task="memeintent/intent",
+        reference=found.reference * bool(published),
         rows=(
             mean_score("rouge_l", values, groups, "text", "fitted on other memes"),
             mean_score("rouge_l", plains, groups, "text", f"“{plain}”"),
@@ -95,21 +91,9 @@ def _judge_background(release: IntentRelease) -> Finding:
     empty = [not row.background for row in release.rows]
     groups = [row.id for row in release.rows]
     count = sum(empty)
-    return Finding(
-        key="memeintent.background",
-        title="Memes without background knowledge",
-        measured="share of memes whose background holds a bullet and no words",
-        figure=share("share", empty, groups),
-        expected=0.0,
-        reference="background for every meme",
-        verdict="worth knowing" if count else "sound",
-        meaning=f"In {count} of {len(empty)} memes the setting with human background gives a "
-        "model nothing more than the one without."
-        if count
-        else "Every meme has background knowledge.",
-        advice="Compare settings on the memes that have background." if count else "Nothing.",
-        task="memeintent/intent",
-    )
+    verdict: FindingVerdict = "worth knowing" if count else "sound"
+    figure = share("share", empty, groups)
+    return _WORDS.find("memeintent.background", figure, verdict, count=count, memes=len(empty))
 
 
 def _rouge(text: str, references: Sequence[str]) -> float:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from memantics.benchmarks.mer_bench.load import TARGETS, ReappraisalRelease, ReappraisalRow
-from memantics.core.finding import Finding
+from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Score
 from memantics.metrics.interval import wilson
 from memantics.metrics.reappraisal import components
 
+_WORDS = FindingWords(__file__)
 RATED = frozenset({"vgq", "vea", "tgq", "tea", "lc", "hgq", "pes", "label"})
 
 
@@ -34,25 +36,11 @@ def _judge_emotions(rows: Sequence[ReappraisalRow]) -> Finding:
         for name, target in TARGETS.items()
     )
     least = min(parts, key=lambda part: part.value or 0)
-    uneven = (least.value or 0) < 0.1
-    return Finding(
-        key="mer_bench.emotions",
-        title="The rarest feeling",
-        measured="share of memes with the rarest pair of feelings; rows show every pair",
-        figure=Score("share", least.value, n, least.low, least.high),
-        expected=1 / len(TARGETS),
-        reference="even feelings",
-        verdict="worth knowing" if uneven else "sound",
-        meaning=f"“{least.label}” makes up {least.value or 0:.1%}: an average over memes hardly "
-        "knows it."
-        if uneven
-        else "Every pair of feelings is well represented.",
-        advice="Average over pairs of feelings, or give each its own figure."
-        if uneven
-        else "Nothing.",
-        task="mer_bench/judge",
-        rows=parts,
-    )
+    figure = Score("share", least.value, n, least.low, least.high)
+    uneven: FindingVerdict = "worth knowing" if (least.value or 0) < 0.1 else "sound"
+    values = {"label": least.label, "value": least.value or 0}
+    found = _WORDS.find("mer_bench.emotions", figure, uneven, **values)
+    return replace(found, expected=1 / len(TARGETS), rows=parts)
 
 
 def _judge_captions(rows: Sequence[ReappraisalRow]) -> Finding:
@@ -61,23 +49,8 @@ def _judge_captions(rows: Sequence[ReappraisalRow]) -> Finding:
     written = Counter(row.caption for row in rows if row.caption)
     exact = sum(count for count in written.values() if count > 1)
     part = _share(repeated, texts.total())
-    many = (part.value or 0) >= 0.02
-    return Finding(
-        key="mer_bench.captions",
-        title="Captions that come twice",
-        measured="share of memes whose source caption another meme has, too; case and white space "
-        "do not count",
-        figure=part,
-        expected=0.0,
-        reference="every caption its own",
-        verdict="worth knowing" if many else "sound",
-        meaning=f"{repeated} memes share their caption with another ({exact} letter by letter): "
-        "they are not independent."
-        if many
-        else "Hardly any caption comes twice.",
-        advice="Cluster intervals by caption, or keep one of each." if many else "Nothing.",
-        task="mer_bench/judge",
-    )
+    many: FindingVerdict = "worth knowing" if (part.value or 0) >= 0.02 else "sound"
+    return _WORDS.find("mer_bench.captions", part, many, repeated=repeated, exact=exact)
 
 
 def _judge_layouts(rows: Sequence[ReappraisalRow]) -> Finding:
@@ -86,20 +59,8 @@ def _judge_layouts(rows: Sequence[ReappraisalRow]) -> Finding:
     part = _share(template, len(several))
     base = sum(row.visual_type == "Template_StylizedMeme" for row in rows) / len(rows)
     tied = part.low is not None and part.low > base + 0.1
-    return Finding(
-        key="mer_bench.layouts",
-        title="Memes of several panels that are templates",
-        measured="share of memes with several panels that are templates",
-        figure=part,
-        expected=base,
-        reference="share of templates among all memes",
-        verdict="worth knowing" if tied else "sound",
-        meaning="An effect of several panels can hardly be told from an effect of templates."
-        if tied
-        else "Panels and templates can be told apart.",
-        advice="Compare layouts within templates." if tied else "Nothing.",
-        task="mer_bench/judge",
-    )
+    found = _WORDS.find("mer_bench.layouts", part, "worth knowing" if tied else "sound")
+    return replace(found, expected=base)
 
 
 def _judge_scale() -> Finding:
@@ -108,19 +69,8 @@ def _judge_scale() -> Finding:
     missed = perfect.copy()
     missed[0, 6] = 0
     top, left = (float(components(values)[0, 3]) for values in (perfect, missed))
-    return Finding(
-        key="mer_bench.scale",
-        title="The figure of a missed target",
-        measured="RFS of an edit that is perfect but misses the target feeling",
-        figure=Score("rfs", left, 0),
-        expected=0.0,
-        reference="an edit that fails its purpose",
-        verdict="worth knowing",
-        meaning=f"It still gets {left:.3f}, and a perfect edit no more than {top:.3f}: the scale "
-        "ends neither at 0 nor at 1.",
-        advice="Read RFS beside the share of targets that were met.",
-        task="mer_bench/judge",
-    )
+    figure = Score("rfs", left, 0)
+    return _WORDS.find("mer_bench.scale", figure, "worth knowing", left=left, top=top)
 
 
 def _share(part: int, whole: int, by: str = "", label: str = "") -> Score:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import MquestRelease
-from memantics.core.finding import Finding, Maker
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, Maker
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.records import Score
 from memantics.tasks.factories import share
 
+_WORDS = FindingWords(__file__)
 GENERATED = "huggingface_api"
 # Parts of the names of individuals that say nothing about a meme.
 _NO_NAMES = frozenset({"text", "word", "scene", "instance", "dimension", "image", "visual"})
@@ -74,24 +75,12 @@ def _judge_grounds(asked: Sequence[_Asked]) -> Finding:
         for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)
         if (part := [question for question in asked if question.dimension == name])
     ]
-    return Finding(
-        key="mquest.ungrounded",
-        title="Questions without grounds in the knowledge base",
-        measured="share of questions that name no individual of their meme's knowledge base",
-        figure=_share(asked, lambda question: not question.grounded),
-        expected=0.0,
-        reference="every question made from the knowledge base",
-        verdict="broken" if count >= 0.2 * len(bare) else "worth knowing" if count else "sound",
-        meaning=f"{count:,} of {len(asked):,} questions were written from the image and the name "
-        "of a dimension alone."
-        if count
-        else "Every question rests on individuals of its meme's knowledge base.",
-        advice="Score grounded questions apart, and do not call the whole set built from knowledge."
-        if count
-        else "Nothing.",
-        task="mquest/qa",
-        rows=tuple(rows),
-    )
+    figure = _share(asked, lambda question: not question.grounded)
+    verdict: FindingVerdict = "worth knowing" if count else "sound"
+    verdict = "broken" if count >= 0.2 * len(bare) else verdict
+    values = {"count": count, "questions": len(asked)}
+    found = _WORDS.find("mquest.ungrounded", figure, verdict, **values)
+    return replace(found, rows=tuple(rows))
 
 
 def _judge_names(asked: Sequence[_Asked]) -> Finding:
@@ -101,21 +90,11 @@ def _judge_names(asked: Sequence[_Asked]) -> Finding:
     figure = _share(counted, lambda question: question.named)
     count = sum(question.named for question in counted)
     example = Counter(question.text for question in counted if question.named).most_common(1)
-    return Finding(
-        key="mquest.class_names",
-        title="Class names inside questions",
-        measured="share of ungrounded questions that hold the name of an ontology class as it is "
-        "written in code",
-        figure=figure,
-        expected=0.0,
-        reference="questions in plain words",
-        verdict="broken" if (figure.value or 0) >= 0.1 else "worth knowing" if count else "sound",
-        meaning=f"{count:,} of {len(counted):,} such questions ask about a class name, not about "
-        "the meme."
-        if count
-        else "No question holds a class name.",
-        advice="Leave these questions out, or reword them." if count else "Nothing.",
-        task="mquest/qa",
+    verdict: FindingVerdict = "worth knowing" if count else "sound"
+    verdict = "broken" if (figure.value or 0) >= 0.1 else verdict
+    values = {"count": count, "questions": len(counted)}
+    return replace(
+        _WORDS.find("mquest.class_names", figure, verdict, **values),
         rows=tuple(
             _share(part, lambda question: question.named, "questions", name)
             for name, part in (("ungrounded", bare), ("grounded", grounded))
@@ -131,21 +110,9 @@ def _judge_repeats(asked: Sequence[_Asked]) -> Finding:
         memes.setdefault(question.text, set()).add(question.meme)
     figure = _share(asked, lambda question: len(memes[question.text]) > 1)
     text, most = max(memes.items(), key=lambda pair: (len(pair[1]), pair[0]))
-    many = (figure.value or 0) >= 0.2
-    return Finding(
-        key="mquest.repeated",
-        title="Questions asked of several memes",
-        measured="share of questions whose exact wording is asked of another meme, too",
-        figure=figure,
-        verdict="worth knowing" if many else "sound",
-        meaning="Much of the set asks one and the same thing of many memes: what differs is in "
-        "the options."
-        if many
-        else "Most questions are about one meme.",
-        advice="Count how many different questions a score rests on." if many else "Nothing.",
-        task="mquest/qa",
-        details=(f"asked of {len(most)} memes: {text}",) if len(most) > 1 else (),
-    )
+    many: FindingVerdict = "worth knowing" if (figure.value or 0) >= 0.2 else "sound"
+    details = (f"asked of {len(most)} memes: {text}",) if len(most) > 1 else ()
+    return replace(_WORDS.find("mquest.repeated", figure, many), details=details)
 
 
 def _share(

@@ -12,7 +12,7 @@ from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.benchmarks.punmemecn.matching import plain
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import one_line
-from memantics.core.finding import Finding, FindingVerdict, Maker
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, Maker
 from memantics.core.published import read_published
 from memantics.core.records import Score
 from memantics.metrics.classification import (
@@ -26,6 +26,7 @@ from memantics.releases.punmemecn import is_test
 from memantics.tasks.factories import share, spanned
 
 FOLDER = Path(__file__).parent
+_WORDS = FindingWords(__file__)
 SHOWN = {"detection": {"prompt": "2"}, "sentiment": {"prompt": "2"}, "chat": {"prompt": "2"}}
 
 
@@ -81,46 +82,29 @@ def _judge_always_pun(release: PunRelease) -> Finding:
     always = [True] * len(gold)
     counts, spans = count_binary(gold, always, True), binary_intervals(gold, always, True, groups)
     value = f1(counts)
-    words = f"One word for every meme has an F1 of {value or 0:.3f}."
+    words = ""
     verdict: FindingVerdict = "worth knowing"
     if release.folder != FOLDER / "sample":
         published, alone = _published(), _published("1")
         below, bare = (sum(row <= (value or 0) for row in rows) for rows in (published, alone))
-        words += (
+        words = (
             f" {below} of {len(published)} published figures are not above it, {bare} of "
             f"{len(alone)} of those with the image alone."
         )
         # The general rule, on the rows that see no more than the image.
         verdict = "broken" if alone and 3 * bare >= len(alone) else "worth knowing"
-    return Finding(
-        key="shortcut.positive",
-        title="Always answering “pun”",
-        measured="F1 of the class pun, the paper's figure, for the one answer “pun” to every meme "
-        "of this copy",
-        figure=spanned(Score("f1", value, len(gold)), spans.f1),
-        expected=2 * 0.5 * sum(gold) / (0.5 * len(gold) + sum(gold)),
-        reference="a fair coin",
-        verdict=verdict,
-        meaning=words,
-        advice="Read balanced accuracy or macro-F1, where the same answer gets what it deserves.",
-        task="punmemecn/detection",
-        rows=(
-            spanned(
-                Score(
-                    "balanced_accuracy",
-                    balanced_accuracy(counts),
-                    len(gold),
-                    by="figure",
-                    label="balanced accuracy",
-                ),
-                spans.balanced_accuracy,
-            ),
-            spanned(
-                Score("macro_f1", macro_f1(counts), len(gold), by="figure", label="macro-F1"),
-                spans.macro_f1,
-            ),
-        ),
+    figure = spanned(Score("f1", value, len(gold)), spans.f1)
+    found = _WORDS.find("shortcut.positive", figure, verdict, value=value or 0, words=words)
+    coin = 2 * 0.5 * sum(gold) / (0.5 * len(gold) + sum(gold))
+    others = (
+        ("balanced_accuracy", "balanced accuracy", balanced_accuracy, spans.balanced_accuracy),
+        ("macro_f1", "macro-F1", macro_f1, spans.macro_f1),
     )
+    rows = (
+        spanned(Score(key, rate(counts), len(gold), by="figure", label=label), span)
+        for key, label, rate, span in others
+    )
+    return replace(found, expected=coin, rows=tuple(rows))
 
 
 def _published(prompt: str | None = None) -> list[float]:
@@ -144,24 +128,9 @@ def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
     said = [says[meme.caption] for meme in memes]
     groups = [meme.group for meme in memes]
     counts, spans = count_binary(gold, said, True), binary_intervals(gold, said, True, groups)
-    return Finding(
-        key="punmemecn.captions",
-        title="Captions that are both pun and no pun",
-        measured="F1 of the best rule that may look at nothing but the printed caption, fitted to "
-        "these very memes",
-        figure=spanned(Score("f1", f1(counts), len(gold)), spans.f1),
-        expected=1.0,
-        reference="captions that settle it",
-        verdict="worth knowing" if both else "sound",
-        meaning=f"{len(both)} captions stand on a pun and on a look-alike: there only the image "
-        "decides. All other memes could be told from their captions."
-        if both
-        else "No caption stands on both: captions alone could tell all puns.",
-        advice="Score the memes that share a caption apart: they are the ones that need the image."
-        if both
-        else "Add look-alikes with the same caption.",
-        task="punmemecn/detection",
-    )
+    figure = spanned(Score("f1", f1(counts), len(gold)), spans.f1)
+    verdict: FindingVerdict = "worth knowing" if both else "sound"
+    return _WORDS.find("punmemecn.captions", figure, verdict, both=len(both))
 
 
 def _take(puns: int, plain: int) -> bool:
@@ -174,23 +143,9 @@ def _judge_readings(memes: Sequence[PunMeme]) -> Finding:
     alike = [meme for meme in memes if meme.role == "similar_text" and readings.get(meme.group)]
     hits = [meme.caption == readings[meme.group] for meme in alike]
     count = sum(hits)
-    return Finding(
-        key="punmemecn.readings",
-        title="Look-alikes that print the pun's hidden reading",
-        measured="share of look-alikes in text whose caption is, word for word, what the pun of "
-        "their group is meant to be heard as",
-        figure=share("share", hits, [meme.group for meme in alike]),
-        expected=0.0,
-        reference="readings that stand nowhere",
-        verdict="worth knowing" if count else "sound",
-        meaning=f"{count} of {len(hits)} give the solution of a pun away to whoever sees both."
-        if count
-        else "No look-alike gives a reading away.",
-        advice="Split by group, never by meme, in training and in few-shot prompts."
-        if count
-        else "Nothing.",
-        task="punmemecn/detection",
-    )
+    figure = share("share", hits, [meme.group for meme in alike])
+    verdict: FindingVerdict = "worth knowing" if count else "sound"
+    return _WORDS.find("punmemecn.readings", figure, verdict, count=count, memes=len(hits))
 
 
 def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
@@ -213,23 +168,9 @@ def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
     )
     figure = rows[0] if rows else Score("share", None, 0)
     gap = (rows[0].value or 0) - (rows[1].value or 0) if len(rows) > 1 else 0.0
-    return Finding(
-        key="punmemecn.humans",
-        title="Annotators scored by a label they voted on",
-        measured="share of annotators' sentiment labels that equal the final label",
-        figure=Score("share", figure.value, figure.n, figure.low, figure.high),
-        expected=rows[1].value if len(rows) > 1 else None,
-        reference="each annotator against the other two",
-        verdict="worth knowing" if gap > 0.02 else "sound",
-        meaning="The human figure counts each annotator's own vote."
-        if gap > 0.02
-        else "Each annotator's own vote makes no difference here.",
-        advice="Compare models with the leave-one-out figure, on the same items."
-        if gap > 0.02
-        else "Nothing.",
-        task="punmemecn/sentiment",
-        rows=rows,
-    )
+    whole = Score("share", figure.value, figure.n, figure.low, figure.high)
+    found = _WORDS.find("punmemecn.humans", whole, "worth knowing" if gap > 0.02 else "sound")
+    return replace(found, expected=rows[1].value if len(rows) > 1 else None, rows=rows)
 
 
 def _vote_row(pairs: Sequence[tuple[bool, str]], label: str) -> Score:

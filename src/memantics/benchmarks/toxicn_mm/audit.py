@@ -9,7 +9,7 @@ from dataclasses import replace
 from memantics.benchmarks.toxicn_mm.leakage import NEAR, find_leakage
 from memantics.benchmarks.toxicn_mm.load import HarmRelease
 from memantics.benchmarks.toxicn_mm.rows import HarmMeme
-from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Score
 from memantics.metrics.classification import balanced_accuracy, binary_intervals, count_binary
 from memantics.metrics.classification import macro_f1 as macro
@@ -17,6 +17,7 @@ from memantics.tasks.factories import share, spanned
 
 SHOWN = {name: {"input": "captions"} for name in ("detection", "type", "target")}
 NEIGHBOURS = 20
+_WORDS = FindingWords(__file__)
 
 
 def pictures(release: HarmRelease) -> Iterator[str]:
@@ -54,30 +55,20 @@ def across(release: HarmRelease) -> tuple[Finding, ...]:
     pairs = [(a, b) for a, b in zip(leaked.test, leaked.twins, strict=True) if b is not None]
     same = sum(a.harmful == b.harmful for a, b in pairs)
     verdict: FindingVerdict = "worth knowing" if pairs else "sound"
-    return (
-        Finding(
-            key="leak.split",
-            title="Test texts that the training part holds",
-            measured="share of test texts with a near-duplicate in train (Jaccard index of the "
-            f"sets of characters {NEAR} or more)",
-            figure=share("share", near, groups),
-            expected=0.0,
-            reference="disjoint parts",
-            verdict="broken" if len(pairs) >= 0.1 * len(near) else verdict,
-            meaning=f"{len(pairs)} of {len(near):,} test texts are known from training; "
-            f"{same / len(pairs):.0%} of them carry the same label."
-            if pairs
-            else "No text of test is in train.",
-            advice="Score the test part without them too, or split by groups of like texts."
-            if pairs
-            else "Nothing.",
-            task="toxicn_mm/detection",
-            rows=(
-                share("share", leaked.identical, groups, "texts", "identical"),
-                share("share", near, groups, "texts", "near"),
-            ),
-        ),
+    found = _WORDS.find(
+        "leak.split",
+        share("share", near, groups),
+        "broken" if pairs and len(pairs) >= 0.1 * len(near) else verdict,
+        least=NEAR,
+        pairs=len(pairs),
+        near=len(near),
+        same=same / max(1, len(pairs)),
     )
+    rows = (
+        share("share", leaked.identical, groups, "texts", "identical"),
+        share("share", near, groups, "texts", "near"),
+    )
+    return (replace(found, rows=rows),)
 
 
 def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
@@ -93,40 +84,24 @@ def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
     tenth = max(1, len(ordered) // 10)
     rates = [_rate(ordered[start : start + tenth]) for start in range(0, 10 * tenth, tenth)]
     leak = low is not None and low > 0.5
-    return Finding(
-        key="toxicn_mm.numbers",
-        title="Labels from file numbers",
-        measured=f"macro-F1 of guessing harmful from the {NEIGHBOURS} nearest file numbers, "
-        "no content seen",
-        figure=Score("macro_f1", value, len(gold), low, high),
-        expected=0.5,
-        reference="numbers that say nothing",
-        verdict="broken" if leak and (value or 0) >= 0.6 else "worth knowing" if leak else "sound",
-        meaning="Memes were numbered as they were collected, and sources differ in harm: the "
-        f"harmful share runs from {min(rates):.2f} to {max(rates):.2f} over tenths of the numbers."
-        if leak
-        else "File numbers do not tell the label.",
-        advice="Keep file names and order away from every model, and split over blocks of numbers."
-        if leak
-        else "Nothing.",
-        task="toxicn_mm/detection",
-        rows=(
-            spanned(
-                Score(
-                    "balanced_accuracy",
-                    balanced_accuracy(counts),
-                    len(gold),
-                    by="figure",
-                    label="balanced accuracy",
-                ),
-                spans.balanced_accuracy,
-            ),
-            *(
-                Score("share", rate, tenth, by="numbers, harmful share", label=f"tenth {place}")
-                for place, rate in enumerate(rates, 1)
-            ),
+    verdict: FindingVerdict = "worth knowing" if leak else "sound"
+    found = _WORDS.find(
+        "toxicn_mm.numbers",
+        Score("macro_f1", value, len(gold), low, high),
+        "broken" if leak and (value or 0) >= 0.6 else verdict,
+        neighbours=NEIGHBOURS,
+        low=min(rates),
+        high=max(rates),
+    )
+    balance = Score("balanced_accuracy", balanced_accuracy(counts), len(gold))
+    rows = (
+        spanned(replace(balance, by="figure", label="balanced accuracy"), spans.balanced_accuracy),
+        *(
+            Score("share", rate, tenth, by="numbers, harmful share", label=f"tenth {place}")
+            for place, rate in enumerate(rates, 1)
         ),
     )
+    return replace(found, rows=rows)
 
 
 def _average_neighbours(ordered: Sequence[HarmMeme]) -> Iterator[float]:
@@ -153,18 +128,6 @@ def _judge_versions(release: HarmRelease) -> Finding:
     kind = [one.type != two.type for one, two in pairs]
     groups = [one.id for one, _ in pairs]
     changed = sum(kind)
-    return Finding(
-        key="toxicn_mm.versions",
-        title="Labels that changed between versions",
-        measured="share of memes whose type of harm differs between label version 1 and 2.0",
-        figure=share("share", kind, groups),
-        expected=0.0,
-        reference="one set of labels",
-        verdict="worth knowing" if changed else "sound",
-        meaning=f"{changed} types and {sum(label)} labels of {len(pairs):,} were changed: a figure "
-        "means little without its label version."
-        if changed
-        else "Both versions agree.",
-        advice="Name the label version with every figure." if changed else "Nothing.",
-        task="toxicn_mm/type",
-    )
+    verdict: FindingVerdict = "worth knowing" if changed else "sound"
+    values = {"types": changed, "labels": sum(label), "memes": len(pairs)}
+    return _WORDS.find("toxicn_mm.versions", share("share", kind, groups), verdict, **values)

@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Item, Outcome, Score
 from memantics.run.audit.asking import keep_both
 from memantics.run.audit.options import list_options
 from memantics.run.audit.rows import mean, place, share
 from memantics.run.audit.shortcuts import Chance
 from memantics.run.audit.subject import Exam
+
+_WORDS = FindingWords(__file__)
 
 
 def judge_blind(
@@ -28,21 +30,18 @@ def judge_blind(
     rows = _list_rows(exam, blind, seen, full)
     kept = _keep_share(figure, full, chance)
     verdict = _weigh(figure, chance, kept)
-    return Finding(
-        key="blind",
-        title="Answering without the image",
-        measured=f"{exam.task.main.replace('_', ' ')} with the same prompts, every image left out",
-        figure=Score(exam.task.main, figure.value, figure.n, figure.low, figure.high),
+    of = "what it has over guessing with images" if full else "the way from guessing to perfect"
+    found = _WORDS.find(
+        "blind",
+        Score(exam.task.main, figure.value, figure.n, figure.low, figure.high),
+        verdict,
+        main=exam.task.main.replace("_", " "),
+        share=f" It keeps {kept:.0%} of {of}." if kept is not None else "",
+    )
+    return replace(
+        found,
         expected=chance.value,
         reference=chance.words,
-        verdict=verdict,
-        meaning=_meaning(verdict, kept, full),
-        advice={
-            "broken": "Do not call this score visual understanding; score the items that are not "
-            "solved blind apart.",
-            "worth knowing": "Give the blind figure beside the score.",
-            "sound": "Nothing.",
-        }[verdict],
         task=exam.name,
         model=model,
         rows=tuple(rows),
@@ -96,14 +95,6 @@ def _weigh(figure: Score, chance: Chance, kept: float | None) -> FindingVerdict:
     if low is None or low <= (chance.value or 0.0):
         return "sound"
     return "broken" if kept is not None and kept >= 0.5 else "worth knowing"
-
-
-def _meaning(verdict: FindingVerdict, kept: float | None, full: Score | None) -> str:
-    if verdict == "sound":
-        return "Without the image the model is no better than guessing."
-    of = "what it has over guessing with images" if full else "the way from guessing to perfect"
-    share = f" It keeps {kept:.0%} of {of}." if kept is not None else ""
-    return f"The model answers better than guessing without seeing any meme.{share}"
 
 
 def rotate(item: Item, step: int) -> Item:
@@ -165,24 +156,9 @@ def _judge_stability(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]
     verdict: FindingVerdict = (
         "sound" if value >= 0.9 else "worth knowing" if value >= 0.7 else "broken"
     )
-    return Finding(
-        key="permutation",
-        title="The same answer in every order",
-        measured="share of items where the model picks the same option however the options are "
-        "ordered (an invalid answer is never the same)",
-        figure=figure,
-        expected=1.0,
-        reference="the order does not matter",
-        verdict=verdict,
-        meaning=f"The answer survives every order in {value:.0%} of the items; it is right in "
-        f"every order in {rows[-1].value or 0:.0%}.",
-        advice="Nothing."
-        if verdict == "sound"
-        else "Give the accuracy over all orders, not that of one order.",
-        task=exam.name,
-        model=model,
-        rows=tuple(rows),
-    )
+    always = rows[-1].value or 0
+    found = _WORDS.find("permutation", figure, verdict, value=value, always=always)
+    return replace(found, task=exam.name, model=model, rows=tuple(rows))
 
 
 def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -> Finding:
@@ -202,24 +178,15 @@ def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -
     verdict: FindingVerdict = (
         "sound" if excess <= 0 else "worth knowing" if excess < 0.1 else "broken"
     )
-    counts = Counter(text for text, _ in said)
-    return Finding(
-        key="position.model",
-        title="The model's favourite place",
-        measured="share of its answers at the place it names most, over all orders",
-        figure=Score("share", top.value, top.n, top.low, top.high),
-        expected=fair,
-        reference="every place alike",
-        verdict=verdict,
-        meaning="The model has no favourite place."
-        if verdict == "sound"
-        else f"The model names {top.label} {counts[top.label]:,} times in {len(said):,}, "
-        "whatever stands there.",
-        advice="Nothing." if verdict == "sound" else "Average over orders before comparing models.",
-        task=exam.name,
-        model=model,
-        rows=rows,
+    found = _WORDS.find(
+        "position.model",
+        Score("share", top.value, top.n, top.low, top.high),
+        verdict,
+        top=top.label,
+        count=Counter(text for text, _ in said)[top.label],
+        answers=len(said),
     )
+    return replace(found, expected=fair, task=exam.name, model=model, rows=rows)
 
 
 def _said(outcome: Outcome) -> str:

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Item, Outcome, Score
 from memantics.run.audit.asking import keep_both
 from memantics.run.audit.rows import mean, place, share
 from memantics.run.audit.subject import Exam
 
 _LEAST = 0.05
-TITLES: Mapping[str, str] = {
-    "again": "The same judgement twice",
-    "placement": "Images before or after the text",
-    "rationale": "Reasons before or after the ratings",
-    "unseen": "Judging without the images",
-}
+_WORDS = FindingWords(__file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +88,8 @@ def judge_consistency(
         place = 0 if value < 0.3 else 1 if value < 0.6 else 2
     verdict = ranks[place]
     distances = [likeness.distance for likeness in found]
-    return Finding(
-        key=f"judge.{way}",
-        title=TITLES[way],
-        measured="share of judgements with the same labels and every rating within one point of "
-        "the first presentation",
-        figure=figure,
-        expected=None if unseen else 1.0,
-        reference="" if unseen else "a judge of one mind",
-        verdict=verdict,
-        meaning=_meaning(unseen, value, verdict),
-        advice=_advice(unseen, verdict),
+    return replace(
+        _WORDS.find(f"judge.{way}", figure, verdict, value=value),
         task=exam.name,
         model=model,
         rows=(
@@ -128,29 +114,16 @@ def judge_swap(
         verdict = "worth knowing"
     elif kept >= 0.2:
         verdict = "broken" if kept >= 0.5 else "worth knowing"
-    return Finding(
-        key="judge.swapped",
-        title="Source and edit exchanged",
-        measured=f"{exam.task.main.replace('_', ' ')} that the judge gives when each edit is "
-        "shown as the source and the source as the edit",
-        figure=Score(exam.task.main, after.value, after.n, after.low, after.high),
-        expected=0.0,
-        reference="the source does not express the target",
-        verdict=verdict,
-        meaning="The judge gives next to nothing in either order, so the exchange tells nothing."
-        if kept is None
-        else f"The judge keeps {kept:.0%} of its figure ({before.value or 0:.3f}) when it "
-        "rates the sources as if they were the edits.",
-        advice={
-            "sound": "Nothing.",
-            "worth knowing": "Look at single judgements before trusting this judge.",
-            "broken": "Do not trust this judge: it rates what it is told, not what it sees. Try "
-            "references=off or another judge.",
-        }[verdict],
-        task=exam.name,
-        model=model,
-        rows=_mains(exam, first, second),
+    found = _WORDS.find(
+        "judge.swapped" if kept is not None else "judge.swapped.unscored",
+        Score(exam.task.main, after.value, after.n, after.low, after.high),
+        verdict,
+        main=exam.task.main.replace("_", " "),
+        kept=kept,
+        before=before.value or 0,
     )
+    rows = _mains(exam, first, second)
+    return replace(found, key="judge.swapped", task=exam.name, model=model, rows=rows)
 
 
 def _mains(exam: Exam, first: list[Outcome], second: list[Outcome]) -> tuple[Score, ...]:
@@ -159,19 +132,3 @@ def _mains(exam: Exam, first: list[Outcome], second: list[Outcome]) -> tuple[Sco
         place(exam.score(outcomes), "figure", name)
         for name, outcomes in zip(names, (first, second), strict=True)
     )
-
-
-def _meaning(unseen: bool, value: float, verdict: FindingVerdict) -> str:
-    if unseen:
-        return f"Without seeing anything the judge says the same in {value:.0%} of the cases" + (
-            "." if verdict == "sound" else ": it rates the text it is told, not the image."
-        )
-    return f"The judge stands by its judgement in {value:.0%} of the cases."
-
-
-def _advice(unseen: bool, verdict: FindingVerdict) -> str:
-    if verdict == "sound":
-        return "Nothing."
-    if unseen:
-        return "Ask with references=off, and check the judge against people."
-    return "Judge several times and average, and give the spread beside the figure."

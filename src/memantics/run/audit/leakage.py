@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from memantics.core.finding import Finding, FindingVerdict, Gap
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, Gap
 from memantics.core.records import Item
 from memantics.core.text import split_pieces
 from memantics.metrics.duplicates import find_near_duplicates, find_twins
@@ -13,6 +14,7 @@ from memantics.run.audit.subject import Exam, find_text
 
 THRESHOLD = 0.8
 _SHORTEST = 4
+_WORDS = FindingWords(__file__)
 
 
 def find_leaks(exam: Exam) -> tuple[list[Finding], list[Gap]]:
@@ -49,30 +51,20 @@ def _find_across(exam: Exam) -> Iterator[Finding]:
         for i, place in enumerate(places)
         if place is not None
     ]
-    figure = share(near, groups)
-    agreeing = sum(same) / len(same) if same else None
     verdict: FindingVerdict = "sound"
     if any(near):
         verdict = "broken" if sum(near) >= 0.1 * len(near) else "worth knowing"
-    yield Finding(
-        key="leak.split",
-        title="Test texts that the training part holds",
-        measured="share of test texts with a near-duplicate in train (words or "
-        f"Chinese characters shared, Jaccard {THRESHOLD} or more)",
-        figure=figure,
-        expected=0.0,
-        reference="disjoint parts",
-        verdict=verdict,
-        meaning="No text of test is in train."
-        if not any(near)
-        else f"{sum(near)} of {len(near):,} test texts are known from training"
-        + (f"; {agreeing:.0%} of them carry the same label." if agreeing is not None else "."),
-        advice="Nothing."
-        if not any(near)
-        else "Score the test part without them too, or split by groups of like texts.",
-        task=exam.name,
-        rows=(share(exact, groups, "texts", "identical"), share(near, groups, "texts", "near")),
+    found = _WORDS.find(
+        "leak.split",
+        share(near, groups),
+        verdict,
+        least=THRESHOLD,
+        near=sum(near),
+        texts=len(near),
+        same=sum(same) / max(1, len(same)),
     )
+    rows = (share(exact, groups, "texts", "identical"), share(near, groups, "texts", "near"))
+    yield replace(found, task=exam.name, rows=rows)
 
 
 def _find_within(exam: Exam) -> Iterator[Finding]:
@@ -82,22 +74,9 @@ def _find_within(exam: Exam) -> Iterator[Finding]:
     groups = [item.group for item, _ in rows]
     twins = find_twins([text for _, text in rows], groups, THRESHOLD, split_pieces)
     figure = share(twins, groups)
-    many = (figure.value or 0) >= 0.05
-    yield Finding(
-        key="leak.memes",
-        title="Texts that another meme shares",
-        measured="share of items whose text nearly equals that of another meme (words or "
-        f"Chinese characters shared, Jaccard {THRESHOLD} or more)",
-        figure=figure,
-        expected=0.0,
-        reference="every text its own",
-        verdict="worth knowing" if many else "sound",
-        meaning="Few texts come twice."
-        if not many
-        else "Memes with like texts fall on both sides of a random split.",
-        advice="Keep memes with like texts on one side of a split." if many else "Nothing.",
-        task=exam.name,
-    )
+    many: FindingVerdict = "worth knowing" if (figure.value or 0) >= 0.05 else "sound"
+    found = _WORDS.find("leak.memes", figure, many, least=THRESHOLD)
+    yield replace(found, task=exam.name)
 
 
 def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Outcome, Score
 from memantics.metrics.rounding import settle
 from memantics.run.audit.rows import mean, share
@@ -19,6 +20,7 @@ NAMES: Mapping[str, str] = {
     "options=permuted": "options in another order",
 }
 _LITTLE = 0.1
+_WORDS = FindingWords(__file__)
 
 
 def judge_needs(
@@ -59,17 +61,5 @@ def judge_needs(
     value, top = figure.value or 0.0, rows[0].value or 0.0
     little = settle(value) < settle(_LITTLE * top)
     verdict: FindingVerdict = "worth knowing" if little or top == 0 else "sound"
-    return Finding(
-        key="needs.both",
-        title="What needs words and picture together",
-        measured="share of items solved as they are, and neither with the picture blank nor with "
-        "the caption removed",
-        figure=figure,
-        verdict=verdict,
-        meaning=f"Of the {top:.3f} that are solved, {value:.3f} need words and picture together; "
-        "the rest is solved by one of them, or by neither.",
-        advice="Score the items apart that need both." if verdict != "sound" else "Nothing.",
-        task=task,
-        model=model,
-        rows=tuple(rows),
-    )
+    found = _WORDS.find("needs.both", figure, verdict, top=top, value=value)
+    return replace(found, task=task, model=model, rows=tuple(rows))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Item, Option, Score
 from memantics.metrics.comparison import chi_square_tail
 from memantics.metrics.interval import clustered_wilson
 from memantics.run.audit.rows import share
 from memantics.run.audit.subject import Exam, choice_field
+
+_WORDS = FindingWords(__file__)
 
 _RECURRING = 0.5
 _RARE = 0.02
@@ -109,28 +111,11 @@ def _judge_recurring(exam: Exam, text: str) -> Finding:
     found = offers(exam.items, text)
     right, n = sum(found.right), len(found.right)
     verdict = _weigh_recurring(found)
-    left = round(1 / found.fair) - 1
-    meaning = {
-        "broken": f"The option is dead: right {right} times in {n:,}. Whoever passes it over "
-        f"guesses one in {left}, not one in {left + 1}.",
-        "worth knowing": f"The option is right {right} times in {n:,}, not as often as the others.",
-        "sound": f"The option is right {right} times in {n:,}, as often as any other.",
-    }[verdict]
-    low, high = found.span
-    return Finding(
-        key="options.dead",
-        title=f"How often “{text}” is right",
-        measured=f"share of the items that offer “{text}” in which it is the key",
-        figure=Score("share", right / n, n, low, high),
-        expected=found.fair,
-        reference="every option as often",
-        verdict=verdict,
-        meaning=meaning,
-        advice="Report chance without this option, or rewrite some items so that it is right."
-        if verdict != "sound"
-        else "Nothing.",
-        task=exam.name,
-    )
+    all_options = round(1 / found.fair)
+    values = {"right": right, "items": n, "left": all_options - 1, "options": all_options}
+    figure = Score("share", right / n, n, *found.span)
+    told = _WORDS.find("options.dead", figure, verdict, text=text, **values)
+    return replace(told, expected=found.fair, task=exam.name)
 
 
 def _judge_places(exam: Exam) -> Finding:
@@ -150,22 +135,9 @@ def _judge_places(exam: Exam) -> Finding:
     excess = (top.value or 0.0) - 1 / size
     even = p >= 0.01
     verdict: FindingVerdict = "sound" if even else "broken" if excess >= 0.1 else "worth knowing"
-    return Finding(
-        key="options.position",
-        title="Where the key stands",
-        measured="share of items whose key stands at the commonest place; rows show every place",
-        figure=Score("share", top.value, top.n, top.low, top.high),
-        expected=1 / size,
-        reference="even places",
-        verdict=verdict,
-        meaning=f"Keys are spread evenly (chi-square test, p = {p:.2g})."
-        if even
-        else f"Keys favour place {top.label} (chi-square test, p = {p:.2g}): always answering "
-        "it beats chance.",
-        advice="Nothing." if even else "Shuffle the options anew, with a seed for each item.",
-        task=exam.name,
-        rows=rows,
-    )
+    figure = Score("share", top.value, top.n, top.low, top.high)
+    found = _WORDS.find("options.position", figure, verdict, p=p, top=top.label)
+    return replace(found, expected=1 / size, task=exam.name, rows=rows)
 
 
 def _judge_lengths(exam: Exam) -> Finding:
@@ -189,25 +161,11 @@ def _judge_lengths(exam: Exam) -> Finding:
     least = share(shortest, groups, "key", "strictly shortest")
     leak = expected is not None and figure.low is not None and figure.low > expected
     far = leak and (figure.value or 0) - (expected or 0) >= 0.1
-    return Finding(
-        key="options.length",
-        title="How long the key is",
-        measured="share of items whose key is strictly the longest option"
-        + (", recurring options left out" if recurring else ""),
-        figure=figure,
-        expected=expected,
-        reference="any option as likely the key",
-        verdict="broken" if far else "worth knowing" if leak else "sound",
-        meaning="Length gives the key away: it is the longest option far more often than chance."
-        if leak
-        else "Length does not give the key away.",
-        advice="Write distractors as long as the key, and show the longest-option baseline beside "
-        "every score."
-        if leak
-        else "Nothing.",
-        task=exam.name,
-        rows=(share(longest, groups, "key", "strictly longest"), least),
-    )
+    verdict: FindingVerdict = "broken" if far else "worth knowing" if leak else "sound"
+    left_out = ", recurring options left out" if recurring else ""
+    found = _WORDS.find("options.length", figure, verdict, left_out=left_out)
+    rows = (share(longest, groups, "key", "strictly longest"), least)
+    return replace(found, expected=expected, task=exam.name, rows=rows)
 
 
 def _judge_classes(exam: Exam) -> Finding:
@@ -221,27 +179,15 @@ def _judge_classes(exam: Exam) -> Finding:
     )
     missing = size - len(counts)
     rare = [row.label for row in rows if (row.value or 0) < _RARE]
-    uneven = bool(missing or rare)
     words = []
     if missing:
         words.append(f"{missing} of {size} classes that are offered are never right here.")
     if rare:
         words.append(f"Classes below 2 %: {', '.join(rare)}.")
-    return Finding(
-        key="options.classes",
-        title="How often each class is right",
-        measured="share of the commonest class; rows show every class",
-        figure=Score("share", rows[0].value, rows[0].n, rows[0].low, rows[0].high),
-        expected=1 / size,
-        reference="even classes",
-        verdict="worth knowing" if uneven else "sound",
-        meaning=" ".join(words) or "Every class that is offered occurs often enough to be scored.",
-        advice="Read macro averages with the size of each class, not alone."
-        if uneven
-        else "Nothing.",
-        task=exam.name,
-        rows=rows,
-    )
+    figure = Score("share", rows[0].value, rows[0].n, rows[0].low, rows[0].high)
+    uneven: FindingVerdict = "worth knowing" if words else "sound"
+    found = _WORDS.find("options.classes", figure, uneven, words=" ".join(words))
+    return replace(found, expected=1 / size, task=exam.name, rows=rows)
 
 
 def chi_square_p(counts: Sequence[int]) -> float:

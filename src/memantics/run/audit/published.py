@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
-from memantics.core.finding import Finding, Gap, Maker
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, Gap, Maker
 from memantics.core.published import PublishedRow
 from memantics.core.records import Score
 from memantics.metrics.feasibility import Claims, find_violations, is_impossible
 from memantics.metrics.interval import wilson
 from memantics.run.audit.subject import Exam
+
+_WORDS = FindingWords(__file__)
 
 
 def check_tables(
@@ -27,34 +30,20 @@ def check_tables(
     anyway = sum(is_certain(row) for row, _ in faults)
     n = len(checkable)
     low, high = wilson(len(faults), n) or (None, None)
-    sound = not faults
-    return [
-        Finding(
-            key="tables.feasible",
-            title=title,
-            measured="share of rows with a figure that no data can give: macro-F1 above the mean "
-            "of precision and recall, a whole outside its parts, a share of no whole number, F1 "
-            "that does not follow from both recalls",
-            figure=Score("share", len(faults) / n, n, low, high),
-            expected=0.0,
-            reference="every row feasible",
-            verdict="sound" if sound else "broken",
-            meaning="Every row that can be checked can be true."
-            if sound
-            else f"{len(faults)} of {n} rows cannot be true as printed"
-            + (
-                "."
-                if anyway == len(faults)
-                else f" if their shares are taken over the numbers of items that the paper states; "
-                f"{anyway} of {n} whatever these numbers are."
-            ),
-            advice="Nothing." if sound else "Do not compare with these rows; recompute them.",
-            details=tuple(
-                f"{row.source}, {row.task}, {row.system}: {'; '.join(found)}"
-                for row, found in faults
-            ),
-        )
-    ], []
+    found = _WORDS.find(
+        "tables.feasible",
+        Score("share", len(faults) / n, n, low, high),
+        "broken" if faults else "sound",
+        title=title,
+        faults=len(faults),
+        rows=n,
+        unless=""
+        if anyway == len(faults)
+        else " if their shares are taken over the numbers of items that the paper states; "
+        f"{anyway} of {n} whatever these numbers are",
+    )
+    details = (f"{row.source}, {row.task}, {row.system}: {'; '.join(why)}" for row, why in faults)
+    return [replace(found, details=tuple(details))], []
 
 
 def violations(row: PublishedRow) -> tuple[str, ...]:
@@ -121,29 +110,20 @@ def judge_published(
         if not group or not kin or not others:
             continue
         best, rival = (max(row.figures[main] for row in part) for part in (kin, others))
-        ahead = best > rival
-        yield Finding(
-            key="makers.published",
-            title=f"Published systems related to the maker of the {maker.what}",
-            measured=f"best published {main.replace('_', ' ')} of a system of the family of "
-            f"{maker.model}, which wrote the {maker.what} ({maker.source})",
-            figure=Score(main, best, len(kin)),
-            expected=rival,
-            reference="best published system of another family",
-            verdict="worth knowing",
-            meaning=f"{len(kin)} of {len(group)} published rows are of that family. "
-            + (
-                "The best row is one of them: whether it understands better or only knows its "
-                "own style, the table cannot tell."
-                if ahead
-                else "The best row is of another family, so the table as a whole does not rest "
-                "on it."
-            ),
-            advice="Mark these rows, and compare on items that no evaluated family wrote.",
-            task=exam.name,
-            details=tuple(
-                f"{row.system} ({row.source}): {row.figures[main]:.{row.digits}f}" for row in kin
-            ),
+        found = _WORDS.find(
+            "makers.published.ahead" if best > rival else "makers.published.behind",
+            Score(main, best, len(kin)),
+            "worth knowing",
+            main=main.replace("_", " "),
+            maker=maker,
+            kin=len(kin),
+            rows=len(group),
+        )
+        details = (
+            f"{row.system} ({row.source}): {row.figures[main]:.{row.digits}f}" for row in kin
+        )
+        yield replace(
+            found, key="makers.published", expected=rival, task=exam.name, details=tuple(details)
         )
 
 
@@ -161,23 +141,13 @@ def judge_models(
         ]
         rival = max(strangers, default=None)
         words = ", ".join(f"{m.what} by {m.model}" for m, _ in related)
-        yield Finding(
-            key="makers.model",
-            title="Whether the model wrote parts of the data",
-            measured=f"{exam.task.main.replace('_', ' ')} of the model, with the makers of the "
-            "data beside it",
-            figure=figure,
+        verdict: FindingVerdict = "worth knowing" if related else "sound"
+        main = exam.task.main.replace("_", " ")
+        found = _WORDS.find("makers.model", figure, verdict, main=main, words=words)
+        yield replace(
+            found,
             expected=rival if related else None,
-            reference="best model of another family asked here" if rival is not None else "",
-            verdict="worth knowing" if related else "sound",
-            meaning=f"The model is of the family that made {words}: its score may rest on its "
-            "own style."
-            if related
-            else "The model is of none of the families that made these data, as far as its name "
-            "tells.",
-            advice="Ask a model of another family too, and give both figures."
-            if related
-            else "Nothing.",
+            reference=found.reference if rival is not None else "",
             task=exam.name,
             model=model,
         )

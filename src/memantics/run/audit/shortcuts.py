@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from pydantic import JsonValue
 
-from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.model import Model
 from memantics.core.records import Field, Image, Item, Message, Option, Outcome, Request, Score
 from memantics.core.task import Task, Unparsed
@@ -20,19 +20,7 @@ from memantics.run.audit.subject import Exam, choice_field, is_judge
 Kind = Literal["trivial", "options", "text"]
 _FAR = 0.1
 _SLACK = 0.03
-_SEEN: Mapping[Kind, str] = {
-    "trivial": "no meme, no question",
-    "options": "a small learner that sees options of other memes, no image",
-    "text": "a small learner that sees texts and labels of other memes, no image",
-}
-_BESIDE = "Show this figure beside every score, and do not read anything below it as understanding."
-_ADVICE: Mapping[Kind, str] = {
-    "trivial": _BESIDE,
-    "options": "Rewrite the distractors: what is right shows in how options are worded. Until "
-    "then: " + _BESIDE[0].lower() + _BESIDE[1:],
-    "text": "Show it beside systems that see the image: what they add is the difference. It has "
-    "learnt from labels, so it is no rival of zero-shot systems.",
-}
+_WORDS = FindingWords(__file__)
 TITLES: Mapping[str, str] = {
     "constant": "Saying the same every time",
     "longest": "Picking the longest option",
@@ -164,23 +152,19 @@ def judge_shortcut(
     value = figure.value or 0.0
     below = sum(entry <= value for entry in exam.published)
     verdict = _weigh(figure, chance, below, len(exam.published), kind)
-    words = [_meaning(figure, chance, verdict)]
+    words = _meaning(figure, chance, verdict)
     if exam.published:
-        words.append(
-            f"{below} of {len(exam.published)} published figures of this task are not above it."
-        )
-    return Finding(
-        key=key,
+        published = len(exam.published)
+        words += f" {below} of {published} published figures of this task are not above it."
+    found = _WORDS.find(
+        f"shortcut.{kind}",
+        Score(exam.task.main, figure.value, figure.n, figure.low, figure.high),
+        verdict,
+        main=exam.task.main.replace("_", " "),
         title=title,
-        measured=f"{exam.task.main.replace('_', ' ')} of that answer ({_SEEN[kind]})",
-        figure=Score(exam.task.main, figure.value, figure.n, figure.low, figure.high),
-        expected=chance.value,
-        reference=chance.words,
-        verdict=verdict,
-        meaning=" ".join(words),
-        advice="Nothing." if verdict == "sound" else _ADVICE[kind],
-        task=exam.name,
+        words=words,
     )
+    return replace(found, key=key, expected=chance.value, reference=chance.words, task=exam.name)
 
 
 def _weigh(figure: Score, chance: Chance, below: int, published: int, kind: Kind) -> FindingVerdict:
