@@ -68,9 +68,9 @@ class FindingWords:
             for name, told in entry.items()
             if name != "expected"
         }
-        filled = {name: text.format_map(values) for name, text in said.items()}
-        number = entry.get("expected")
-        return Finding(key=key, figure=figure, verdict=verdict, expected=number, **filled)
+        filled: dict[str, Any] = {name: text.format_map(values) for name, text in said.items()}
+        filled["expected"] = entry.get("expected")
+        return Finding(key=key, figure=figure, verdict=verdict, **filled)
 
 
 @dataclass(frozen=True, slots=True)

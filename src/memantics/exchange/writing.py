@@ -29,57 +29,8 @@ TASK_FORMATS: tuple[TaskFormat, ...] = get_args(TaskFormat)
 Asked = Iterable[tuple[Item, Request]]
 # What OpenAI takes in one file.
 _BATCH_LINES, _BATCH_BYTES = 50_000, 190_000_000
-_FUNCTIONS = '''"""How the tool reads data.jsonl, which it loads from the folder it runs in."""
-
-from pathlib import Path
-
-from PIL import Image
-
-FOLDER = Path(__file__).resolve().parent
-
-
-def doc_to_visual(doc):
-    return [Image.open(FOLDER / name).convert("RGB") for name in doc["images"]]
-
-
-def doc_to_text(doc, lmms_eval_specific_kwargs=None):
-    return doc["prompt"]
-
-
-def doc_to_text_with_marks(doc):
-    return "<image>" * len(doc["images"]) + doc["prompt"]
-
-
-def process_results(doc, results):
-    return {"memantics": {"id": doc["id"]}}
-
-
-def count(rows):
-    return len(rows)
-'''
-_TASK_FILE = """# Run in this folder: {command}
-task: {name}
-dataset_path: json
-dataset_kwargs:
-  data_files:
-    test: data.jsonl
-test_split: test
-output_type: generate_until
-{image}: !function utils.doc_to_visual
-doc_to_text: !function utils.{text}
-doc_to_target: gold
-process_results: !function utils.process_results
-generation_kwargs:
-  max_{tokens}: {limit}
-  do_sample: false
-  until: []
-metric_list:
-  - metric: memantics
-    aggregation: !function utils.count
-    higher_is_better: true
-metadata:
-  version: 1
-"""
+# The files of lmms-eval and lm-eval: ours to fill.
+_HARNESS = Path(__file__).with_name("harness")
 
 
 def write_task(
@@ -181,16 +132,20 @@ def _write_folder(out: Path, stem: str, kind: TaskFormat, asked: Asked) -> tuple
     data = _write_text(out / "data.jsonl", write)
     multimodal = kind == "lm-eval"
     tool = "lm_eval --model hf-multimodal" if multimodal else "lmms_eval --model MODEL"
-    body = _TASK_FILE.format(
-        command=f"{tool} --tasks {stem} --include_path . --log_samples --output_path results",
-        name=stem,
-        image="doc_to_image" if multimodal else "doc_to_visual",
-        text="doc_to_text_with_marks" if multimodal else "doc_to_text",
-        tokens="gen_toks" if multimodal else "new_tokens",
-        limit=max(limits, default=1024),
+    body = (
+        (_HARNESS / "task.yaml")
+        .read_text(encoding="utf-8")
+        .format(
+            command=f"{tool} --tasks {stem} --include_path . --log_samples --output_path results",
+            name=stem,
+            image="doc_to_image" if multimodal else "doc_to_visual",
+            text="doc_to_text_with_marks" if multimodal else "doc_to_text",
+            tokens="gen_toks" if multimodal else "new_tokens",
+            limit=max(limits, default=1024),
+        )
     )
-    for name, text in ((f"{stem}.yaml", body), ("utils.py", _FUNCTIONS)):
-        replace_file(out / name, text.encode())
+    replace_file(out / f"{stem}.yaml", body.encode())
+    replace_file(out / "utils.py", (_HARNESS / "utils.txt").read_bytes())
     return (out / f"{stem}.yaml", out / "utils.py", data)
 
 

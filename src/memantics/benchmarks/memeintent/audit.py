@@ -52,11 +52,11 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     values = [0.0] * len(references)
     texts = []
     for numbers, other in (halves, halves[::-1]):
-        found = find_best_constant([references[i] for i in other])
-        if found is not None:
-            texts.append(found.text)
+        constant = find_best_constant([references[i] for i in other])
+        if constant is not None:
+            texts.append(constant.text)
             for i in numbers:
-                values[i] = _rouge(found.text, references[i])
+                values[i] = _rouge(constant.text, references[i])
     plain = PLAIN if keep else strip_prefix(PLAIN, PREFIX)
     plains = [_rouge(plain, names) for names in references]
     groups = [row.id for row in release.rows]

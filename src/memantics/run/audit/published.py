@@ -25,7 +25,7 @@ def check_tables(
     if not checkable:
         reason = "no published row gives figures that can be held against each other"
         return [], [Gap("", title.lower(), reason if rows else "no published figures are known")]
-    faults = [(row, found) for row in checkable if (found := violations(row))]
+    faults = [(row, why) for row in checkable if (why := violations(row))]
     # A paper seldom says over how many items a share was taken.
     anyway = sum(is_certain(row) for row, _ in faults)
     n = len(checkable)
