@@ -96,7 +96,7 @@ def test_a_model_plans_and_all_files_are_there(tmp_path: Path) -> None:
 
 
 UNTOLD = "whether faces go with the new captions was not checked: nothing here can tell it"
-CAPTIONS_ONLY = "captions only: the picture was not repainted, as the plan for it asks"
+CAPTIONS_ONLY = "only captions changed: faces, light and colours of the picture stay as they were"
 
 
 def test_a_model_that_sees_is_asked_once_whether_faces_go_with_the_captions(tmp_path: Path) -> None:
@@ -121,19 +121,19 @@ def test_faces_that_do_not_go_with_the_captions_are_told(tmp_path: Path) -> None
     result, _ = run_model(tmp_path, answer(mood=look), mood=True)
     assert seen == [result.folder / MEME]
     assert result.checks is not None
-    (note,) = result.checks.notes[1:]
-    assert note.startswith("faces look sad, captions sound relaxed: they do not go together")
-    assert note.endswith("says fake/scripted (It still cries.)")
+    (flaw,) = result.checks.flaws
+    assert (result.status, flaw.check, flaw.what) == ("flawed", "mood", result.reason)
+    assert flaw.what == "faces look sad, captions sound relaxed: It still cries"
+    assert "--editor" in flaw.advice
+    again, silent = run_model(tmp_path, answer(mood=look), mood=True)
+    assert (again.status, again.checks, silent.asked) == ("flawed", result.checks, 0)
 
 
-def test_a_judge_without_an_answer_costs_no_meme(tmp_path: Path) -> None:
+def test_a_judge_without_an_answer_leaves_the_meme_flawed(tmp_path: Path) -> None:
     result, _ = run_model(tmp_path, answer(mood=babble), mood=True)
-    assert result.status == "done"
     assert result.checks is not None
-    assert result.checks.mood is None
-    assert result.checks.notes[1:] == [
-        "whether faces go with the captions is not known: fake/scripted unparsed"
-    ]
+    assert (result.status, result.checks.mood) == ("flawed", None)
+    assert result.reason.endswith("was asked and not answered: unparsed")
 
 
 @pytest.mark.parametrize(
@@ -337,9 +337,9 @@ def test_grading_stays_inside_of_its_mask(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("blurred", "status", "plate"), [(0, "done", False), (1, "done", True), (2, "failed", True)]
+    ("blurred", "status", "plate"), [(0, "done", False), (1, "flawed", True), (2, "flawed", True)]
 )
-def test_what_does_not_read_is_set_on_a_plate_and_then_refused(
+def test_what_does_not_read_is_set_on_a_plate_and_is_flawed(
     tmp_path: Path, blurred: int, status: str, plate: bool
 ) -> None:
     path, lines = draw_meme_file(tmp_path)
@@ -353,14 +353,13 @@ def test_what_does_not_read_is_set_on_a_plate_and_then_refused(
     result = asyncio.run(reappraise(make_meme(path), replace(shop, read_lines=read)))
     assert result.status == status
     assert readings == min(2, blurred + 1)
-    assert (result.folder / MEME).exists() == (status == "done")
-    if result.checks is not None:
-        assert [caption.plate for caption in result.checks.captions] == [plate]
-        assert all(caption.read >= LEGIBLE for caption in result.checks.captions)
-    else:
-        assert "the result does not read: 0." in result.reason
-        stage = json.loads((result.folder / CHECKS).read_text(encoding="utf-8"))
-        assert (stage["status"], stage["reason"]) == ("failed", result.reason)
+    assert (result.folder / MEME).exists()
+    assert result.checks is not None
+    assert [caption.plate for caption in result.checks.captions] == [plate]
+    assert [flaw.check for flaw in result.checks.flaws] == ["reading", "lettering"][2 - blurred :]
+    assert all(caption.read >= LEGIBLE for caption in result.checks.captions) == (blurred < 2)
+    stage = json.loads((result.folder / CHECKS).read_text(encoding="utf-8"))
+    assert (stage["status"], stage["reason"]) == (status, result.reason)
 
 
 def test_a_meme_that_is_not_negative_is_declined(tmp_path: Path) -> None:

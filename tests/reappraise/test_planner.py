@@ -112,8 +112,8 @@ def test_a_sentence_gets_another_end() -> None:
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
-        (("THE GARDEN GATE IS GREEN",), "not negative"),
-        (("我们今天去公园看花",), "not negative"),
+        (("THE GARDEN GATE IS GREEN",), "--force turns it anyway"),
+        (("我们今天去公园看花",), "--force turns it anyway"),
         (("我抑郁了",), "no rewriting of ours answers that"),
         (("NOW I WANT TO DIE",), "no rewriting of ours answers that"),
     ],
@@ -284,3 +284,11 @@ def test_who_says_what_a_meme_feels_like(tmp_path: Path) -> None:
     assert asked == [(" ".join(caption.text for caption in page.captions), "en")]
     # An expert that cannot tell leaves it to the words.
     assert feel("unknown") == (named, "tense", baseline)
+
+
+def test_force_takes_every_meme_for_negative(tmp_path: Path) -> None:
+    blank(80, 60).save(tmp_path / "x.png")
+    subject = ReappraisalSubject("x", tmp_path / "x.png", print_page("THE GARDEN GATE IS GREEN"))
+    assert asyncio.run(EmbeddedPlanner(force=True).feel(subject)).value is not None
+    grave = ReappraisalSubject("x", tmp_path / "x.png", print_page("NOW I WANT TO DIE"))
+    assert asyncio.run(EmbeddedPlanner(force=True).feel(grave)).value is None

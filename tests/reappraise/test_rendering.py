@@ -191,7 +191,9 @@ def test_checks_notice_what_went_wrong(meme: tuple[Image.Image, Page]) -> None:
     assert (fine.captions[0].overlap, fine.captions[0].read) == (1.0, 1.0)
     ruined = image.copy()
     ruined.paste("lime", (0, 100, 240, 300))
-    bad = check_result(image, page, plan, MadeMeme(DrawnMeme(ruined, good.boxes, good.allowed), []))
+    bad = check_result(
+        image, page, plan, MadeMeme(DrawnMeme(ruined, good.boxes, good.allowed, good.plate), [])
+    )
     assert bad.changed_outside > 0.1
     assert (bad.captions[0].overlap, bad.captions[0].read) == (0.0, 0.0)
 

@@ -202,7 +202,7 @@ async def _make_masked(row: ReappraisalRow, place: Path, painter: Editor | None)
     with open_reader() as ocr:
         shop = Workshop(WishPlanner(_wish(row)), line_reader(ocr), place / ".stages", painter)
         result = await reappraise(Meme(stem, row.image, row.caption), shop)
-    if result.status != "done":
+    if not result.drawn:
         return f"{result.stage}: {result.reason}"
     replace_file(place / row.id, read_bytes(result.folder / MEME), "image")
     return ""

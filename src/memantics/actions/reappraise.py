@@ -44,6 +44,7 @@ from memantics.reappraise.faces import BY_MODEL, FaceEditor, FaceFinder, open_fa
 from memantics.reappraise.folder import Shape
 from memantics.reappraise.gate import pass_gate
 from memantics.reappraise.grading import EmbeddedEditor
+from memantics.reappraise.kindness import rate_kindness
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Checks, MemeFeeling, ReappraisalPlan, Target
@@ -134,19 +135,21 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
-    editor, sticker = options.get("editor", "embedded"), options.get("sticker")
+    editor, sticker = options.get("editor", "none"), options.get("sticker")
     memes = await _read_for(memes, options)
     given = options.get("ocr")
     with nullcontext(given) if given is not None else open_reader() as ocr:
         async with (
             open_painter(editor, options, sticker=sticker) as painter,
-            open_planner(options, out, len(memes)) as planner,
+            open_planner(options, out, len(memes), force=options.get("force", False)) as planner,
         ):
             judge = _find_judge(planner, options)
             target = options.get("target")
             read = line_reader(ocr, options.get("text", "caption"))
             shop = Workshop(planner, read, out, painter, target, review, judge)
-            shop = replace(shop, faces=_find_faces(planner, options, len(memes)))
+            faces = _find_faces(planner, options, len(memes))
+            # A person's words are not weighed by a classifier.
+            shop = replace(shop, faces=faces, kindness=None if review else rate_kindness)
             return await _take_all(memes, shop, options)
 
 
@@ -176,7 +179,7 @@ async def open_painter(
     timeout = asking_of(options).settings.timeout
     params = options.get("editor_params") or {}
     settings = ModelSettings(options.get("editor_url"), timeout=timeout, params=params)
-    painter: Editor = EmbeddedEditor(sticker=sticker is not False)
+    painter: Editor = EmbeddedEditor(sticker=sticker is True)
     if name != "embedded":
         painter = open_editor(name, settings)
         painter = FaceEditor(painter, sticker=sticker is True) if face else painter
@@ -187,7 +190,9 @@ async def open_painter(
 
 
 @asynccontextmanager
-async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
+async def open_planner(
+    options: EditingOptions, out: Path, memes: int, *, force: bool = False
+) -> AsyncIterator[Planner]:
     """A model's planner with its journal in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
@@ -196,7 +201,7 @@ async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncI
                 "best_of goes with a model: our own planner ranks all its rewritings",
                 hint="name one with --model, or leave it out",
             )
-        yield EmbeddedPlanner(judge=open_judges([EMOTION]).get(EMOTION))
+        yield EmbeddedPlanner(judge=open_judges([EMOTION]).get(EMOTION), force=force)
         return
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
         count = options.get("best_of", 1)
@@ -247,7 +252,7 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
                     done=len(results),
                     total=len(memes),
                     answered=done,
-                    failed=sum(each.status == "failed" for each in results),
+                    failed=sum(each.status in ("failed", "flawed") for each in results),
                     resumed=sum(each.resumed for each in results),
                     seconds=time.monotonic() - start,
                 )
@@ -257,10 +262,18 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
 
 
 def tabulate_results(results: Sequence[Reappraisal]) -> Table:
-    """The memes that were turned around, and what the checks of each measured."""
+    """The memes that were drawn, and what the checks of each measured."""
     columns = ("meme", "emotion", ">panels", ">region IoU", ">text read", ">changed outside")
-    done = [result for result in results if result.status == "done"]
-    return Table(columns, tuple(map(_measure, done)))
+    return Table(columns, tuple(_measure(result) for result in results if result.drawn))
+
+
+def tell_flaws(results: Sequence[Reappraisal]) -> list[str]:
+    """What is wrong with each flawed result, and what a person may do about it."""
+    return [
+        f"{result.meme} flawed: {flaw.what}. {flaw.advice}."
+        for result in results
+        for flaw in (result.checks.flaws if result.checks else ())
+    ]
 
 
 def tell_sources(results: Sequence[Reappraisal]) -> list[str]:
@@ -323,7 +336,7 @@ async def reappraisal_async(
     *,
     editors: Annotated[
         Sequence[str],
-        Flag("Who repaints; may be repeated. Default: embedded.", "--editor -e"),
+        Flag("Who repaints; may be repeated. Default: none, captions only.", "--editor -e"),
     ] = (),
     out: BuildFolder = None,
     limit: FewMemes = None,
@@ -340,7 +353,7 @@ async def reappraisal_async(
     """
     if folder is None:
         raise InputError("no folder of memes was named", hint="'starter' is one that ships")
-    names = list(dict.fromkeys(editors)) or ["embedded"]
+    names = list(dict.fromkeys(editors)) or ["none"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
     found = name_apart(find_folder(Path(folder), notes=False)[:limit])
     gate = pass_gate(found, None if verdicts is None else Path(verdicts))
@@ -357,7 +370,9 @@ async def reappraisal_async(
                     read = line_reader(ocr, options.get("text", "caption"))
                     shop = Workshop(planner, read, edited, painter, judge=judge)
                     faces = _find_faces(planner, options, len(memes))
-                    shop = replace(shop, emotions=gate.emotions, faces=faces)
+                    shop = replace(
+                        shop, emotions=gate.emotions, faces=faces, kindness=rate_kindness
+                    )
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]

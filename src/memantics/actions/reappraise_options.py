@@ -64,9 +64,10 @@ class ReappraiseOptions(EditingOptions, total=False):
     """Options of :func:`reappraise`.
 
     ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
-    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` False keeps the
-    embedded one from adding a drawing; ``out`` is where the folders of the memes go; ``review``
-    sees each stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
+    repaints: none, embedded, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
+    one add a drawing; ``out`` is where the folders of the memes go; ``force`` turns memes around,
+    too, in which our words find nothing negative; ``review`` sees each stage and may correct it;
+    ``ocr`` reads the captions, where one is loaded already.
     """
 
     target: Annotated[
@@ -76,16 +77,19 @@ class ReappraiseOptions(EditingOptions, total=False):
     editor: Annotated[
         str,
         Flag(
-            "Who repaints: embedded (light, colours, sticker), none (captions only), "
+            "Who repaints: none (captions only), embedded (light and colours), "
             "openai-images/NAME or diffusers/PATH.",
             "--editor -e",
-            default="embedded",
+            default="none",
         ),
     ]
     out: Annotated[ImagePath, Flag("Where the folders of the memes go.", default="reappraised")]
     sticker: Annotated[
         bool | None,
-        Flag("Embedded editor: add a sticker. Default: yes.", "--sticker/--no-sticker"),
+        Flag("Embedded editor: add a sticker. Default: no.", "--sticker/--no-sticker"),
+    ]
+    force: Annotated[
+        bool, Flag("Turn memes around in which our words find nothing negative.", default=False)
     ]
     review: StageReview | None
     ocr: RememberingOcr | None

@@ -46,7 +46,7 @@ from memantics.phonetics.reading import Settings, SoundChange
 from memantics.phonetics.speech import read_aloud
 from memantics.reappraise.chain import reappraise as take_through
 from memantics.reappraise.folder import MEME
-from memantics.reappraise.grading import EmbeddedEditor
+from memantics.reappraise.kindness import rate_kindness
 from memantics.reappraise.workshop import Workshop
 from memantics.run.progress import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
@@ -177,7 +177,10 @@ class Drawings:
 
 @dataclass(frozen=True, slots=True)
 class KinderFound(Result):
-    """A kinder version as a PNG in a data URL, or why there is none."""
+    """A kinder version as a PNG in a data URL, or why there is none.
+
+    ``flaws`` say why it is not called done and what a person may do; ``notes`` what did not change.
+    """
 
     status: str
     reason: str
@@ -188,6 +191,8 @@ class KinderFound(Result):
     picture: str
     by: str
     baseline: bool
+    flaws: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def read_text(studio: Studio, picture: Picture) -> TextFound:
@@ -349,12 +354,11 @@ async def soften(studio: Studio, picture: Picture, model: str = EMBEDDED) -> Kin
     options: EditingOptions = {"model": name, "asking": asking, "mood": False}
     with _laid_out(picture) as (meme, folder):
         async with open_planner(options, folder / "plan", 1) as planner:
-            editor = EmbeddedEditor()
-            shop = Workshop(planner, line_reader(studio.ocr), folder / "made", editor)
+            shop = Workshop(planner, line_reader(studio.ocr), folder / "made")
+            shop = replace(shop, kindness=rate_kindness)
             made = await take_through(meme, shop)
         before = (await asyncio.to_thread(read_text, studio, picture)).text
-        done = made.status == "done"
-        drawn = read_bytes(made.folder / MEME) if done else b""
+        drawn = read_bytes(made.folder / MEME) if made.drawn else b""
     return KinderFound(
         made.status,
         made.reason,
@@ -362,9 +366,13 @@ async def soften(studio: Studio, picture: Picture, model: str = EMBEDDED) -> Kin
         made.caption,
         made.feeling.emotion if made.feeling else "",
         made.plan.target if made.plan else "",
-        f"data:image/png;base64,{base64.b64encode(drawn).decode()}" if done else "",
+        f"data:image/png;base64,{base64.b64encode(drawn).decode()}" if made.drawn else "",
         name,
         baseline=name == EMBEDDED,
+        flaws=tuple(f"{flaw.what}. {flaw.advice}." for flaw in made.checks.flaws)
+        if made.checks
+        else (),
+        notes=tuple(made.checks.notes) if made.checks else (),
     )
 
 

@@ -38,7 +38,7 @@ def _end(results: Sequence[Reappraisal]) -> None:
         for result in failed:
             tell(f"error: {result.reason}")
         raise typer.Exit(2)
-    if failed:
+    if failed or any(result.status == "flawed" for result in results):
         raise typer.Exit(1)
 
 
@@ -48,7 +48,7 @@ def _end(results: Sequence[Reappraisal]) -> None:
     dump=lambda results: [result.to_dict() for result in results],
     end=_end,
     defaults={"concurrency": 8},
-    first=("target", "model", "editor", "out", "interactive", "sticker"),
+    first=("target", "model", "editor", "out", "interactive", "force"),
 )
 def reappraise(results: Sequence[Reappraisal], model: str) -> None:
     """Turn negative memes around: captions rewritten in place, panels and layout kept."""
@@ -57,21 +57,23 @@ def reappraise(results: Sequence[Reappraisal], model: str) -> None:
         show_table(shown)
         print_lines(action.tell_sources(results))
     for result in results:
-        if result.status != "done" and not action.none_read(results):
+        if not result.drawn and not action.none_read(results):
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
-    done = [result for result in results if result.status == "done"]
-    if done:
+    print_lines(action.tell_flaws(results))
+    drawn = [result for result in results if result.drawn]
+    if drawn:
         notes: dict[str, list[str]] = {}
-        for one in done:
+        for one in drawn:
             for note in one.checks.notes if one.checks else ():
                 notes.setdefault(note, []).append(one.meme)
         for note, memes in notes.items():
-            of_all = len(memes) == len(done)
+            of_all = len(memes) == len(drawn)
             out.print(plain(note if of_all else f"{', '.join(memes)}: {note}", "dim"))
         by = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
-        declined = sum(result.status == "declined" for result in results)
-        left = f", {declined} declined" if declined else ""
-        out.print(plain(f"{len(done)} of {len(results)} done{left}: {done[0].folder.parent}.{by}"))
+        count = Counter(result.status for result in results)
+        left = "".join(f", {count[name]} {name}" for name in ("flawed", "declined") if count[name])
+        place = drawn[0].folder.parent
+        out.print(plain(f"{count['done']} of {len(results)} done{left}: {place}.{by}"))
 
 
 def _count(made: ReappraisalDrafts) -> dict[str, object]:
@@ -80,7 +82,7 @@ def _count(made: ReappraisalDrafts) -> dict[str, object]:
 
 
 def _end_drafts(made: ReappraisalDrafts) -> None:
-    if any(count["failed"] for count in made.counts.values()):
+    if any(count["failed"] or count["flawed"] for count in made.counts.values()):
         raise typer.Exit(1)
 
 
@@ -95,12 +97,12 @@ def _end_drafts(made: ReappraisalDrafts) -> None:
 def build_reappraisal(made: ReappraisalDrafts) -> None:
     """Turn every meme of a folder around with one or more editors; people check the drafts."""
     counts = made.counts
-    columns = ("done", "declined", "failed")
+    columns = ("done", "flawed", "declined", "failed")
     rows = tuple((name, *(str(group[each]) for each in columns)) for name, group in counts.items())
     show_table(Table(("editor", *(f">{each}" for each in columns)), rows))
     out = console()
     for name, results in made.made.items():
-        for result in [r for r in results if r.status in ("failed", "declined")][:5]:
+        for result in [r for r in results if r.status in ("failed", "flawed", "declined")][:5]:
             out.print(plain(f"{name} {result.meme}: {result.status}: {result.reason}"[:300]))
     for reason, count in Counter(made.left_out.values()).items():
         out.print(plain(f"left out, {reason}: {count}"))

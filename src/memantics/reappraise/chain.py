@@ -15,8 +15,10 @@ from pydantic import BaseModel
 from memantics.core.errors import DataError, InputError, MissingExtra, ModelError, Unavailable
 from memantics.core.images import decode, encode_png, read_bytes, shrink
 from memantics.core.journal import replace_file
+from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.step import Taken
+from memantics.reappraise.flaws import find_flaws
 from memantics.reappraise.folder import (
     BOTH,
     CHECKS,
@@ -25,6 +27,7 @@ from memantics.reappraise.folder import (
     PLAN,
     Shape,
     StageFile,
+    StageStatus,
     hash_inputs,
     read_stage,
     write_stage,
@@ -55,7 +58,7 @@ from memantics.vision.page import Page, read_page
 
 MOST_PIXELS = 4_000_000  # a larger picture is reduced: time and memory grow with its area
 _SETTINGS = 3  # how often captions are set and read back at most
-_RULES = 3  # raise it when the same plan gives another picture
+_RULES = 4  # raise it when the same plan gives another picture
 
 
 @dataclass(slots=True)
@@ -67,6 +70,7 @@ class _Job:
     folder: Path
     image: Image.Image
     page: Page
+    lines: Sequence[TextLine]
     digest: str
     resumed: bool = field(default=True)
 
@@ -122,8 +126,10 @@ async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
         checks = await _draw(job, feeling, plan)
     except _Stopped as stop:
         return Reappraisal(meme.id, folder, stop.ending, stop.stage, stop.reason)
+    reason = "; ".join(flaw.what for flaw in checks.flaws)
+    ending: Ending = "flawed" if checks.flaws else "done"
     return Reappraisal(
-        meme.id, folder, "done", "picture", "", feeling, plan, checks, resumed=job.resumed
+        meme.id, folder, ending, "picture", reason, feeling, plan, checks, resumed=job.resumed
     )
 
 
@@ -133,18 +139,20 @@ async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
         raise _Stopped("reading", "the result would take its place; choose another with --out")
     try:
         data = await asyncio.to_thread(read_bytes, meme.image)
-        image, page = await asyncio.to_thread(_measure, data, meme.image.name, shop.read_lines)
+        measured = await asyncio.to_thread(_measure, data, meme.image.name, shop.read_lines)
     except InputError as error:
         raise _Stopped("reading", str(error)) from error
-    return _Job(meme, shop, folder, image, page, hashlib.sha256(data).hexdigest())
+    return _Job(meme, shop, folder, *measured, hashlib.sha256(data).hexdigest())
 
 
-def _measure(data: bytes, name: str, read_lines: ReadLines) -> tuple[Image.Image, Page]:
-    """The picture and its structure; a picture above the limit of pixels is reduced to it."""
+def _measure(
+    data: bytes, name: str, read_lines: ReadLines
+) -> tuple[Image.Image, Page, Sequence[TextLine]]:
+    """The picture, its structure and its text; a picture above the limit of pixels is reduced."""
     whole = decode(data, name)
     image = shrink(whole, MOST_PIXELS)
     lines = read_lines(data if image is whole else encode_png(image), name)
-    return image, read_page(image, lines)
+    return image, read_page(image, lines), lines
 
 
 async def _feel(job: _Job) -> MemeFeeling:
@@ -208,15 +216,18 @@ async def _draw(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> Check
         raise  # every meme would end like this one
     except (ModelError, InputError) as error:
         _fail(job, "picture", inputs, str(error))
-    worst = min(checks.captions, key=lambda caption: caption.read, default=None)
-    if worst is not None and worst.read < LEGIBLE:
-        said = f"{worst.read:.2f} of caption {worst.region} ({worst.planned!r})"
-        _fail(job, "picture", inputs, f"the result does not read: {said}, also on a plain plate")
     both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
     replace_file(job.folder / MEME, made)
     replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
-    checks = await _judge_mood(job, plan, checks)
-    _keep(job, "picture", inputs, checks)
+    checks = await _judge(job, plan, checks)
+    said = checks.model_dump(mode="json")
+    reason = "; ".join(flaw.what for flaw in checks.flaws)
+    status: StageStatus = "flawed" if checks.flaws else "done"
+    _write(
+        job,
+        "picture",
+        StageFile(status=status, made_by="", made_from=inputs, reason=reason, value=said),
+    )
     return checks
 
 
@@ -239,14 +250,20 @@ def _set_and_read(
     return drawn, made, checks
 
 
-async def _judge_mood(job: _Job, plan: ReappraisalPlan, checks: Checks) -> Checks:
-    """The checks with what is known about faces beside the new captions."""
-    judge = job.shop.judge
+async def _judge(job: _Job, plan: ReappraisalPlan, checks: Checks) -> Checks:
+    """The checks with what is known about faces and kindness, and all that they find wrong."""
+    judge, rate = job.shop.judge, job.shop.kindness
     taken = await judge.judge_mood(job.meme.id, job.folder / MEME) if judge else None
-    notes = tell_mood(plan, judge.name if judge else None, taken)
-    return checks.model_copy(
-        update={"mood": taken.value if taken else None, "notes": [*checks.notes, *notes]}
-    )
+    update: dict[str, object] = {"mood": taken.value if taken else None}
+    if taken is None:
+        update["notes"] = [*checks.notes, *tell_mood(plan)]
+    if rate is not None and checks.captions:
+        old = [caption.text for caption in job.page.captions]
+        new = [plan.captions[str(number)] for number in range(1, len(old) + 1)]
+        update["kindness"] = await asyncio.to_thread(lambda: [rate(old), rate(new)])
+    checks = checks.model_copy(update=update)
+    flaws = await asyncio.to_thread(find_flaws, job.page, plan, checks, job.lines, taken)
+    return checks.model_copy(update={"flaws": flaws})
 
 
 def _recall(path: Path, shape: type[Shape], inputs: str, stage: Stage) -> Shape | None:

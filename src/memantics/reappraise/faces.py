@@ -200,10 +200,7 @@ def open_faces(said: Sequence[str], asker: Asker | None, memes: int) -> FaceFind
 
 
 class FaceEditor:
-    """Light and colours by the embedded editor; each face by a generative one, in its own crop.
-
-    Where a meme has no face, the embedded editor sets its sticker instead.
-    """
+    """Light and colours by the embedded editor; each face by a generative one, in its own crop."""
 
     note = ""
 
@@ -219,7 +216,7 @@ class FaceEditor:
 
     async def edit(self, request: EditRequest) -> bytes:
         """Grade the picture, then repaint its faces one by one."""
-        rest = EmbeddedEditor(sticker=self._sticker or not request.faces)
+        rest = EmbeddedEditor(sticker=self._sticker)
         made = decode(await rest.edit(request), "picture")
         for number, face in enumerate(request.faces):
             made = await self._paint(made, face, request, number)

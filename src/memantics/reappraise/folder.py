@@ -20,7 +20,7 @@ from memantics.core.journal import replace_file
 FEELING, PLAN, CHECKS = "feeling.json", "plan.json", "checks.json"
 MEME, BOTH = "meme.png", "before-after.png"
 Shape = TypeVar("Shape", bound=BaseModel)
-StageStatus = Literal["done", "failed", "declined"]
+StageStatus = Literal["done", "flawed", "failed", "declined"]
 
 
 class StageFile(Closed):
@@ -43,7 +43,7 @@ def hash_inputs(*parts: JsonValue) -> str:
 
 
 def read_stage(path: Path, shape: type[Shape], made_from: str) -> Shape | None:
-    """The value of a stage that is done and still holds; None where it must be taken (again).
+    """The value of a stage that was taken and still holds; None where it must be taken (again).
 
     A file that a person broke is an error that names the field.
     """
@@ -51,7 +51,7 @@ def read_stage(path: Path, shape: type[Shape], made_from: str) -> Shape | None:
         return None
     try:
         stage = conform(StageFile, read_json(path), path)
-        if stage.status != "done" or stage.made_from != made_from:
+        if stage.status not in ("done", "flawed") or stage.made_from != made_from:
             return None
         return conform(shape, stage.value, path)
     except DataError as error:

@@ -168,15 +168,15 @@ GRADES: Mapping[str, Grade] = {
 
 
 class EmbeddedEditor:
-    """Grades colours inside of the mask, panel by panel, and sets a sticker in each.
+    """Grades colours inside of the mask, panel by panel, and may set a sticker in each.
 
-    Only panels whose captions change get another mood; ``sticker`` False leaves the drawing out.
+    Only panels whose captions change get another mood; ``sticker`` adds a drawing.
     """
 
     name = NAME
-    note = "baseline: light, colours and a sticker"
+    note = "baseline: light and colours"
 
-    def __init__(self, *, sticker: bool = True) -> None:
+    def __init__(self, *, sticker: bool = False) -> None:
         self._sticker = sticker
 
     @property

@@ -60,10 +60,12 @@ class EmbeddedPlanner:
     It declines a meme that is not negative, unless its emotion was given, one that speaks of what
     no joke answers, and one that none of its rewritings makes kinder. ``meter`` tells how kind a
     text sounds; ``judge`` is an expert for emotions, before whose word our lexicon counts less.
+    With ``force`` every meme counts as negative.
     """
 
     meter: FeelingMeter = field(default_factory=LexiconMeter)
     judge: Judge | None = None
+    force: bool = False
 
     @property
     def name(self) -> str:
@@ -74,7 +76,7 @@ class EmbeddedPlanner:
         """Stage one, from the words and sounds of captions and the colours of the picture."""
         found = await asyncio.to_thread(understand, _list_texts(subject.page))
         step = f"{subject.id}/feeling"
-        reason = _find_objection(subject, found)
+        reason = _find_objection(subject, found, force=self.force)
         if reason:
             return Taken(step, "answered", None, reason, model=NAME)
         page = subject.page
@@ -115,7 +117,7 @@ class EmbeddedPlanner:
         return Taken(step, "answered", made, reason, model=NAME)
 
 
-def _find_objection(subject: ReappraisalSubject, found: Understanding) -> str:
+def _find_objection(subject: ReappraisalSubject, found: Understanding, *, force: bool) -> str:
     """Why a meme is not turned around; empty where it may be."""
     if found.grave:
         return f"it speaks of {found.grave!r}: no rewriting of ours answers that"
@@ -123,8 +125,11 @@ def _find_objection(subject: ReappraisalSubject, found: Understanding) -> str:
         return ""
     if not subject.page.captions:
         return "no caption was found on it; name a target to change its colours"
-    if not found.negative:
-        return "it is not negative, as far as its words tell; name a target to turn it anyway"
+    if not found.negative and not force:
+        return (
+            "no word in it is known as negative, and our words miss half of what people call so; "
+            "--force turns it anyway"
+        )
     return ""
 
 

@@ -83,8 +83,10 @@ class CaptionCheck(Closed):
     ``overlap`` is the intersection over union of the old and the new box as the OCR sees them,
     ``ink_overlap`` that of the letters themselves; ``read`` is the longest part of the planned
     text that the OCR reads in one piece, as a share of it. ``border`` is the share of the pixels
-    of borders in its place that stayed, ``leftover`` counts old marks that stand beside it still.
-    ``plate`` says that letters alone did not read, so that it stands on a plain plate.
+    of borders in its place that stayed, ``leftover`` counts strokes of the old text that are still
+    there. ``plate`` says that letters alone did not read, so that it stands on a plain plate.
+    ``lettering`` is how alike the old text is to itself when it is set again in the look that was
+    measured, ``size`` how large the new letters are beside the old ones.
     """
 
     region: str
@@ -95,6 +97,8 @@ class CaptionCheck(Closed):
     border: float = 1.0
     leftover: int = 0
     plate: bool = False
+    lettering: float = 1.0
+    size: float = 1.0
 
 
 Look = Literal[Target, Emotion, "neutral", "none"]
@@ -110,10 +114,26 @@ class Mood(Closed):
     reason: str = Field(max_length=2000)
 
 
+FlawKind = Literal[
+    "caption", "strokes", "reading", "lettering", "size", "picture", "panels", "kindness", "mood"
+]
+
+
+class Flaw(Closed):
+    """Why a result is not called done: what was checked, what is wrong, what a person may do."""
+
+    check: FlawKind
+    what: str
+    advice: str
+
+
 class Checks(Closed):
     """What can be told about a result; ``notes`` say what it does not show.
 
-    All but ``mood`` is told without a model.
+    All but ``mood`` is told without a language model. ``damage`` is how much the most changed block
+    outside of all that may change lost of its structure; ``kindness`` are the chances that the old
+    and the new captions are kind, by a classifier that did not plan them. Only a result without
+    ``flaws`` is done.
     """
 
     panels_before: int
@@ -124,6 +144,9 @@ class Checks(Closed):
     distance: int
     mood: Mood | None = None
     notes: list[str] = Field(default_factory=list)
+    damage: float = 0.0
+    kindness: list[float] = Field(default_factory=list)
+    flaws: list[Flaw] = Field(default_factory=list)
 
     @property
     def panels_kept(self) -> bool:

@@ -8,23 +8,22 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from memantics.core.editor import Editor, EditRequest
-from memantics.core.errors import ImageError, Rejected
+from memantics.core.errors import ImageError, InputError, Rejected
 from memantics.core.images import decode, encode_png
 from memantics.core.lines import TextLine
-from memantics.core.step import Taken
 from memantics.reappraise.grading import NAME as EMBEDDED
-from memantics.reappraise.records import CaptionCheck, Checks, Emotion, Mood, ReappraisalPlan
-from memantics.vision.captions import CaptionBlock
+from memantics.reappraise.records import CaptionCheck, Checks, Emotion, ReappraisalPlan
+from memantics.vision.captions import CaptionBlock, has_chinese
+from memantics.vision.fidelity import compare_lettering, find_damage, find_strokes
 from memantics.vision.hashes import compare_pictures, share_changed
 from memantics.vision.ink import Ink, Mask, Pixels
-from memantics.vision.marks import find_marks
 from memantics.vision.page import (
     LetteredCaption,
     Page,
@@ -37,7 +36,8 @@ from memantics.vision.page import (
 )
 from memantics.vision.panels import Region, count_panels
 from memantics.vision.regions import PixelBox, measure_overlap
-from memantics.vision.typefaces import BALOO
+from memantics.vision.typefaces import BALOO, find_missing
+from memantics.vision.typesetting import fit_text
 
 LEGIBLE = 0.8  # of a caption: less of it read back, and it is drawn again
 _KEPT = 60  # channels: grading moves colours by less
@@ -65,8 +65,11 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
     """Compare a result with its source and its plan."""
     drawn, lines = made.drawn, made.lines
     before, after = np.asarray(source.convert("RGB")), np.asarray(drawn.image.convert("RGB"))
+    plate = np.asarray(drawn.plate.convert("RGB"))
     captions = []
     for region, (caption, text) in list_changes(page, plan).items():
+        others = [other.ink.box for other in page.captions if other is not caption]
+        again = np.asarray(_set_again(drawn.plate, caption))
         group = [line for line in lines if _lies_in(line.box, caption.ink.zone)]
         seen = CaptionBlock(tuple(group)).box if group else (0, 0, 0, 0)
         said = "".join(line.text for line in group)
@@ -78,8 +81,10 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
                 ink_overlap=round(compare_boxes(caption.ink.box, drawn.boxes[region]), 4),
                 read=round(measure_reading(text, said), 4),
                 border=round(_share_of_border(before, after, caption.ink), 4),
-                leftover=len(find_marks(after, TextLine(text, drawn.boxes[region]))),
+                leftover=len(find_strokes(before, plate, caption.ink, others)),
                 plate=region in drawn.plates,
+                lettering=round(compare_lettering(before, plate, again, caption.ink), 4),
+                size=round(drawn.sizes.get(region, 1.0), 4),
             )
         )
     inside = round(share_changed(source, drawn.image, drawn.allowed), 6)
@@ -91,20 +96,33 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
         changed_inside=inside,
         distance=compare_pictures(source, drawn.image),
         notes=[*_tell_visual(made, inside), *_tell_hand(page, plan)],
+        damage=round(find_damage(before, after, drawn.allowed), 4),
     )
+
+
+def _set_again(plate: Image.Image, caption: LetteredCaption) -> Image.Image:
+    """The old text in the look that was measured; what no font draws stands as a full square."""
+    face = caption.lettering.face
+    text = caption.text
+    for sign in find_missing(face, text) if has_chinese(text) else "":
+        text = text.replace(sign, "国")
+    try:
+        return set_caption(plate, caption, text)[0]
+    except InputError:
+        return plate
 
 
 def _tell_visual(made: MadeMeme, changed: float) -> Iterator[str]:
     """What became of the plan for the picture, as far as it can be told."""
     editor = made.editor
     if made.faces == 0:
-        yield "no face was found: light, colours and a sticker only"
+        yield "no face was found: light and colours only"
     elif made.faces:
         yield f"faces repainted: {made.faces}; the rest of the picture got light and colours only"
     elif editor is None:
-        yield "captions only: the picture was not repainted, as the plan for it asks"
+        yield "only captions changed: faces, light and colours of the picture stay as they were"
     elif editor == EMBEDDED:
-        yield "light, colours and a sticker only: this editor changes no face of the picture"
+        yield "light and colours only: this editor changes no face of the picture"
     elif changed < _UNTOUCHED:
         yield "the editor left the picture almost as it was: the plan for it was not followed"
 
@@ -120,18 +138,9 @@ def _tell_hand(page: Page, plan: ReappraisalPlan) -> Iterator[str]:
         yield f"caption {', '.join(found)}: looks written by hand, and is set in type now"
 
 
-def tell_mood(plan: ReappraisalPlan, judge: str | None, taken: Taken[Mood] | None) -> Iterator[str]:
-    """What is known about faces beside the new captions; nothing where a judge says they fit."""
-    if taken is not None and taken.value is not None:
-        mood = taken.value
-        if not mood.fit:
-            yield (
-                f"faces look {mood.faces}, captions sound {mood.captions}: they do not go "
-                f"together, says {judge} ({mood.reason})"
-            )
-    elif taken is not None:
-        yield f"whether faces go with the captions is not known: {judge} {taken.status}"
-    elif _FACES.search(plan.visual):
+def tell_mood(plan: ReappraisalPlan) -> Iterator[str]:
+    """What nobody could tell about faces beside the new captions."""
+    if _FACES.search(plan.visual):
         yield "whether faces go with the new captions was not checked: nothing here can tell it"
 
 
@@ -184,13 +193,16 @@ _PAPER, _INK = (247, 245, 240), (43, 36, 64)
 class DrawnMeme:
     """A new meme: ``boxes`` are those of new captions' ink, ``allowed`` all that may differ.
 
-    ``plates`` names the regions whose captions stand on plain plates.
+    ``plate`` is the old picture without the captions that change; ``plates`` names the regions
+    whose captions stand on plain plates, ``sizes`` how large new letters are beside the old ones.
     """
 
     image: Image.Image
     boxes: dict[str, PixelBox]
     allowed: Mask
+    plate: Image.Image
     plates: frozenset[str] = frozenset()
+    sizes: dict[str, float] = field(default_factory=dict)
 
 
 def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[LetteredCaption, str]]:
@@ -204,10 +216,14 @@ def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[LetteredC
 
 @dataclass(frozen=True, slots=True)
 class Painted:
-    """The picture of a new meme without the captions that change; ``allowed`` may differ."""
+    """The picture of a new meme without the captions that change; ``allowed`` may differ.
+
+    ``plate`` is the same without what an editor painted.
+    """
 
     image: Image.Image
     allowed: Mask
+    plate: Image.Image
 
 
 async def draw_meme(
@@ -227,24 +243,26 @@ async def paint_meme(
     """Take out the captions that change, and let an editor repaint the picture."""
     changed = [caption for caption, _ in list_changes(page, plan).values()]
     allowed = mask_captions(page.size, changed)
+    plate = erase_captions(image, changed)
     if editor is None:
-        return Painted(erase_captions(image, changed), allowed)
+        return Painted(plate, allowed, plate)
     painted, mask = await _repaint(image, page, plan, editor, faces)
-    rest = np.asarray(erase_captions(image, changed))
-    made = Image.fromarray(np.where(mask[..., None], np.asarray(painted), rest))
+    made = Image.fromarray(np.where(mask[..., None], np.asarray(painted), np.asarray(plate)))
     stay = [caption for caption in page.captions if caption not in changed]
-    return Painted(restore_ink(made, image, stay), allowed | mask)
+    return Painted(restore_ink(made, image, stay), allowed | mask, plate)
 
 
 def set_captions(
     painted: Painted, page: Page, plan: ReappraisalPlan, plates: Collection[str] = ()
 ) -> DrawnMeme:
     """Set all new captions; those of the regions ``plates`` on plain plates."""
-    made, boxes = painted.image, {}
+    made, boxes, sizes = painted.image, {}, {}
     for region, (caption, text) in list_changes(page, plan).items():
         draw = set_on_plate if region in plates else set_caption
         made, boxes[region] = draw(made, caption, text)
-    return DrawnMeme(made, boxes, painted.allowed, frozenset(plates))
+        style = caption.lettering
+        sizes[region] = fit_text(text, style, caption.ink.room).size / style.size
+    return DrawnMeme(made, boxes, painted.allowed, painted.plate, frozenset(plates), sizes)
 
 
 async def _repaint(

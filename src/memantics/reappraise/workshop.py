@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, get_args
@@ -23,8 +23,9 @@ from memantics.reappraise.stages import MoodJudge, Planner
 from memantics.vision.captions import ReadLines
 
 Stage = Literal["reading", "feeling", "plan", "picture"]
-Ending = Literal["done", "failed", "skipped", "declined"]
+Ending = Literal["done", "flawed", "failed", "skipped", "declined"]
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
+RateKindness = Callable[[Sequence[str]], float]
 
 
 class StageReview(Protocol):
@@ -43,7 +44,8 @@ class Workshop:
 
     ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
     ``emotions`` are the feelings that people agreed on, by meme; ``faces`` says where faces are
-    that an editor may repaint.
+    that an editor may repaint. ``kindness`` rates old and new captions and took no part in the
+    plan; None where what is wanted is not a kinder text but that of an index or a person.
     """
 
     planner: Planner
@@ -55,14 +57,16 @@ class Workshop:
     judge: MoodJudge | None = None
     emotions: Mapping[str, Emotion] = field(default_factory=dict)
     faces: FaceFinder | None = None
+    kindness: RateKindness | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reappraisal(Result):
     """How one meme ended: the last stage, and why it failed or was declined if it was.
 
-    A planner declines what is not negative and what it cannot turn. A notebook shows the meme
-    before and after.
+    A planner declines what is not negative and what it cannot turn. A result that missed a check
+    is flawed: its picture is there, and ``checks.flaws`` say what is wrong and what a person may
+    do. A notebook shows the meme before and after.
     """
 
     meme: str
@@ -80,9 +84,14 @@ class Reappraisal(Result):
         """The new captions, region by region."""
         return self.plan.rewritten if self.plan else ""
 
+    @property
+    def drawn(self) -> bool:
+        """Whether there is a picture, good or flawed."""
+        return self.status in ("done", "flawed")
+
     def save(self, path: Path | str) -> Path:
         """Write the new meme, a PNG, to a place of your own."""
-        if self.status != "done":
+        if not self.drawn:
             raise InputError(
                 f"meme {self.meme} was not reappraised: {self.stage} {self.status}: {self.reason}",
                 hint="correct what the reason names and try again",
@@ -106,10 +115,14 @@ class Reappraisal(Result):
         }
 
     def _repr_html_(self) -> str:
-        if self.status != "done":
+        if not self.drawn:
             return html_table(self.to_dict())
         picture = base64.b64encode(read_bytes(self.folder / BOTH)).decode()
         return (
             f'<img src="data:image/png;base64,{picture}" alt="before and after">'
             f"<p>{html.escape(self.caption)}</p>"
+            + "".join(
+                f"<p>Flawed: {html.escape(flaw.what)}. {html.escape(flaw.advice)}.</p>"
+                for flaw in (self.checks.flaws if self.checks else ())
+            )
         )

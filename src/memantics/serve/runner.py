@@ -220,7 +220,7 @@ async def run_job(job: StoredJob, place: Path, engine: Engine, watch: Watch) -> 
     del shown["folder"]  # it is gone when the job has ended
     shown["by"] = model or EMBEDDED
     shown["image"] = None
-    if made.status == "done":
+    if made.drawn:
         drawn = base64.b64encode(read_bytes(made.save(place / "made.png"))).decode()
         shown["image"] = f"data:image/png;base64,{drawn}"
     return shown

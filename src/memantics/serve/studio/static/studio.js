@@ -251,7 +251,7 @@
     meme.parts.kinder = found;
     const models = [...(byId("model")?.options ?? [])].map((option) => option.value).filter((name) => name !== found.by);
     const more = models.map((name) => el("button", { type: "button", className: "small", textContent: t("kinder.ask", { model: name }), onclick: () => soften(name) }));
-    if (found.status !== "done") {
+    if (!found.picture) {
       settle("kinder", [el("p", {}, own(t("kinder.failed", { reason: found.reason }))), el("div", { className: "row" }, ...more)]);
       announce(t("kinder.failed", { reason: found.reason }));
       return;
@@ -266,14 +266,17 @@
     const move = () => slide.style.setProperty("--at", `${range.value}%`);
     range.addEventListener("input", move);
     move();
+    const flawed = found.flaws?.length ? [el("p", { textContent: t("kinder.flawed") }), el("ul", {}, ...found.flaws.map((flaw) => el("li", {}, own(flaw))))] : [];
     settle("kinder", [
       slide,
+      ...flawed,
       found.after === found.before ? el("p", { className: "quiet", textContent: t("kinder.same") })
         : el("p", { className: "said" }, own(found.after)),
       el("p", { className: "quiet", textContent: t("kinder.turn", { emotion: emotion(found.emotion), target: emotion(found.target) }) }),
+      ...(found.notes ?? []).map((note) => el("p", { className: "quiet", textContent: note })),
       el("div", { className: "row" }, el("a", { className: "button small", href: found.picture, download: `${stem()}-kinder.png`, textContent: t("kinder.download") }), ...more),
     ], [found.baseline ? t("kinder.by_baseline") : t("kinder.by", { by: found.by })]);
-    announce(t("kinder.done", { text: found.after }));
+    announce(found.flaws?.length ? t("kinder.flawed") : t("kinder.done", { text: found.after }));
   };
   const soften = (model) => make("kinder", async (signal) => {
     const found = await ask(`/studio/kinder?model=${encodeURIComponent(model)}`, meme.file, signal);
