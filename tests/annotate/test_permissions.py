@@ -85,6 +85,10 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
         frozenset({"annotator", "adjudicator"}),
         lambda s, a: s.service.work.claim(a, s.project),
     ),
+    "work.decide": (
+        frozenset({"adjudicator"}),
+        lambda s, a: s.service.work.decide(a, s.project, 1),
+    ),
     "work.open": (ANNOTATOR, lambda s, a: s.service.work.open(a, s.seat)),
     "work.save_draft": (
         ANNOTATOR,
@@ -101,6 +105,7 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
     "work.standing": (MEMBERS, lambda s, a: s.service.work.standing(a, s.project)),
     "work.stages_of": (MEMBERS, lambda s, a: s.service.work.stages_of(a, s.project)),
     "lead.progress": (LEAD, lambda s, a: s.service.lead.progress(a, s.project)),
+    "lead.pairs": (LEAD, lambda s, a: s.service.lead.pairs(a, s.project)),
     "lead.agreement": (LEAD, lambda s, a: s.service.lead.agreement(a, s.project)),
     "lead.drift": (LEAD, lambda s, a: s.service.lead.drift(a, s.project)),
     "lead.disagreements": (LEAD, lambda s, a: s.service.lead.disagreements(a, s.project)),
@@ -236,7 +241,7 @@ def test_allowed_calls_are_not_refused(
         try:
             call(stage, stage.people[role])
         except Locked:
-            assert name == "lead.reopen"
+            assert name in ("lead.reopen", "work.decide")
         except NotFound:
             assert name == "guideline.describe"  # nobody differs here
 

@@ -13,18 +13,18 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries
 from memantics.annotate.context import load, load_list
+from memantics.annotate.errors import Values
 from memantics.annotate.records import (
     AccuracyDrift,
     Disagreement,
-    FieldAgreement,
     Rights,
     record_of,
 )
 from memantics.annotate.resolution import ResolutionCase, count_right
 from memantics.annotate.tasks import Seat, labels_of, make_case, read_seat, read_shown
-from memantics.annotate.workflow import Level, Workflow, WorkflowField
+from memantics.annotate.workflow import Workflow
+from memantics.core.closed import Closed
 from memantics.core.queue import Shown
-from memantics.metrics import agreement as metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,33 +94,10 @@ def read_people(connection: Connection, rights: Rights) -> dict[int, Person]:
 
 
 _WINDOW = 10
-Ratings = Mapping[int, JsonValue]
 
 
-def measure_agreement(
-    workflow: Workflow, items: Sequence[SeatedItem]
-) -> tuple[FieldAgreement, ...]:
-    """Every field of every stage at which several people answer apart; ``*`` is all as one."""
-    figures: list[FieldAgreement] = []
-    for place, stage in enumerate(workflow.stages):
-        if stage.kind not in ("independent", "review") or stage.people < 2:
-            continue
-        fields = [field for field in workflow.stage_fields(place) if field.scale_level != "none"]
-        units = [row for item in items if len(row := _answers(item, place)) > 1]
-        for field in fields:
-            rows = list(_units_of(field, units))
-            figures.append(_figure(stage.id, field.id, rows, field.scale_level))
-        if len(fields) > 1:
-            names = [field.id for field in fields]
-            whole = [
-                {user: _label([answer.get(name) for name in names]) for user, answer in row.items()}
-                for row in units
-            ]
-            figures.append(_figure(stage.id, "*", whole, "nominal"))
-    return tuple(figures)
-
-
-def _answers(item: SeatedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]:
+def answers_at(item: SeatedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]:
+    """What each person said of an item at a stage, training left out."""
     return {
         seat.user: seat.answer
         for seat in item.answered()
@@ -131,48 +108,8 @@ def _answers(item: SeatedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]
     }
 
 
-def _units_of(
-    field: WorkflowField, units: Sequence[Mapping[int, Mapping[str, JsonValue]]]
-) -> Iterator[Ratings]:
-    """One unit an item; a field asked for each element of a list gives one unit an element."""
-    for row in units:
-        if not field.each:
-            yield {u: answer[field.id] for u, answer in row.items() if field.id in answer}
-            continue
-        lists = {u: a[field.id] for u, a in row.items() if isinstance(a.get(field.id), list)}
-        longest = max((len(v) for v in lists.values() if isinstance(v, list)), default=0)
-        for place in range(longest):
-            yield {
-                u: values[place]
-                for u, values in lists.items()
-                if isinstance(values, list) and place < len(values)
-            }
-
-
-def _figure(stage: str, field: str, units: Sequence[Ratings], level: Level) -> FieldAgreement:
-    users = sorted({user for unit in units for user in unit})
-    rows = [[_rating(unit.get(user)) for user in users] for unit in units]
-    rated = [row for row in rows if sum(one is not None for one in row) > 1]
-    kind: metric.Level = level if level != "none" else "nominal"
-    return FieldAgreement(
-        stage=stage,
-        field=field,
-        items=len(rated),
-        people=len(users),
-        pairwise=metric.pairwise_agreement(rated),
-        complete=metric.complete_agreement(rated),
-        cohen=metric.mean_cohen_kappa(rated),
-        fleiss=metric.fleiss_kappa(rated),
-        alpha=metric.krippendorff_alpha(rated, kind),
-        level=kind,
-    )
-
-
-def _rating(value: JsonValue) -> metric.Label | None:
-    return value if value is None or isinstance(value, str | int | float) else _label(value)
-
-
-def _label(value: object) -> str:
+def label_key(value: object) -> str:
+    """A value as one label: lists and combinations are compared by their JSON."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
@@ -186,18 +123,18 @@ def find_disagreements(
         for place, stage in enumerate(workflow.stages):
             if stage.kind not in ("independent", "review"):
                 continue
-            answers = _answers(item, place)
+            answers = answers_at(item, place)
             for field in workflow.stage_fields(place):
                 votes = tuple(
                     (people[user].pseudonym, answer.get(field.id))
                     for user, answer in answers.items()
                 )
-                if field.scale_level != "none" and len({_label(vote) for _, vote in votes}) > 1:
+                if field.scale_level != "none" and len({label_key(vote) for _, vote in votes}) > 1:
                     differing[field.id] = votes
                 if field.kind in ("text", "longtext"):
                     notes += [(who, text) for who, text in votes if isinstance(text, str) and text]
         if differing:
-            row = item.row
+            row, (decision, decidable) = item.row, _find_decision(workflow, item)
             images = tuple(load_list(row.images))
             yield Disagreement(
                 row.id,
@@ -210,7 +147,43 @@ def find_disagreements(
                 item.shown,
                 tuple(notes),
                 max(_split([vote for _, vote in votes]) for votes in differing.values()),
+                max(item.times.values(), default=0.0),
+                decision,
+                decidable,
             )
+
+
+def _find_decision(workflow: Workflow, item: SeatedItem) -> tuple[Values | None, bool]:
+    """What an adjudicator who saw the votes said, and whether one may do so now."""
+    stages = workflow.stages
+    deciding = [n for n, one in enumerate(stages) if one.kind == "adjudicate" and not one.blind]
+    said = [seat.answer for seat in item.answered() if seat.stage in deciding]
+    votes = len(answers_at(item, workflow.judging))
+    enough = votes >= workflow.people_at(workflow.judging, item.row.item_key)
+    return (said[-1] if said else None), bool(deciding and not said and enough)
+
+
+class DisagreementFilter(Closed):
+    """Items on which these people differ, in a field, by a label, since a time; empty: any."""
+
+    people: tuple[str, ...] = ()
+    field: str = ""
+    label: str = ""
+    since: float = 0
+
+    def fits(self, one: Disagreement) -> bool:
+        """Whether an item is such a one."""
+        for name, votes in one.fields.items():
+            said = [vote for who, vote in votes if not self.people or who in self.people]
+            differ = len({label_key(vote) for vote in said}) > 1
+            named = not self.label or self.label in map(_plain, said)
+            if differ and named and self.field in ("", name):
+                return one.at >= self.since
+        return False
+
+
+def _plain(vote: JsonValue) -> str:
+    return vote if isinstance(vote, str) else label_key(vote)
 
 
 def _split(votes: Sequence[JsonValue]) -> float:
@@ -219,7 +192,7 @@ def _split(votes: Sequence[JsonValue]) -> float:
     >>> _split(["sad", "sad", "angry", None])
     0.5
     """
-    most = Counter(map(_label, votes)).most_common(1)[0][1]
+    most = Counter(map(label_key, votes)).most_common(1)[0][1]
     return 1 - most / len(votes)
 
 

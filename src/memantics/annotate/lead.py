@@ -11,12 +11,18 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
+from memantics.annotate.agreement import (
+    FieldAgreement,
+    PairAgreement,
+    compare_people,
+    measure_agreement,
+)
 from memantics.annotate.consensus import (
+    DisagreementFilter,
     Person,
     SeatedItem,
     find_disagreements,
     gather,
-    measure_agreement,
     measure_drift,
     read_people,
 )
@@ -27,7 +33,6 @@ from memantics.annotate.records import (
     Actor,
     AuditEntry,
     Disagreement,
-    FieldAgreement,
     ItemView,
     PersonProgress,
     ProjectProgress,
@@ -51,6 +56,7 @@ from memantics.annotate.work import lock_item
 from memantics.annotate.workflow import Workflow
 
 _REOPEN_DAYS = 7
+EVERY_ONE = DisagreementFilter()
 
 
 class Lead:
@@ -68,20 +74,35 @@ class Lead:
             people = _person_progress(connection, rights)
             return record_of(ProjectProgress, counts, stages=stages, people=people)
 
-    def agreement(self, actor: Actor, project: int) -> tuple[FieldAgreement, ...]:
-        """Agreement as it is now, on each field and on all of them together."""
+    def agreement(
+        self, actor: Actor, project: int, *, drawn_only: bool = False
+    ) -> tuple[FieldAgreement, ...]:
+        """Agreement as it is now, on each field and on all of them together.
+
+        ``drawn_only``: only items that keep a random place.
+        """
         workflow, items, _ = self.gather(actor, project)
-        return measure_agreement(workflow, items)
+        return measure_agreement(workflow, items, drawn_only=drawn_only)
+
+    def pairs(self, actor: Actor, project: int) -> tuple[PairAgreement, ...]:
+        """How often every two people gave the same answer; those who agree least come first."""
+        return compare_people(*self.gather(actor, project))
 
     def drift(self, actor: Actor, project: int) -> tuple[AccuracyDrift, ...]:
         """Each person against known answers."""
         return measure_drift(*self.gather(actor, project))
 
     def disagreements(
-        self, actor: Actor, project: int, *, limit: int = 50, offset: int = 0
+        self,
+        actor: Actor,
+        project: int,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        wanted: DisagreementFilter = EVERY_ONE,
     ) -> tuple[Disagreement, ...]:
         """Items on which people differ."""
-        found = find_disagreements(*self.gather(actor, project))
+        found = filter(wanted.fits, find_disagreements(*self.gather(actor, project)))
         return tuple(islice(found, offset, offset + limit))
 
     def preferences(self, actor: Actor, project: int) -> dict[str, dict[str, float]]:

@@ -83,6 +83,13 @@ PROJECT_ANSWERS = Query(
 _of_item = sa.select(seats).where(_this_item).order_by(seats.c.stage, seats.c.seat, seats.c.id)
 ALL_SEATS = Query(_of_item)
 SEATS = Query(_of_item.where(seats.c.training_round == 0))
+NUMBERED_SEATS = Query(
+    sa.select(seats)
+    .join(items)
+    .where(items.c.project_id == p("project"), items.c.number == p("number"))
+    .where(seats.c.training_round == 0)
+    .order_by(seats.c.stage, seats.c.seat)
+)
 SEAT_ITEM = Query(sa.select(seats.c.item_id).where(seats.c.id == p("seat")))
 HISTORY = Query(
     sa.select(*(revisions.c[name] for name in ("stage", "action", "answer", "at", "version")))

@@ -249,26 +249,6 @@ class ProjectProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldAgreement:
-    """Agreement on one field (or on ``*``, all of a stage's labels as one).
-
-    ``pairwise`` is the mean share of agreeing pairs, ``complete`` the share of items on which
-    all agree. Cohen is the mean over pairs of people. None: not defined here.
-    """
-
-    stage: str
-    field: str
-    items: int
-    people: int
-    pairwise: float | None
-    complete: float | None
-    cohen: float | None
-    fleiss: float | None
-    alpha: float | None
-    level: str
-
-
-@dataclass(frozen=True, slots=True)
 class AccuracyDrift:
     """One person against gold, in order of time: ``windows`` are accuracies of successive runs."""
 
@@ -285,7 +265,8 @@ class Disagreement:
     """An item on which people differ, field by field.
 
     ``notes`` are the free texts of those who answered, ``split`` the largest share of people
-    outside the largest group, over fields: 2 against 1 is a third.
+    outside the largest group, over fields: 2 against 1 is a third. ``at`` is when the last of
+    them answered, ``decision`` what an adjudicator said; ``decidable``: one may say it now.
     """
 
     item: int
@@ -298,6 +279,9 @@ class Disagreement:
     shown: tuple[Shown, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     split: float = 0.0
+    at: float = 0.0
+    decision: Values | None = None
+    decidable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,13 @@ from sqlalchemy.engine import Connection
 from memantics.annotate import queries
 from memantics.annotate.answers import Answers
 from memantics.annotate.context import DAY, ServiceContext, read_rights
-from memantics.annotate.errors import ConsentMissing, Forbidden, GuidelineChanged, Values
+from memantics.annotate.errors import (
+    ConsentMissing,
+    Forbidden,
+    GuidelineChanged,
+    Locked,
+    Values,
+)
 from memantics.annotate.leasing import (
     Leasing,
     count_open,
@@ -72,6 +78,37 @@ class AnnotationWork:
             item = int(queries.SEAT_ITEM.value(connection, {"seat": seat}))
             expose(connection, actor, rights, item, self._context.clock())
         return seat
+
+    def decide(self, actor: Actor, project: int, number: int) -> int:
+        """Take the decision on an item that people judged differently, tied or not."""
+        with self._context.db.write() as connection:
+            rights = self._context.rights(connection, actor, project, lock=True)
+            rules = rights.workflow.stages
+            stages = [
+                place
+                for place in self._open_stages(rights, None)
+                if rules[place].kind == "adjudicate" and not rules[place].blind
+            ]
+            key = {"project": project, "number": number}
+            rows = queries.NUMBERED_SEATS.all(connection, key)
+            mine = next((row for row in rows if row.stage in stages), None)
+            barred = {place for stage in stages for place in rights.workflow.apart(stage)}
+            if mine is None or any(row.user_id == actor.id and row.stage in barred for row in rows):
+                raise Forbidden
+            seat = int(mine.id)
+            if mine.user_id != actor.id:
+                if not self._context.db.sqlite:
+                    lock_item(connection, seat)
+                waiting = any(
+                    row.stage < mine.stage and row.state not in ("done", "closed") for row in rows
+                )
+                if waiting or mine.state not in ("open", "closed"):
+                    raise Locked("this item cannot be decided now")
+                until = self._leasing.lease_end(rights)
+                taken = {"seat": seat, "user": actor.id, "until": until}
+                queries.TAKE_SEAT.run(connection, taken)
+            expose(connection, actor, rights, mine.item_id, self._context.clock())
+            return seat
 
     def open(self, actor: Actor, assignment: int) -> AnnotationTask:
         """One of one's own items again, held or answered."""

@@ -120,6 +120,65 @@ def krippendorff_alpha(rows: Sequence[Row], level: Level = "nominal") -> float |
     return 1 - (n - 1) * observed / expected if expected else None
 
 
+def gwet_ac1(rows: Sequence[Row], labels: int = 0) -> float | None:
+    """Gwet's AC1, which stays meaningful where one label is much more frequent than the others.
+
+    ``labels`` is how many labels there are to choose from, where more than were chosen.
+
+    >>> rows = [["a", "a"], ["a", "a"], ["a", "b"], ["b", "b"]]
+    >>> round(gwet_ac1(rows), 4), gwet_ac1([["a", "a"]], 2)
+    (0.5294, 1.0)
+    """
+    units = [given for row in rows if (given := _given(row))]
+    observed = pairwise_agreement(units)
+    shares: Counter[Label] = Counter()
+    for unit in units:
+        for label in unit:
+            shares[label] += 1 / (len(unit) * len(units))  # type: ignore[assignment]
+    count = max(labels, len(shares))
+    if observed is None or count < 2:
+        return None
+    expected = fsum(share * (1 - share) for share in shares.values()) / (count - 1)
+    return _beyond_chance(observed, expected)
+
+
+def intraclass(rows: Sequence[Row]) -> float | None:
+    """The intraclass correlation of single ratings, one-way random: ICC(1) of Shrout and Fleiss.
+
+    Which people rated a unit may differ from unit to unit, and so may their number.
+
+    >>> rows = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    >>> round(intraclass(rows), 2)
+    0.17
+    """
+    units = [list(map(_number, labels)) for row in rows if len(labels := _given(row)) > 1]
+    n = sum(map(len, units))
+    if len(units) < 2 or n == len(units):
+        return None
+    mean = fsum(value for unit in units for value in unit) / n
+    between = fsum(len(unit) * (fmean(unit) - mean) ** 2 for unit in units) / (len(units) - 1)
+    within = fsum((v - fmean(unit)) ** 2 for unit in units for v in unit) / (n - len(units))
+    size = (n - sum(len(unit) ** 2 for unit in units) / n) / (len(units) - 1)
+    total = between + (size - 1) * within
+    return (between - within) / total if total else None
+
+
+def label_agreement(rows: Sequence[Row]) -> dict[Label, float]:
+    """For each label, how often another rater of the same unit gives it too (specific agreement).
+
+    >>> label_agreement([["a", "a", "b"], ["a", "a", None]])
+    {'a': 0.75, 'b': 0.0}
+    """
+    hits: Counter[Label] = Counter()
+    given: Counter[Label] = Counter()
+    for row in rows:
+        if len(labels := _given(row)) > 1:
+            for label, count in Counter(labels).items():
+                hits[label] += count * (count - 1) / (len(labels) - 1)  # type: ignore[assignment]
+                given[label] += count
+    return {label: hits[label] / count for label, count in given.items()}
+
+
 def _distance(level: Level, totals: Counter[Label]) -> Callable[[Label, Label], float]:
     """Squared differences: unequal, by rank, or by value."""
     if level == "nominal":

@@ -78,6 +78,7 @@ ROUTES: dict[tuple[str, str], tuple[frozenset[str], dict[str, object]]] = {
     ("GET", "/p/{project:int}/progress"): (LEAD, {}),
     ("GET", "/p/{project:int}/agreement"): (LEAD, {}),
     ("GET", "/p/{project:int}/disagreements"): (LEAD, {}),
+    ("POST", "/p/{project:int}/decide/{number:int}"): (frozenset({"adjudicator"}), {}),
     ("GET", "/p/{project:int}/guideline"): (LEAD, {}),
     ("POST", "/p/{project:int}/guideline"): (LEAD, {"do": "save", "en": "A rule."}),
     ("GET", "/p/{project:int}/items"): (LEAD, {}),
@@ -122,6 +123,7 @@ class Ids:
             route.replace("{project:int}", str(self.project))
             .replace("{assignment:int}", str(assignment))
             .replace("{item:int}", str(self.item))
+            .replace("{number:int}", "1")
             .replace("{user:int}", str(self.user))
             .replace("{media}", self.media)
             .replace("{invitation:int}", invitation)

@@ -26,7 +26,7 @@ from memantics.annotate.errors import (
     TrainingFailed,
 )
 from memantics.annotate.service import AnnotationService
-from memantics.annotate.web import account, exchange, lead, work
+from memantics.annotate.web import account, agreement, exchange, lead, work
 from memantics.annotate.web.asking import AppContext, Ask, ForgedForm, PageRoute, install
 from memantics.annotate.web.pages import SITE
 from memantics.annotate.web.settings import WebSettings
@@ -34,7 +34,7 @@ from memantics.core.errors import MemanticsError, StoreError
 from memantics.web.logs import note
 from memantics.web.server import wrap
 
-MODULES = (account, work, lead, exchange)
+MODULES = (account, work, lead, agreement, exchange)
 STATUS: Mapping[type[Exception], int] = {
     Forbidden: 403,
     NotFound: 404,

@@ -8,9 +8,10 @@ from starlette.responses import Response
 
 from memantics.annotate.errors import AnswerError, Forbidden, NotFound
 from memantics.annotate.project_settings import Words
-from memantics.annotate.records import Disagreement, TrainingState
+from memantics.annotate.records import TrainingState
+from memantics.annotate.web.agreement import draw_split
 from memantics.annotate.web.asking import Ask, Routes
-from memantics.annotate.web.screens import draw_values, label_of, show_value
+from memantics.annotate.web.screens import draw_values
 from memantics.annotate.workflow import ROLES, Role, list_workflows, read_workflow
 from memantics.core.errors import InputError, MemanticsError
 
@@ -25,40 +26,6 @@ def show_progress(ask: Ask) -> Response:
     return ask.project_page("progress.html", "progress", progress=progress)
 
 
-@routes.get("/p/{project:int}/agreement")
-def show_agreement(ask: Ask) -> Response:
-    """Live agreement, overall and for each field, and each person against gold."""
-    project, lead = ask.project, ask.service.lead
-    return ask.project_page(
-        "agreement.html",
-        "agreement",
-        rows=lead.agreement(ask.actor, project.id),
-        drift=lead.drift(ask.actor, project.id),
-        wins=lead.preferences(ask.actor, project.id),
-        names={one.id: one.label.say(ask.words.language) for one in project.workflow.fields},
-    )
-
-
-@routes.get("/p/{project:int}/disagreements")
-def show_disagreements(ask: Ask) -> Response:
-    """Items on which people differ, field by field."""
-    offset = ask.number("from", 0) or 0
-    found = ask.service.lead.disagreements(ask.actor, ask.project.id, limit=PAGE + 1, offset=offset)
-    return _list_page(ask, "disagreements", [_draw_split(ask, entry) for entry in found], offset)
-
-
-def _draw_split(ask: Ask, entry: Disagreement) -> tuple[Disagreement, list[object]]:
-    """An item on which people differ, and who said what in words."""
-    flow, words = ask.project.workflow, ask.words
-    return entry, [
-        (
-            label_of(flow, name, words),
-            [(who, show_value(flow, name, value, words)) for who, value in said],
-        )
-        for name, said in entry.fields.items()
-    ]
-
-
 @routes.get("/p/{project:int}/guideline")
 def show_guideline(ask: Ask) -> Response:
     """The guideline with its versions, and the items on which people are most divided."""
@@ -68,13 +35,15 @@ def show_guideline(ask: Ask) -> Response:
 def _guideline_page(
     ask: Ask, status: int, words: Words | None = None, drafted: str = "", error: str = ""
 ) -> Response:
-    found = ask.service.guideline.unclear(ask.actor, ask.project.id, limit=PAGE)
+    chosen = ask.texts("number") or tuple(filter(None, [ask.query("number")]))
+    found = ask.service.guideline.unclear(ask.actor, ask.project.id, limit=10_000)
+    found = tuple(sorted(found, key=lambda one: str(one.number) not in chosen))[:PAGE]
     return ask.project_page(
         "guideline.html",
         "guideline",
         status,
-        items=[_draw_split(ask, entry) for entry in found],
-        chosen=ask.texts("number"),
+        items=[draw_split(ask, entry) for entry in found],
+        chosen=chosen,
         words=words or Words(en=ask.text("en"), zh=ask.text("zh")),
         drafted=drafted or ask.text("drafted", 200),
         drafter=ask.desk.settings.drafter,
