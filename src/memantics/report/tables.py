@@ -65,11 +65,14 @@ def render_markdown(runs: Sequence[Run], published: Published = _NONE) -> str:
 
 
 def _leaderboard_lines(board: Board) -> str:
-    head = ["model", board.main.replace("_", " "), "95 % interval", "n", *STATUSES, "invalid"]
+    beside = [board.beside] if board.beside else []
+    head = ["model", *(name.replace("_", " ") for name in (board.main, *beside))]
+    head += ["95 % interval", "n", *STATUSES, "invalid"]
     lines = [
         [
             quote_markdown(row.label) + (f" ({quote_markdown(row.note)})" if row.note else ""),
             show_figure(row.value),
+            *(_show_beside(row, name) for name in beside),
             show_span(row.main),
             "" if row.n is None else str(row.n),
             *(str(row.counts[status]) if row.counts else "" for status in STATUSES),
@@ -78,6 +81,11 @@ def _leaderboard_lines(board: Board) -> str:
         for row in board.rows
     ]
     return md_table(head, lines)
+
+
+def _show_beside(row: LeaderboardRow, key: str) -> str:
+    found = row.find(key)
+    return show_figure(found.value if found else None)
 
 
 def _figure_lines(board: Board) -> str:
@@ -215,11 +223,15 @@ def _terminal_table(board: Board) -> Table:
     made = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD)
     made.padding, made.pad_edge, made.show_edge = (0, 0), False, False
     made.add_column("model", overflow="fold")
-    for heading in ("score", "95 %", "n", *STATUSES):
+    beside = [board.beside] if board.beside else []
+    if beside:
+        title.append(f"; beside it {beside[0].replace('_', ' ')}", style="dim not bold")
+    for heading in ("score", *("beside" for _ in beside), "95 %", "n", *STATUSES):
         made.add_column(heading, justify="right", no_wrap=True)
     for row in board.rows:
         style = "dim" if row.trivial else ""
-        cells = [show_figure(row.value), show_span(row.main), "" if row.n is None else str(row.n)]
+        cells = [show_figure(row.value), *(_show_beside(row, name) for name in beside)]
+        cells += [show_span(row.main), "" if row.n is None else str(row.n)]
         cells += [str(row.counts[s]) if row.counts else "" for s in STATUSES]
         name = Text(mask_unseen(row.label), style=style or "bold")
         if not row.finished:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,31 @@ def test_then_options_of_other_memes(tmp_path: Path) -> None:
     built = run(tmp_path, guesser)
     assert built.mended["lent options"] > 5
     assert "borrowed" in {o.role for question in built.questions for o in question.options}
+
+
+def test_writers_are_told_what_is_so_of_other_memes(tmp_path: Path) -> None:
+    guesser, sent = Guesser("First"), list[str]()
+
+    def write(request: Request) -> str:
+        sent.append(text_of(request))
+        return guesser.write(request)
+
+    subjects = dict(list(starter_subjects().items())[:20])
+    build(tmp_path, write, SETTINGS, guesser.answer, subjects)
+    first = [text for text in sent if "earlier version" not in text]
+    again = [text for text in sent if "earlier version" in text]
+    assert all("This is so of other memes of the set" in text for text in first)
+    assert len(again) > 20
+    keys = set(guesser.keys.values())
+    for text in again:
+        told = re.search(r"<other memes \w+>\n(.*?)\n</other", text, re.S)
+        assert told is not None
+        answers = told.group(1).split("\n")
+        assert len(answers) == 6
+        assert set(answers) <= keys
+        own = re.search(r"Right: (.*?)\. Wrong", text)
+        assert own is not None
+        assert own.group(1) not in answers
 
 
 def test_then_another_question_and_at_last_it_goes(tmp_path: Path) -> None:

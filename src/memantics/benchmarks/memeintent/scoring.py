@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from memantics.benchmarks.memeintent.asking import Scoring, split_facts
+from memantics.benchmarks.memeintent.calibrated import (
+    MarksWithMeaning,
+    Values,
+    calibrate,
+    choose_scorer,
+)
 from memantics.benchmarks.memeintent.load import PREFIX
 from memantics.core.errors import MissingExtra
-from memantics.core.records import Outcome, Score
+from memantics.core.records import CALIBRATED, Outcome, Score
 from memantics.metrics.constant import Constant, find_best_constant
 from memantics.metrics.text import (
     RougeL,
@@ -40,10 +46,14 @@ class _Sheet:
     meme: str
 
 
-def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Marks:
+def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Mapping[str, Values]:
     """Each outcome's own value of the figures that two runs are compared by."""
-    marks = _mark_all(task, _lay_out(outcomes), scoring)
-    return {key: values for key, values in marks.items() if key not in _PARTS}
+    sheets = _lay_out(outcomes)
+    marks = _mark_all(task, sheets, scoring)
+    ready = {key: values for key, values in marks.items() if key not in _PARTS}
+    if task != "intent" or choose_scorer(scoring)[0] is None:
+        return ready
+    return MarksWithMeaning(ready, lambda: _mark_calibrated(sheets, scoring)[0])
 
 
 def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Score, ...]:
@@ -62,6 +72,9 @@ def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Sco
     rows = [
         mean_score(key, figures, memes, note=notes.get(key, "")) for key, figures in marks.items()
     ]
+    calibrated, note = _mark_calibrated(sheets, scoring)
+    if note:
+        rows.insert(1, mean_score(CALIBRATED, calibrated, memes, note=note))
     for strip, label in ((False, "kept"), (True, "stripped")):
         rows += [
             mean_score(key, ways[strip][key], memes, by="prefix", label=label)
@@ -166,6 +179,22 @@ def _average(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
+def _mark_calibrated(sheets: Sequence[_Sheet], scoring: Scoring) -> tuple[Values, str]:
+    """Each reply's meaning above a constant's, and how it was found; no note: not computed."""
+    scorer, embedded = choose_scorer(scoring)
+    if scorer is None:
+        return [], ""
+    clean = strip_opening if scoring.strip_prefix or embedded else str
+    values = calibrate(
+        [clean(sheet.reply) for sheet in sheets],
+        [[clean(text) for text in sheet.references] for sheet in sheets],
+        scorer,
+    )
+    known = any(value is not None for value in values)
+    note = f"0 is what every constant sentence gets, 1 a reference; {scorer.note}"
+    return values, note if known else ""
+
+
 def _score_constant(sheets: Sequence[_Sheet], scoring: Scoring, strip: bool, label: str) -> Score:
     """What the best constant text gets on the same memes: a bar that shows no understanding."""
     references = [
@@ -221,6 +250,7 @@ def _write_notes(task: str, sheets: Sequence[_Sheet], scoring: Scoring) -> Mappi
     parts = ["best F1 over references", "Porter stems" if scoring.stem else "no stemmer"]
     if task == "intent":
         parts.append(f"prefix {'stripped' if scoring.strip_prefix else 'kept'}")
+        parts.insert(0, "the paper's metric")
     if task == "background":
         without = sum(not sheet.references for sheet in sheets)
         parts[0] = "best line for each fact" if scoring.by_fact else "all facts as one text"

@@ -85,9 +85,16 @@ def list_near(knowledge: Knowledge, focus: Individual) -> list[Individual]:
 
 
 def ask_draft(
-    subject: QuestionSubject, slot: Slot, settings: QuestionSettings, earlier: str = ""
+    subject: QuestionSubject,
+    slot: Slot,
+    settings: QuestionSettings,
+    earlier: str = "",
+    others: Sequence[str] = (),
 ) -> Request:
-    """The request for one question; ``earlier`` is a version that readers solved blindly."""
+    """The request for one question; ``earlier`` is a version that readers solved blindly.
+
+    ``others`` is what is so of other memes: a wrong option here that no wording tells.
+    """
     knowledge = subject.knowledge
     focus = knowledge.by_key[slot.focus] if slot.focus else None
     reply: dict[str, JsonValue] = dict.fromkeys(SaidQuestion.model_fields, "…")
@@ -121,8 +128,11 @@ def ask_draft(
     if earlier:
         note = prompts["solved"].fill(earlier=enclose("earlier", clean_line(earlier, 900)))
         text = f"{text}\n\n{note}"
-    told = knowledge.individuals[:_MOST_KNOWN] if focus else ()
-    known = show_known(told, "known about the meme", details=False) if told else ""
+    if others:
+        told = enclose("other memes", "\n".join(clean_line(one, _TOLD) for one in others))
+        text = f"{text}\n\n{prompts['others'].fill(others=told)}"
+    listed = knowledge.individuals[:_MOST_KNOWN] if focus else ()
+    known = show_known(listed, "known about the meme", details=False) if listed else ""
     notes = {name: subject.meme.notes.get(name, "") for name in (HEARD, TEMPLATE, BESIDE)}
     material = show_material({"printed text": subject.meme.text, **notes}, nothing="")
     parts = (Image(subject.meme.image), f"{material}\n\n{known}".strip(), text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from memantics.build.questions.assembly import (
 )
 from memantics.build.questions.balance import Levelled, bound_none, level, trim_lengths
 from memantics.build.questions.blind import BlindTrial, try_items
-from memantics.build.questions.lending import OptionPool, borrow_others, complete
+from memantics.build.questions.lending import OptionPool, borrow_others, complete, find_form
 from memantics.build.questions.records import (
     FEWEST_WRONG,
     DraftQuestion,
@@ -37,6 +38,7 @@ from memantics.core.memes import Meme
 from memantics.core.step import Asker
 from memantics.knowledge.records import Knowledge
 
+_OTHERS = 6  # things about other memes that a writer is told
 _NEEDS: Mapping[str, Need] = {
     "TextualMaterial": "words",
     "VisualMaterial": "picture",
@@ -138,7 +140,19 @@ async def _write(
     settings: QuestionSettings,
     window: int,
 ) -> AsyncIterator[SlotDraft]:
-    jobs = (write_draft(writer, subjects[slot.meme], slot, settings) for slot in slots)
+    asked: dict[str, list[Slot]] = {}
+    for slot in slots:
+        asked.setdefault(slot.dimension, []).append(slot)
+    jobs = (
+        write_draft(
+            writer,
+            subjects[slot.meme],
+            slot,
+            settings,
+            others=_list_elements(slot, asked[slot.dimension], subjects, settings),
+        )
+        for slot in slots
+    )
     async for drafted in in_order(jobs, window):
         yield drafted
 
@@ -202,7 +216,19 @@ async def _try_and_mend(
                 mended[name] += 1
     for _ in range(settings.rewrites):
         bad = [current[one] for one, trial in trials.items() if is_bad(trial)]
-        jobs = (_rewrite(writer, item, subjects[item.slot.meme], settings) for item in bad)
+        asked: dict[str, list[AssembledQuestion]] = {}
+        for item in current.values():
+            asked.setdefault(item.slot.dimension, []).append(item)
+        jobs = (
+            _rewrite(
+                writer,
+                item,
+                subjects[item.slot.meme],
+                settings,
+                _list_answers(item, asked[item.slot.dimension], settings),
+            )
+            for item in bad
+        )
         renewed = [item async for item in in_order(jobs, 64) if item is not None]
         if not renewed:
             break
@@ -217,12 +243,48 @@ def is_bad(trial: BlindTrial) -> bool:
     return trial.solved_blindly or trial.contradicted
 
 
+def _list_answers(
+    item: AssembledQuestion, items: Sequence[AssembledQuestion], settings: QuestionSettings
+) -> list[str]:
+    """Right answers of other memes to questions of its dimension, those of its form first."""
+    form, chance = find_form(item.draft.correct), random.Random(f"{settings.seed}/{item.id}")
+    found = [
+        other.draft.correct
+        for other in chance.sample(items, min(len(items), 4 * _OTHERS))
+        if other.slot.meme != item.slot.meme and not alike(other.draft.correct, item.draft.correct)
+    ]
+    return sorted(dict.fromkeys(found), key=lambda text: find_form(text) != form)[:_OTHERS]
+
+
+def _list_elements(
+    slot: Slot,
+    slots: Sequence[Slot],
+    subjects: Mapping[str, QuestionSubject],
+    settings: QuestionSettings,
+) -> list[str]:
+    """What other memes' questions of its dimension are about, where it is not so of this one."""
+    known = subjects[slot.meme].knowledge.of(slot.dimension)
+    chance = random.Random(f"{settings.seed}/{slot.id}")
+    found: dict[str, str] = {}
+    for other in chance.sample(slots, min(len(slots), 4 * _OTHERS)):
+        focus = subjects[other.meme].knowledge.by_key.get(other.focus)
+        if focus is None or other.meme == slot.meme:
+            continue
+        if not any(alike(focus.label, own.label) for own in known):
+            found.setdefault(focus.label, f"{focus.label}: {focus.description}")
+    return list(found.values())[:_OTHERS]
+
+
 async def _rewrite(
-    writer: Asker, item: AssembledQuestion, subject: QuestionSubject, settings: QuestionSettings
+    writer: Asker,
+    item: AssembledQuestion,
+    subject: QuestionSubject,
+    settings: QuestionSettings,
+    others: Sequence[str],
 ) -> AssembledQuestion | None:
     wrong = "; ".join(option.text for option in item.wrong)
     earlier = f"{item.draft.question} Right: {item.draft.correct}. Wrong: {wrong}."
-    drafted = await write_draft(writer, subject, item.slot, settings, earlier)
+    drafted = await write_draft(writer, subject, item.slot, settings, earlier, others)
     draft = drafted.draft
     if draft is None or draft == item.draft or len(draft.wrong) < FEWEST_WRONG:
         return None

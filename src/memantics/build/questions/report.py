@@ -108,7 +108,7 @@ def report_questions(
         slots=n + len(built.aside),
         questions=n,
         set_aside=len(built.aside),
-        memes=len({question.meme for question in questions}),
+        memes=len({question.meme for question in questions} | {one.meme for one in built.aside}),
         statuses={name: statuses[name] for name in STATUSES},
         reasons=dict(
             Counter(_short(aside.stage, aside.reason) for aside in built.aside).most_common()

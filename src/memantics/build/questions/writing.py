@@ -6,6 +6,7 @@ model does not mend is kept if it lacks nothing but wrong options: others may le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memantics.build.questions.asking import QuestionSubject, ask_draft, read_draft
@@ -70,6 +71,7 @@ async def write_draft(
     slot: Slot,
     settings: QuestionSettings,
     earlier: str = "",
+    others: Sequence[str] = (),
 ) -> SlotDraft:
     """Have one question written; defects are told to the model, a bounded number of times."""
     spared: list[QuestionDraft] = []
@@ -81,7 +83,7 @@ async def write_draft(
             spared.extend([error.kept] if error.kept else [])
             raise
 
-    request = ask_draft(subject, slot, settings, earlier)
+    request = ask_draft(subject, slot, settings, earlier, others)
     name = f"{slot.id}/{'rewrite' if earlier else 'question'}"
     taken = await asker.take(Step(name, request, read, settings.attempts))
     draft = taken.value

