@@ -1,7 +1,8 @@
 """Descriptions that cannot mislead: the pun detector under four kinds of description.
 
 ``python -m research.descriptions`` prints F1 and false alarms on the rest, nested in five folds, by
-the detector that was learnt with descriptions and by the rule that ships.
+the detector that was learnt with descriptions and by the rule that ships. With a file of a model's
+descriptions (JSON lines with ``name`` and ``description``) only the memes in it are judged.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import random
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from memantics.phonetics.detector import (
@@ -39,8 +42,10 @@ TAGS = (
 # fmt: on
 
 
-def make_conditions(samples: list[Sample]) -> dict[str, Callable[[Sample], str]]:
-    """What each condition gives for a description."""
+def make_conditions(
+    samples: list[Sample], told: Mapping[str, str]
+) -> dict[str, Callable[[Sample], str]]:
+    """What each condition gives for a description; ``told`` is what a model said."""
     rng = random.Random(0)
     others = [sample.description for sample in samples]
     rng.shuffle(others)
@@ -51,18 +56,19 @@ def make_conditions(samples: list[Sample]) -> dict[str, Callable[[Sample], str]]
         "another picture's": lambda sample: shuffled[sample.name],
         "tags": lambda sample: tags[sample.name],
         "short": lambda _sample: "一张图片",
+        **({"a strong model's": lambda sample: told[sample.name]} if told else {}),
     }
 
 
-def judge(model: ModelName) -> tuple[Flags, Mapping[str, Flags]]:
+def judge(model: ModelName, told: Mapping[str, str]) -> tuple[Flags, Mapping[str, Flags]]:
     """Which captions are puns, and what is said of them under each condition."""
     parts = split_folds("punmemecn", take_rest("punmemecn", read_puns()))
-    conditions = make_conditions([row.content for part in parts for row in part])
+    conditions = make_conditions([row.content for part in parts for row in part], told)
     lattice, gold = load_lattice(model, None), list[bool]()
     said: dict[str, list[bool]] = {}
     for part in parts:
         known = [row.content for other in parts if other is not part for row in other]
-        asked = [row.content for row in part]
+        asked = [row.content for row in part if not told or row.content.name in told]
         heard = {id(s): _analyze(s.caption, model) for s in (*known, *asked)}
         found = [[heard[id(s)] for s in samples] for samples in (known, asked)]
         order = fit_order(known, found[0])
@@ -76,8 +82,8 @@ def judge(model: ModelName) -> tuple[Flags, Mapping[str, Flags]]:
         shown = gather_described(known, found[0], order, lattice, _embed_all)
         fitted = fit_pun(shown, DESCRIBED_FEATURES, LEARNT_DESCRIBED)
         for name, describe in conditions.items():
-            told = [replace(sample, description=describe(sample)) for sample in asked]
-            data = gather_described(told, found[1], order, lattice, _embed_all)
+            shown_to = [replace(sample, description=describe(sample)) for sample in asked]
+            data = gather_described(shown_to, found[1], order, lattice, _embed_all)
             verdicts = apply_pun(data, DESCRIBED_FEATURES, fitted)[1]
             places = [DESCRIBED_FEATURES.index(feature) for feature in SHOWN]
             shows = data.signals[:, places].max(axis=1) > 0
@@ -88,7 +94,10 @@ def judge(model: ModelName) -> tuple[Flags, Mapping[str, Flags]]:
 
 def main() -> None:
     """Print one line for each condition."""
-    gold, said = judge("frequencies")
+    lines = Path(sys.argv[1]).read_bytes().splitlines() if sys.argv[1:] else ()
+    told = {row["name"]: row["description"] for row in map(orjson.loads, lines)}
+    gold, said = judge("frequencies", told)
+    sys.stdout.write(f"{len(gold)} memes, {gold.sum()} puns\n")
     for name, verdicts in said.items():
         found = score_detection(verdicts.astype(float), gold, 0.5)
         sys.stdout.write(f"{name:<32} F1 {found.f1:.3f}, false alarms {1 - found.tnr:.3f}\n")
