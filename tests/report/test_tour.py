@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +162,8 @@ def test_of_each_two_memes_the_readers_language_comes_first() -> None:
     assert put_first([], "en") == []
     misread = [make("en", text).misread for text in ("SO IT\nIS", "SOIT IS", "")]
     assert misread == [False, True, False]
+    assert not replace(make("en", "is"), beside=("So it",)).misread
+    assert replace(make("en", "is"), beside=("So",)).misread
 
 
 def test_a_guide_is_a_link_only_where_it_exists(tmp_path: Path) -> None:
@@ -179,6 +182,7 @@ def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
     assert len(done.out.splitlines()) <= 24
     page = (tmp_path / "demo" / "index.html").read_text(encoding="utf-8")
     assert page.count('class="apart"') == 6
+    assert "in the picture, not its caption: I am not · a robot" in page
     assert not re.search(r"(?:src|href)=\"https?:", page)
     assert (tmp_path / "demo" / "report.html").is_file()
     chinese = (tmp_path / "demo" / "index.zh.html").read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ from memantics.starter import StarterMeme, image_path, read_starter
 from memantics.starter import copy as copy_starter
 
 __all__ = ["Tour", "copy_starter", "demo"]
-TAKEN_APART = ("en-016", "CN90002", "en-012", "CN90008", "en-020", "zh-004")
+TAKEN_APART = ("en-016", "CN90002", "en-012", "CN90008", "en-001", "zh-004")
 PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
 KINDER = ("en-021", "zh-010", "en-016", "en-003")  # the last one is declined
 FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
@@ -136,6 +136,7 @@ def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[tour.TourMeme]:
             _explain(meme) if chinese else "",
             read_aloud(caption) if caption and chinese else None,
             detector.explain(seen.text) if seen.text else None,
+            tuple(line.text for line in seen.beside if any(map(str.isalnum, line.text))),
         )
 
 

@@ -30,7 +30,8 @@ _OTHER: dict[Language, Language] = {"en": "zh", "zh": "en"}
 class TourMeme:
     """One meme taken apart; ``why`` and ``sound`` are what this machine's parts say.
 
-    ``gloss`` and ``background`` tell in English what a Chinese caption says and plays on.
+    ``gloss`` and ``background`` tell in English what a Chinese caption says and plays on;
+    ``beside`` is text of the picture that was not taken for its caption.
     """
 
     image: Path
@@ -45,6 +46,7 @@ class TourMeme:
     background: str = ""
     sound: Heard | None = None
     why: Explanation | None = None
+    beside: tuple[str, ...] = ()
 
     @property
     def picture(self) -> Thumbnail:
@@ -63,8 +65,11 @@ class TourMeme:
 
     @property
     def misread(self) -> bool:
-        """Whether OCR read other words than are printed; capitals and line breaks aside."""
-        return bool(self.read) and self.read.casefold().split() != self.text.casefold().split()
+        """Whether OCR read other words than are printed; capitals, breaks and order aside."""
+        said = " ".join((self.read, *self.beside))
+        return bool(self.read) and sorted(said.casefold().split()) != sorted(
+            self.text.casefold().split()
+        )
 
     @property
     def letters(self) -> list[tuple[str, str, str]]:
