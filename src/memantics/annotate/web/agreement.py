@@ -112,8 +112,6 @@ def draw_split(
 def decide(ask: Ask) -> Response:
     """Take the decision on an item in hand."""
     project, number = ask.place("project"), ask.place("number")
-    if not ask.project.consented:
-        return ask.go(f"/p/{project}/welcome")
     try:
         seat = ask.service.work.decide(ask.actor, project, number)
     except Locked:
