@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from memantics.annotate import require_extra
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.home import home
-from memantics.core.journal import in_turn, replace_file
+from memantics.core.journal import in_turn
 from memantics.core.memes import read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import CARD, read_queue
@@ -240,29 +240,6 @@ def import_annotations(
         with source.open("rb") as file:
             done = service.exchange.import_tasks(actor, project, file, images)
         return ImportSummary(project, source, done.items, done.answers, done.skipped)
-
-
-def export_annotations(
-    storage: Storage,
-    project: Annotated[int, Argument("The number of the project.")],
-    out: Annotated[Path, Flag("File to write.")],
-    what: Annotated[
-        Literal["verdicts", "resolved", "raw", "labelstudio", "audit"],
-        Flag("Verdicts for construction, the data, or every change."),
-    ] = "verdicts",
-    form: Annotated[
-        Literal["jsonl", "csv", "parquet", "json", "zip"] | None,
-        Flag("Default: jsonl; for labelstudio json, or zip with the images.", "--format"),
-    ] = None,
-) -> None:
-    """Write the verdicts, the data or the changes of a project to a file."""
-    require_extra()
-    with open_annotations(storage) as service:
-        actor = find_admin(service)
-        require_project(service, actor, project)
-        shape = form or ("json" if what == "labelstudio" else "jsonl")
-        made = service.exchange.export(actor, project, what, shape)
-    replace_file(out, made.data, "export")
 
 
 def reset_password(

@@ -31,6 +31,7 @@ from memantics.annotate.labelstudio import pack_tasks, read_bounded, unpack_task
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.projects import Projects
 from memantics.annotate.records import Actor, Export, ImportedItems, Media, Project, Rights
+from memantics.annotate.tables import TABLES, write_table
 from memantics.annotate.workflow import Workflow, read_workflow
 from memantics.core.data import inside
 from memantics.core.errors import ImageError
@@ -158,9 +159,10 @@ class Exchange:
             return self.import_label_studio(actor, project, tasks, Path(folder))
 
     def export(self, actor: Actor, project: int, what: str, form: str = "jsonl") -> Export:
-        """A file for the lead: raw, resolved, verdicts, labelstudio or audit.
+        """A file for the lead: data, votes, resolved, verdicts, raw, labelstudio, … or audit.
 
-        Label Studio's tasks come as JSON, or as ZIP with their images and an interface.
+        Label Studio's tasks come as JSON, or as ZIP with their images and an interface; a folder
+        for Hugging Face as ZIP; agreement also as a LaTeX table.
         """
         with self._context.as_lead(actor, project) as (connection, rights):
             if rights.workflow.personal and what != "verdicts":
@@ -171,10 +173,13 @@ class Exchange:
             snapshot = take_snapshot(connection, rights)
             if what == "audit":
                 return write_audit(connection, rights, form)
+        name = f"{rights.workflow.name}-{project}-{what}.{form}"
+        if what in TABLES:
+            media = self._context.media / str(project)
+            return Export(name, TYPES[form], write_table(snapshot, what, form, media))
         if what != "labelstudio":
             return write_export(snapshot, what, form)
         tasks = orjson.dumps(write_tasks(snapshot), option=orjson.OPT_INDENT_2)
-        name = f"{rights.workflow.name}-{project}-labelstudio.{form}"
         if form == "json":
             return Export(name, TYPES[form], tasks)
         if form == "zip":

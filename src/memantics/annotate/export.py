@@ -31,6 +31,7 @@ TYPES: Mapping[str, str] = {
     "parquet": "application/vnd.apache.parquet",
     "json": "application/json",
     "zip": "application/zip",
+    "tex": "application/x-tex",
 }
 FORMS = ("jsonl", "json", "csv", "parquet")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -246,7 +247,7 @@ def _list_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
 
 def _vote(snapshot: Snapshot, item: SeatedItem, seat: Any) -> Vote:
     return Vote(
-        person=_name(snapshot, seat.user),
+        person=name_of(snapshot, seat.user),
         stage=snapshot.workflow.stages[seat.stage].id,
         values=seat.answer or {},
         at=iso(item.times.get(seat.id, 0.0)),
@@ -254,7 +255,8 @@ def _vote(snapshot: Snapshot, item: SeatedItem, seat: Any) -> Vote:
     )
 
 
-def _name(snapshot: Snapshot, user: int | None) -> str:
+def name_of(snapshot: Snapshot, user: int | None) -> str:
+    """The pseudonym of a person."""
     person = snapshot.people.get(user) if user is not None else None
     return person.pseudonym if person else ""
 
@@ -293,7 +295,7 @@ def _revision(snapshot: Snapshot, item: SeatedItem, row: Any) -> dict[str, JsonV
         "group": item.row.group_key,
         "stage": snapshot.workflow.stages[row.stage].id,
         "seat": 0 if training else seat.seat,
-        "person": _name(snapshot, row.user_id),
+        "person": name_of(snapshot, row.user_id),
         "version": row.version,
         "action": row.action,
         "at": iso(row.at),

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from memantics.actions import annotate as actions
-from memantics.actions import annotate_setup, guideline
+from memantics.actions import annotate_export, annotate_setup, guideline
 from memantics.cli import queues
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, print_lines, say
@@ -74,7 +74,7 @@ def set_up(settings: dict[str, object]) -> None:
 
 
 @app.command("export")
-@expose(actions.export_annotations, json=None, first=("out",))
+@expose(annotate_export.export_annotations, json=None, first=("out",))
 def hand_out(_: None, what: str, project: int, out: Path) -> None:
     """Write the verdicts or the data of a project to a file."""
     console().print(plain(f"{what} of project {project}: {out}"))

@@ -106,7 +106,8 @@ def test_every_export_is_handed_out_as_a_file(office: Office, tmp_path: Path) ->
         made = lead.get(html.unescape(link))
         assert made.status_code == 200, link
         assert made.headers["content-disposition"].startswith("attachment")
-        assert len(made.content) > 50, link
+        # One person judged each item: there is no agreement to list.
+        assert len(made.content) > 50 or "what=agreement&amp;form=jsonl" in link, link
 
 
 @pytest.mark.parametrize("form", ["json", "zip"])

@@ -7,12 +7,14 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from memantics.annotate.errors import Forbidden
+from memantics.annotate.tables import TABLES
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.core.errors import InputError
 from memantics.core.images import DEFAULT_BOUNDS
 
 routes = Routes()
 EXPORTS = {
+    **TABLES,
     "resolved": ("jsonl", "csv", "parquet"),
     "raw": ("jsonl", "csv", "parquet"),
     "verdicts": ("jsonl",),
