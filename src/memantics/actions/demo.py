@@ -14,6 +14,7 @@ from memantics.actions.knowledge import read_starter_knowledge
 from memantics.actions.phonetics import read_aloud
 from memantics.actions.reappraise import reappraise
 from memantics.actions.report import report
+from memantics.core.data import toml_beside
 from memantics.core.parameters import Flag
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.result import Result
@@ -39,42 +40,7 @@ _TYPES = {
     "offence": "mildly harmful: general offence",
     "dispirited": "mildly harmful: dispirited",
 }
-STEPS = (
-    tour.NextStep(
-        "Analyse a meme of yours",
-        "分析自己的表情包",
-        "memantics analyze meme.png",
-        "analyze-a-meme.md",
-    ),
-    tour.NextStep(
-        "Hear the pun in a caption",
-        "听出文字里的谐音",
-        "memantics pun 压力山大",
-        "read-puns-aloud.md",
-    ),
-    tour.NextStep(
-        "Make a meme kinder",
-        "让表情包更友善",
-        "memantics reappraise meme.png",
-        "make-a-meme-kinder.md",
-    ),
-    tour.NextStep(
-        "Check a benchmark", "检查一个基准", "memantics audit mquest", "audit-a-benchmark.md"
-    ),
-    tour.NextStep(
-        "Evaluate your model",
-        "评测你的模型",
-        "memantics run mquest --model openai/NAME --base-url http://localhost:8000/v1",
-        "evaluate-a-model.md",
-    ),
-    tour.NextStep(
-        "Screen a folder of memes, here ours",
-        "筛查一个文件夹（这里用我们的）",
-        "memantics starter copy .\nmemantics screen memes/",
-        "screen-memes.md",
-        "memantics[parquet]",
-    ),
-)
+STEPS = tuple(tour.NextStep(**told) for told in toml_beside(__file__, "demo.toml")["steps"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,43 +12,21 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.benchmarks.punmemecn.official import list_roots
-from memantics.core.data import read_json
+from memantics.core.data import read_json, toml_beside
 from memantics.core.published import PublishedRow
 
 SOURCE = "released results"
 _LANGUAGES = {"cn": "zh", "en": "en"}
-_PROMPTS = {
-    "only_image(zero_shot)": {"prompt": "1"},
-    "image_&_caption(zero_shot)": {"prompt": "2"},
-    "only_image(few_shot)": {"prompt": "3"},
-    "image_&_caption(few_shot)": {"prompt": "4"},
-    "image_&_caption_&_pinyin(few_shot)": {"prompt": "5"},
-    "image_&_caption(few_shot+CoT)": {"prompt": "6"},
-    "image_&_caption_&_pinyin(few_shot+CoT)": {"prompt": "7"},
-    "zero-shot": {"example": "none"},
-    "one-shot": {"example": "one"},
-}
-# By task: the file below results/, and our names of its figures.
-_FILES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "detection": (
-        "pun_meme_eval/pun_meme_detection_metrics.json",
-        {"TPR": "tpr", "TNR": "tnr", "F1": "f1"},
-    ),
-    "sentiment": (
-        "pun_meme_eval/meme_sentiment_analysis_metrics.json",
-        {"Acc_target": "target_accuracy", "Acc_type": "type_accuracy", "Acc_whole": "accuracy"},
-    ),
-    "chat": ("pun_meme_eval/text_driven_meme_response_metrics.json", {"Acc": "accuracy"}),
-    "ocr": ("other_eval/image_OCR_metrics.json", {"Acc": "substring"}),
-    "pinyin": ("other_eval/caption_pinyin_metrics.json", {"Acc": "substring"}),
-}
+_RELEASED = toml_beside(__file__, "released.toml")
+_PROMPTS: Mapping[str, Mapping[str, str]] = _RELEASED["prompts"]
 
 
 def read_released(release: PunRelease) -> tuple[PublishedRow, ...]:
     """All released figures of a registered clone; none where its ``results`` are not there."""
     rows: list[PublishedRow] = []
-    for task, (name, figures) in _FILES.items():
-        places = (root / "results" / name for root in list_roots(release.folder))
+    for task, told in _RELEASED["files"].items():
+        figures = told["figures"]
+        places = (root / "results" / told["file"] for root in list_roots(release.folder))
         path = next((place for place in places if place.is_file()), None)
         if path is None:
             continue

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 
-from memantics.core.data import read_json
+from memantics.core.data import read_json, toml_beside
 from memantics.core.errors import DataError
 
 Version = Literal["v1", "v2"]
@@ -24,23 +24,8 @@ TYPE_IDS = ("none", "targeted", "sexual", "offence", "dispirited")
 TYPES = ("none", "targeted", "offence", "sexual", "dispirited")
 MODALITIES = ("fusion", "text", "image", "both")
 # By class id, from 1; 0 means that no target was annotated.
-TARGETS = (
-    "gender",
-    "race",
-    "mbti",
-    "region",
-    "age",
-    "body",
-    "health",
-    "lgbtq",
-    "occupation",
-    "community",
-    "individual",
-    "poverty",
-    "relationship",
-    "parent",
-    "other",
-)
+CLASSES = toml_beside(__file__, "classes.toml")
+TARGETS = tuple(CLASSES["targets"])
 
 
 @dataclass(frozen=True, slots=True)

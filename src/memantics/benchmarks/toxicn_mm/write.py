@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.toxicn_mm.rows import CLASSES
 from memantics.core import writing
 from memantics.core.errors import DataError, InputError
 from memantics.core.review import Review, Reviewed
@@ -16,23 +17,7 @@ from memantics.core.review import Review, Reviewed
 TYPES = {"targeted": 1, "innuendo": 2, "offence": 3, "dispirited": 4}
 MODALITIES = {"fusion": (0, 0), "text": (1, 0), "image": (0, 1), "both": (1, 1)}
 # The official code book's names, in its order, and the answers of the voting form.
-TARGETS = {
-    "gender": "Gender",
-    "race": "Race",
-    "personality": "MBTI",
-    "region": "Region",
-    "age": "Age",
-    "body": "Appearance & Body",
-    "health": "Disease & Health",
-    "lgbtq": "LGBTQ",
-    "occupation": "Occupation",
-    "community": "Community & Organize",
-    "individual": "Specific Individual",
-    "poverty": "Poor",
-    "relationship": "Marriage & Relationship",
-    "parent": "Parent",
-    "other": "Others",
-}
+TARGETS = {told["form"]: told["official"] for told in CLASSES["targets"].values()}
 _CODES = {name: code for code, name in enumerate(TARGETS, 1)}
 _TEST, _TRAIN = "test_data_discription_2.0.json", "train_data_discription_2.0.json"
 

@@ -13,6 +13,7 @@ from memantics.build.chats.records import TARGETS, TYPES, ChatDraft, ChatSubject
 from memantics.build.chats.rules import LEAST, MOST, find_broken
 from memantics.build.drafts import text
 from memantics.core.closed import Closed
+from memantics.core.data import toml_beside
 from memantics.core.errors import UnknownName
 from memantics.core.language import language_of
 from memantics.core.memes import Meme
@@ -26,23 +27,7 @@ from memantics.core.text import clean_line
 from memantics.metrics.rounding import VECTORS, settle
 from memantics.tasks.chats import TOPICS, Topic, Turn, WrittenChat
 
-_ABOUT = {
-    "sports": "sport and exercise",
-    "entertainment": "films, music, shows and stars",
-    "technology": "computers, phones and other technology",
-    "games": "games that people play",
-    "work": "work or study",
-    "daily": "everyday life: home, food, family, errands, the weather",
-}
-# What memes of a topic speak of, for the encoder.
-_WORDS = {
-    "sports": "football match, referee, team, gym, training; 体育 运动 足球 篮球 健身 跑步",
-    "entertainment": "film, series, music, concert, celebrity; 电影 电视剧 追剧 明星 演唱会 综艺",
-    "technology": "computer, phone, battery, internet, software; 电脑 手机 网络 软件 代码 程序",
-    "games": "video game, player, gaming, shooter, level, boss; 游戏 玩家 打游戏 手游 电竞 开黑",
-    "work": "office, boss, meeting, deadline, exam, homework; 上班 老板 开会 加班 考试 作业 学习",
-    "daily": "home, cooking, food, family, sleep, weather; 家里 做饭 吃 妈妈 睡觉 天气 买东西",
-}
+_TOLD = toml_beside(__file__, "topics.toml")
 # How much nearer a topic must be to be taken again that has come twice as often as others.
 _CROWDED = 0.05
 _WHOM = {"self": "about the sender", "both": "about both of them", "other": "about the other"}
@@ -208,7 +193,7 @@ def draw_topics(
     if not subjects:
         return []
     told = [" ".join([subject.meme.text, subject.meaning, subject.picture]) for subject in subjects]
-    topics = encoder.encode([_WORDS[topic] for topic in settings.topics])
+    topics = encoder.encode([_TOLD[topic]["words"] for topic in settings.topics])
     near = settle(encoder.encode(told) @ topics.T, VECTORS)
     # Every text is nearer to some topics than to others: what counts is how a meme differs.
     near = settle(near - near.mean(axis=0), VECTORS)
@@ -239,7 +224,7 @@ def make_chat_step(
     body = find_prompts()["chat"].fill(
         material=drafts.show_material(describe(subject)),
         language=drafts.name_language(subject.language),
-        topic=_ABOUT[topic],
+        topic=_TOLD[topic]["about"],
         turns=str(most),
         sentiment=feeling,
         seed="" if number == 0 else f"- This is version {number + 1}: take another occasion.",

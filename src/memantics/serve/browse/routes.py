@@ -16,6 +16,7 @@ from memantics.actions.browse_knowledge import (
     read_cell,
 )
 from memantics.actions.browse_runs import RunFolder
+from memantics.core.data import toml_beside
 from memantics.core.errors import DataError, InputError, MemanticsError, UnknownName
 from memantics.report.payload import embed_json, show_value
 from memantics.serve.context import find_service
@@ -28,26 +29,7 @@ MEMES, ITEMS = 24, 50
 _QUERY_SECONDS = 15.0
 _LOCK = threading.Lock()
 _IN_PAGE = "base-uri 'none'; frame-ancestors 'none'"  # a report brings its own policy
-EXAMPLES = {
-    "emotions": """SELECT ?emotion (COUNT(*) AS ?memes) {
-  GRAPH ?meme { ?one a mm:Emotion ; rdfs:label ?emotion }
-} GROUP BY ?emotion ORDER BY DESC(?memes)""",
-    "toxicity": """SELECT ?meme ?toxicity ?through {
-  GRAPH ?meme {
-    ?one a mm:Toxicity ; rdfs:label ?toxicity ; mm:hasToxicElement ?other .
-    ?other rdfs:label ?through
-  }
-}""",
-    "analogies": """SELECT ?meme ?shown ?meant {
-  GRAPH ?meme {
-    ?one a mm:AnalogicalMapping ; mm:hasMappingEntity ?a ; mm:hasMappedEntity ?b .
-    ?a rdfs:label ?shown . ?b rdfs:label ?meant
-  }
-}""",
-    "background": """SELECT ?meme ?known {
-  GRAPH ?meme { ?one a mm:BackgroundKnowledge ; rdfs:label ?known }
-} ORDER BY ?meme""",
-}
+EXAMPLES = toml_beside(__file__, "examples.toml")
 
 
 def list_tabs(models: Models) -> tuple[tuple[str, str], ...]:
