@@ -172,11 +172,11 @@ def test_the_better_of_a_column_is_darker_and_equals_are_plain() -> None:
         PaperRow(str(n), tuple(Cell(value=v) for v in own)) for n, own in enumerate(values)
     )
     part = PaperPart("T", "", ("a", "b", "c"), rows, shaded=True)
-    shades = list(zip(*_make_block(1, part).shades, strict=True))
+    shades = list(zip(*_make_block(1, part)["shades"], strict=True))
     assert shades[0] == ("shade1", "shade2", "shade3", "shade4", "shade4")
     assert set(shades[1]) == {""}
     assert shades[2][0] == ""
-    assert set(_make_block(1, replace(part, shaded=False)).shades) == {("", "", "")}
+    assert set(_make_block(1, replace(part, shaded=False))["shades"]) == {("", "", "")}
 
 
 def test_every_row_with_a_value_is_a_polygon() -> None:
@@ -185,7 +185,7 @@ def test_every_row_with_a_value_is_a_polygon() -> None:
         PaperRow(str(n), tuple(Cell(value=v) for v in own)) for n, own in enumerate(values)
     )
     part = PaperPart("F", "", ("north", "south <east>", "west"), rows, radar=True)
-    drawn = dict(_make_block(1, part).radars)
+    drawn = dict(_make_block(1, part)["radars"])
     assert list(drawn) == ["0", "1"]
     assert "outer ring 2.00; north: 1.00; south &lt;east&gt;: 2.00; west: –" in drawn["0"]
     # North stands at half of the radius of 66, upwards from the middle (150, 92).

@@ -89,7 +89,7 @@ def test_they_lead_nothing_and_add_no_figures_of_their_own() -> None:
     assert board.metrics == ("accuracy", "macro")
     assert board.breakdowns == ()
     section = make_section(board)
-    assert [line.n for line in section.figures] == [10, 3]
+    assert [line["n"] for line in section.figures] == [10, 3]
     assert "n = 0" not in str(section.strips[0])
 
 

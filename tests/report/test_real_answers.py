@@ -81,7 +81,7 @@ def test_judges_are_not_ranked_and_editors_are() -> None:
     assert board.best_baseline is None
     assert [row.label for row in board.rows] == sorted(row.label for row in board.rows)
     section = make_section(board)
-    assert {line.editor for line in section.editors} == {"identity", "recolour"}
+    assert {line["editor"] for line in section.editors} == {"identity", "recolour"}
     page = Path("report.html").read_text(encoding="utf-8")
     assert "Judges by name, not ranked" in page
     assert "Best trivial baseline" not in page

@@ -9,10 +9,9 @@ from pathlib import Path
 from memantics.core import rundir
 from memantics.core.records import Item, Score, Status
 from memantics.report.leaderboard import show_figure, show_span
-from memantics.report.page import fill_page
+from memantics.report.page import Shown, fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
-_TEMPLATES = Path(__file__).with_name("templates")
 # The judge's ratings in the order of its form, and what they are called beside a picture.
 RATINGS = {
     "vgq": "picture quality",
@@ -58,23 +57,12 @@ class Exhibit:
 
 
 @dataclass(frozen=True, slots=True)
-class EditorLine:
-    """An editor's figures over all memes."""
-
-    editor: str
-    n: int
-    rfs: str
-    span: str
-    parts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Gallery:
-    """A judged run, ready for its page."""
+    """A judged run, ready for its page; ``editors`` are the figures of each over all memes."""
 
     facts: rundir.RunFacts
     scores: rundir.Scores
-    editors: tuple[EditorLine, ...]
+    editors: tuple[Shown, ...]
     exhibits: tuple[Exhibit, ...]
     views: tuple[tuple[str, tuple[Score, ...]], ...]
 
@@ -132,7 +120,7 @@ def _shrink(items: Sequence[Item], places: Sequence[Path]) -> dict[Path, Thumbna
     return dict(zip(paths, make_thumbnails(paths, _MAX_BYTES, places), strict=True))
 
 
-def _list_editors(scores: rundir.Scores) -> Iterator[EditorLine]:
+def _list_editors(scores: rundir.Scores) -> Iterator[Shown]:
     """Each editor's RFS with its interval, and the three parts of it; the best first."""
     found: dict[str, dict[str, Score]] = {}
     for score in scores.scores:
@@ -144,7 +132,8 @@ def _list_editors(scores: rundir.Scores) -> Iterator[EditorLine]:
         if rfs is None:
             continue
         parts = tuple(show_figure(_value(group.get(key))) for key in ("tas", "cfs", "sss"))
-        yield EditorLine(editor, rfs.n, show_figure(rfs.value), show_span(rfs), parts)
+        shown = {"rfs": show_figure(rfs.value), "span": show_span(rfs), "parts": parts}
+        yield {"editor": editor, "n": rfs.n, **shown}
 
 
 def _list_views(scores: rundir.Scores) -> Iterator[tuple[str, tuple[Score, ...]]]:
@@ -167,12 +156,10 @@ def _value(score: Score | None) -> float | None:
 
 def render_gallery(gallery: Gallery) -> str:
     """The page as text."""
-    style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
-    style += (_TEMPLATES / "gallery.css").read_text(encoding="utf-8")
-    script = (_TEMPLATES / "gallery.js").read_text(encoding="utf-8")
     return fill_page(
-        (_TEMPLATES / "gallery.html").read_text(encoding="utf-8"),
-        (style, script),
+        "gallery.html",
+        ("page.css", "gallery.css"),
+        "gallery.js",
         gallery=gallery,
         facts=gallery.facts,
         counts=gallery.scores.counts,

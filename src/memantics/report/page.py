@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -16,7 +17,7 @@ from pydantic import JsonValue
 
 from memantics import __version__
 from memantics.core.journal import replace_file
-from memantics.core.records import STATUSES, Score
+from memantics.core.records import STATUSES
 from memantics.report.leaderboard import (
     EDITOR,
     Board,
@@ -34,7 +35,9 @@ from memantics.report.runs import STARTER_NOTE, Run, load_runs
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
 _TEMPLATES = Path(__file__).with_name("templates")
+_FOLDERS = (_TEMPLATES, Path(__file__).with_name("pages") / "templates")
 _PLOTTED = 8
+Shown = Mapping[str, Any]  # what a template shows, by the names that it uses
 _SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
 
 
@@ -60,56 +63,22 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class PlotLine:
-    """One part of a breakdown: its drawing, and its figures for the table below it."""
-
-    label: str
-    n: int
-    strip: Markup
-    scores: tuple[Score | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A breakdown as dots with intervals."""
-
-    key: str
-    by: str
-    axis: Markup
-    lines: tuple[PlotLine, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FigureLine:
-    """One figure over all items, for every row; ``note`` where all rows share it."""
-
-    key: str
-    n: int
-    note: str
-    scores: tuple[Score | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EditorRow:
-    """What judges make of one editor: the main figure by each judge, in the order of the rows."""
-
-    editor: str
-    scores: tuple[Score | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
-    """A board with its drawings."""
+    """A board with its drawings.
+
+    ``plots`` are breakdowns as dots with intervals, a line for each part; ``figures`` those over
+    all items, with the note that all rows share; ``editors`` what judges make of each.
+    """
 
     board: Board
     scope: str
     axis: Markup
     strips: tuple[Markup, ...]
     legend: tuple[tuple[LeaderboardRow, Markup], ...]
-    plots: tuple[Plot, ...]
-    figures: tuple[FigureLine, ...]
+    plots: tuple[Shown, ...]
+    figures: tuple[Shown, ...]
     verdict: str
-    editors: tuple[EditorRow, ...] = ()
+    editors: tuple[Shown, ...] = ()
 
 
 def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -> None:
@@ -129,10 +98,10 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
         for board in boards
     ]
     paths = images.values if images else ()
-    style, script = (read_asset(name) for name in ("page.css", "page.js"))
     return fill_page(
-        read_asset("page.html"),
-        (style, script),
+        "page.html",
+        ("page.css",),
+        "page.js",
         title=settings.title,
         sections=[make_section(board) for board in boards],
         payloads=list(zip(boards, payloads, strict=True)),
@@ -146,20 +115,21 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
     )
 
 
-def fill_page(template: str, assets: tuple[str, str], **values: object) -> str:
-    """A page of ours from its template, its style and script, and what it shows.
+def fill_page(template: str, styles: Sequence[str], script: str = "", **values: object) -> str:
+    """A page of ours: the names of its template, styles and script, and what it shows.
 
-    Every template extends ``base.html``, which holds the policy.
+    Every template extends ``base.html``, which holds the policy. A style may be given as it is.
     """
-    style, script = assets
+    style = "".join(read_asset(name) if name.endswith(".css") else name for name in styles)
+    code = read_asset(script) if script else ""
     return (
         make_environment()
-        .from_string(template)
+        .from_string(read_asset(template))
         .render(
             **values,
-            policy=make_policy(style, script),
+            policy=make_policy(style, code),
             style=Markup(style),  # noqa: S704 - our own files
-            script=Markup(script),  # noqa: S704
+            script=Markup(code),  # noqa: S704
             version=__version__,
         )
     )
@@ -171,8 +141,9 @@ def _embed(thumbnail: Thumbnail) -> Markup:
 
 
 def read_asset(name: str) -> str:
-    """A template, style sheet or script of the reports."""
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    """A template, style sheet or script of the reports, or of another room by its path."""
+    places = (folder / name for folder in _FOLDERS)
+    return next(place for place in places if place.is_file()).read_text(encoding="utf-8")
 
 
 def make_policy(style: str, script: str) -> str:
@@ -267,7 +238,7 @@ def make_section(board: Board) -> Section:
     )
 
 
-def _list_editors(board: Board) -> tuple[EditorRow, ...]:
+def _list_editors(board: Board) -> tuple[Shown, ...]:
     """The editors that are judged, best first in the eyes of the judges that look."""
     judges = [row for row in board.ours if not row.trivial] or list(board.ours)
     if not board.judges:
@@ -280,7 +251,7 @@ def _list_editors(board: Board) -> tuple[EditorRow, ...]:
 
     names = sorted(board.labels(board.main, EDITOR), key=rank)
     return tuple(
-        EditorRow(name, tuple(row.find(board.main, EDITOR, name) for row in board.rows))
+        {"editor": name, "scores": [row.find(board.main, EDITOR, name) for row in board.rows]}
         for name in names
     )
 
@@ -306,7 +277,7 @@ def _make_plot(
     by: str,
     shown: Sequence[LeaderboardRow],
     tones: Mapping[str, int | None],
-) -> Plot:
+) -> Shown:
     labels = board.labels(key, by)
     scale: Scale = fit_scale(row.find(key, by, part) for row in board.rows for part in labels)
     lines = []
@@ -318,16 +289,18 @@ def _make_plot(
         ]
         scores = tuple(row.find(key, by, part) for row in board.rows)
         n = max((value.n for row in board.ours if (value := row.find(key, by, part))), default=0)
-        lines.append(PlotLine(part, n, draw_strip(marks, scale), scores))
-    return Plot(key, by, draw_axis(scale), tuple(lines))
+        strip = draw_strip(marks, scale)
+        lines.append({"label": part, "n": n, "strip": strip, "scores": scores})
+    return {"key": key, "by": by, "axis": draw_axis(scale), "lines": lines}
 
 
-def _make_figures(board: Board, key: str) -> FigureLine:
+def _make_figures(board: Board, key: str) -> Shown:
     scores = tuple(row.find(key) for row in board.rows)
     ours = [score for row in board.ours if (score := row.find(key))]
     notes = {score.note for score in ours}
     n = max((score.n for score in ours), default=0)
-    return FigureLine(key, n, notes.pop() if len(notes) == 1 else "", scores)
+    note = notes.pop() if len(notes) == 1 else ""
+    return {"key": key, "n": n, "note": note, "scores": scores}
 
 
 def _compare(board: Board) -> str:

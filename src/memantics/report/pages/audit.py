@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.resources import files
 from pathlib import Path
 
 from markupsafe import Markup
@@ -17,7 +16,7 @@ from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.core.result import Result
 from memantics.report.leaderboard import show_figure, show_span
-from memantics.report.page import fill_page
+from memantics.report.page import Shown, fill_page
 from memantics.report.plot import Mark, draw_axis, draw_curve, draw_strip, fit_scale
 from memantics.report.runs import STARTER_NOTE
 from memantics.run.facts import DataFacts
@@ -95,29 +94,12 @@ def _say_first(finding: Finding) -> str:
     return f"{finding.title}: {finding.meaning} ({', '.join(words)})"
 
 
-@dataclass(frozen=True, slots=True)
-class FindingBlock:
-    """One finding with its drawings; ``rows`` are grouped by what they break down."""
-
-    finding: Finding
-    slug: str
-    badge: str
-    axis: Markup
-    strip: Markup
-    rows: tuple[tuple[Score, Markup], ...]
-    curve: Markup
-
-
 def render_page(audit: Audit) -> str:
     """The page as text."""
-    style = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    template = (files("memantics.report.pages") / "templates" / "audit.html").read_text(
-        encoding="utf-8"
-    )
     blocks = [_make_block(place, finding) for place, finding in enumerate(audit.findings, 1)]
     return fill_page(
-        template,
-        (style, ""),
+        "audit.html",
+        ("page.css",),
         sheet=audit,
         blocks=blocks,
         badges=_BADGES,
@@ -127,7 +109,8 @@ def render_page(audit: Audit) -> str:
     )
 
 
-def _make_block(place: int, finding: Finding) -> FindingBlock:
+def _make_block(place: int, finding: Finding) -> Shown:
+    """One finding with its drawings."""
     reference = None if finding.expected is None else Score("", finding.expected, 0)
     scale = fit_scale([finding.figure, reference])
     # A breakdown may hold figures of another kind: each kind has its own scale.
@@ -135,20 +118,18 @@ def _make_block(place: int, finding: Finding) -> FindingBlock:
     scales = {
         key: fit_scale([row for row in finding.rows if row.key == key]) for key in sorted(kinds)
     }
-    return FindingBlock(
-        finding=finding,
-        slug=f"finding-{place}",
-        badge=_BADGES[finding.verdict],
-        axis=draw_axis(scale),
-        strip=draw_strip(
-            [Mark(finding.title, finding.figure, _TONES[finding.verdict])], scale, finding.expected
-        ),
-        rows=tuple(
-            (row, draw_strip([Mark(row.label, row, _TONES[finding.verdict])], scales[row.key]))
-            for row in finding.rows
-        ),
-        curve=_draw_nearness(finding),
-    )
+    tone = _TONES[finding.verdict]
+    return {
+        "finding": finding,
+        "slug": f"finding-{place}",
+        "badge": _BADGES[finding.verdict],
+        "axis": draw_axis(scale),
+        "strip": draw_strip([Mark(finding.title, finding.figure, tone)], scale, finding.expected),
+        "rows": [
+            (row, draw_strip([Mark(row.label, row, tone)], scales[row.key])) for row in finding.rows
+        ],
+        "curve": _draw_nearness(finding),
+    }
 
 
 def _draw_nearness(finding: Finding) -> Markup:

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from memantics.build.collect.gather import Collected, Kept
 from memantics.build.collect.rules import DEFAULT_RULES
 from memantics.core.journal import replace_file
-from memantics.report.page import fill_page
-from memantics.report.thumbnails import Thumbnail, make_thumbnails
+from memantics.report.page import Shown, fill_page
+from memantics.report.thumbnails import make_thumbnails
 
 _MOST_BYTES = 40 * 1024 * 1024
 _MOST_CARDS = 4000
-
-
-@dataclass(frozen=True, slots=True)
-class DroppedMeme:
-    """One dropped meme with its small picture."""
-
-    meme: Kept
-    picture: Thumbnail
 
 
 def write_page(done: Collected, out: Path) -> None:
@@ -34,22 +24,18 @@ def render_page(done: Collected) -> str:
     """The page as text: dropped memes by rule, then templates with several memes."""
     dropped = [kept_item for kept_item in done.memes if kept_item.dropped][:_MOST_CARDS]
     pictures = make_thumbnails([kept_item.entry.path for kept_item in dropped], _MOST_BYTES)
-    groups: defaultdict[str, list[DroppedMeme]] = defaultdict(list)
+    groups: defaultdict[str, list[Shown]] = defaultdict(list)
     for kept_item, picture in zip(dropped, pictures, strict=True):
         groups[kept_item.dropped.rule if kept_item.dropped else ""].append(
-            DroppedMeme(kept_item, picture)
+            {"meme": kept_item, "picture": picture}
         )
     families: defaultdict[str, list[Kept]] = defaultdict(list)
     for kept_item in done.memes:
         if kept_item.kin.family and kept_item.dropped is None:
             families[kept_item.kin.family].append(kept_item)
-    shared = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    own_files = files("memantics.report.pages") / "templates"
-    style = shared + (own_files / "collect.css").read_text(encoding="utf-8")
-    template = (own_files / "collect.html").read_text(encoding="utf-8")
     return fill_page(
-        template,
-        (style, ""),
+        "collect.html",
+        ("page.css", "collect.css"),
         done=done,
         groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
         families=[members for members in families.values() if len(members) > 1],

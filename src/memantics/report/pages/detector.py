@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 
 from markupsafe import Markup
 
-from memantics import __version__
 from memantics.core.journal import replace_file
 from memantics.detector.evaluation import Evaluation, name_figure
 from memantics.detector.examples import Example, Loaded
@@ -18,7 +16,7 @@ from memantics.detector.fast import Prediction
 from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.operating_points import ThresholdFigures
 from memantics.detector.robustness import Robustness
-from memantics.report import page as report_page
+from memantics.report.page import fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
 _MOST_ERRORS = 400
@@ -225,18 +223,5 @@ def draw_thresholds(rows: Sequence[ThresholdFigures]) -> str:
 
 
 def _write(out: Path, name: str, values: dict[str, object]) -> None:
-    shared = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    folder = files("memantics.report.pages") / "templates"
-    style = shared + (folder / "detector.css").read_text(encoding="utf-8")
-    template = (folder / name).read_text(encoding="utf-8")
-    body = (
-        report_page.make_environment()
-        .from_string(template)
-        .render(
-            **values,
-            policy=report_page.make_policy(style, ""),
-            style=Markup(style),  # noqa: S704 - our own files
-            version=__version__,
-        )
-    )
+    body = fill_page(name, ("page.css", "detector.css"), "", **values)
     replace_file(out, body.encode("utf-8", "replace"), "page", "--page")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from memantics.core.journal import replace_file
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
 from memantics.report.page import fill_page
+from memantics.report.pages.screening import STYLES
 
 _MOST_BARS = 20
 
@@ -86,12 +86,8 @@ class Drift(Result):
 
 def write_drift(found: Drift, out: Path) -> None:
     """Write the page in one step."""
-    shared = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    folder = files("memantics.report.pages") / "templates"
-    style = shared + (folder / "screening.css").read_text(encoding="utf-8")
-    template = (folder / "drift.html").read_text(encoding="utf-8")
     pictures = {aspect.name: _draw(aspect.counts) for aspect in found.aspects}
-    page = fill_page(template, (style, ""), found=found, pictures=pictures)
+    page = fill_page("drift.html", STYLES, found=found, pictures=pictures)
     replace_file(out, page.encode("utf-8", "replace"), "page")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from memantics.core.data import inside
@@ -14,7 +13,7 @@ from memantics.knowledge.cards import choose_cards, make_legend, read_fields, ta
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.ontology.vocabulary import RELATIONS, name_dimension
 from memantics.knowledge.records import Individual, Knowledge, Provenance
-from memantics.report.page import fill_page
+from memantics.report.page import Shown, fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
 _SIDE = 640
@@ -22,24 +21,13 @@ _LISTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A relation as a sentence's end; ``number`` is the individual it leads to."""
-
-    verb: str
-    target: str
-    number: int | None
-    written: str
-    free: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
-    """An individual in the list below the drawing."""
+    """An individual in the list below the drawing; a link has the number it leads to."""
 
     number: int
     individual: Individual
     dimension: str
-    links: tuple[Link, ...]
+    links: tuple[Shown, ...]
     origin: str
 
 
@@ -64,13 +52,11 @@ def write_page(known: Knowledge, out: Path, image: Path | None) -> None:
 
 def render_page(known: Knowledge, image: Path | None) -> str:
     """The page as text."""
-    templates = files("memantics.report.pages") / "templates"
-    style = read_style() + (templates / "knowledge.css").read_text(encoding="utf-8")
-    script = (templates / "knowledge.js").read_text(encoding="utf-8")
     picture = make_thumbnail(image, _SIDE) if image else Thumbnail("", reason="no image here")
     return fill_page(
-        (templates / "knowledge.html").read_text(encoding="utf-8"),
-        (style, script),
+        "knowledge.html",
+        (read_style(), "knowledge.css"),
+        "knowledge.js",
         known=known,
         title=tame(known.meme),
         wide=draw(known),
@@ -98,13 +84,13 @@ def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> En
     for link in individual.relations:
         term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)
         links.append(
-            Link(
-                term.label if term else tame(link.relation.replace("_", " ")),
-                tame(target.label or target.name) if target else tame(link.target),
-                numbers.get(link.target),
-                tame(link.written),
-                term is None,
-            )
+            {
+                "verb": term.label if term else tame(link.relation.replace("_", " ")),
+                "target": tame(target.label or target.name) if target else tame(link.target),
+                "number": numbers.get(link.target),
+                "written": tame(link.written),
+                "free": term is None,
+            }
         )
     label = name_dimension(individual.dimension)
     return Entry(number, individual, label, tuple(links), _tell_origin(individual.provenance))

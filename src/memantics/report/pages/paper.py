@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 
 from markupsafe import Markup
@@ -13,7 +11,7 @@ from memantics.core.journal import replace_file
 from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
 from memantics.core.records import Score
 from memantics.report import plot
-from memantics.report.page import fill_page
+from memantics.report.page import Shown, fill_page
 from memantics.report.papers import RENDERERS, STATUS_WORDS, list_remarks
 from memantics.report.runs import STARTER_NOTE
 
@@ -44,27 +42,11 @@ class RedonePaper(PaperSheet):
         return path
 
 
-@dataclass(frozen=True, slots=True)
-class PartBlock:
-    """A part with its drawings, one for each row where it has them, and the shade of each cell."""
-
-    part: PaperPart
-    slug: str
-    axis: str = ""
-    strips: tuple[Markup, ...] = ()
-    legend: tuple[tuple[str, Markup], ...] = ()
-    radars: tuple[tuple[str, Markup], ...] = ()
-    shades: tuple[tuple[str, ...], ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
 def render_page(sheet: PaperSheet) -> str:
     """The page as text."""
-    style = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    value = files("memantics.report.pages") / "templates"
     return fill_page(
-        (value / "paper.html").read_text(encoding="utf-8"),
-        (style + (value / "paper.css").read_text(encoding="utf-8"), ""),
+        "paper.html",
+        ("page.css", "paper.css"),
         sheet=sheet,
         blocks=[_make_block(place, part) for place, part in enumerate(sheet.parts, 1)],
         badges=_BADGES,
@@ -73,10 +55,16 @@ def render_page(sheet: PaperSheet) -> str:
     )
 
 
-def _make_block(place: int, part: PaperPart) -> PartBlock:
-    slug = f"part-{place}"
-    radars = _draw_radars(part) if part.radar else ()
-    block = PartBlock(part, slug, radars=radars, shades=_shade(part), remarks=list_remarks(part))
+def _make_block(place: int, part: PaperPart) -> Shown:
+    """A part with its drawings, one for each row where it has them, and the shade of each cell."""
+    block = {
+        "part": part,
+        "slug": f"part-{place}",
+        **dict.fromkeys(("axis", "strips", "legend"), ""),
+        "radars": _draw_radars(part) if part.radar else (),
+        "shades": _shade(part),
+        "remarks": list_remarks(part),
+    }
     if not part.plotted:
         return block
     scale = plot.fit_scale(score for row in part.rows for score in _scores(row.cells))
@@ -84,7 +72,7 @@ def _make_block(place: int, part: PaperPart) -> PartBlock:
     if any(cell.paper is not None for cell in part.cells):
         legend.append(("the paper", plot.draw_key(None)))
     strips = tuple(_draw(row, part.columns, scale) for row in part.rows)
-    return replace(block, axis=plot.draw_axis(scale), strips=strips, legend=tuple(legend))
+    return block | {"axis": plot.draw_axis(scale), "strips": strips, "legend": legend}
 
 
 def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:

@@ -6,7 +6,6 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ COLUMNS = (
     "id", "status", "reason", "text", "language", "label", "probability", "type", "readings",
     "phash", "family", "out_of_domain",
 )  # fmt: skip
+STYLES = ("page.css", "screening.css")
 _BINS = 20
 _SHOWN = 12
 _Kept = tuple[float, int, Mapping[str, Any]]
@@ -148,14 +148,10 @@ def _shorten(reason: str) -> str:
 
 def write_summary(summary: Summary, facts: Mapping[str, Any], out: Path) -> None:
     """Write the page in one step."""
-    shared = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    folder = files("memantics.report.pages") / "templates"
-    style = shared + (folder / "screening.css").read_text(encoding="utf-8")
-    template = (folder / "screening.html").read_text(encoding="utf-8")
     most = max((*summary.scores, 1))
     bars = [
         (place / _BINS, count, round(100 * count / most))
         for place, count in enumerate(summary.scores)
     ]
-    page = fill_page(template, (style, ""), summary=summary, facts=facts, bars=bars)
+    page = fill_page("screening.html", STYLES, summary=summary, facts=facts, bars=bars)
     replace_file(out, page.encode("utf-8", "replace"), "summary")

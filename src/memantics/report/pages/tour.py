@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,7 +14,7 @@ from memantics.detector.explanation import Explanation
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.records import Knowledge
 from memantics.phonetics.reading import Heard
-from memantics.report.page import fill_page, read_asset
+from memantics.report.page import fill_page
 from memantics.report.pages.detector import colour_letters
 from memantics.report.pages.tour_words import Language, read_words
 from memantics.report.standings import Standings
@@ -174,18 +173,13 @@ class TourContent:
 
 def write_tour(content: TourContent, out: Path) -> None:
     """Write the start page, and beside it the same page in Chinese, each in one step."""
-    templates = files("memantics.report.pages") / "templates"
-    detector, text, template = (
-        (templates / name).read_text(encoding="utf-8")
-        for name in ("detector.css", "tour.css", "tour.html")
-    )
-    style = read_asset("page.css") + read_style() + detector + text
+    styles = ("page.css", read_style(), "detector.css", "tour.css")
     pages: dict[Language, Path] = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
     for language, other in _OTHER.items():
         words = read_words(language)
         page = fill_page(
-            template,
-            (style, ""),
+            "tour.html",
+            styles,
             tour=content,
             memes=put_first(content.memes, language),
             language=language,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -40,15 +39,11 @@ class StudioRecord(BaseModel):
 
 def render_record(record: StudioRecord, words: Catalogue) -> str:
     """The page as text; pictures are checked, for it is opened later and elsewhere."""
-    templates = files("memantics.report.pages") / "templates"
-    style = studio.read_style() + "".join(
-        (templates / name).read_text(encoding="utf-8") for name in ("knowledge.css", "analysis.css")
-    )
-    style += (_HERE / "saved.css").read_text(encoding="utf-8")
-    script = (templates / "analysis.js").read_text(encoding="utf-8")
+    styles = ("knowledge.css", "analysis.css", str(_HERE / "saved.css"))
     return fill_page(
-        (_HERE / "saved.html").read_text(encoding="utf-8"),
-        (style, script),
+        str(_HERE / "saved.html"),
+        (studio.read_style(), *styles),
+        "analysis.js",
         t=words,
         record=record,
         picture=check_picture(record.picture),
