@@ -34,6 +34,7 @@ from memantics.run.facts import DataFacts
 MOST = 12_000  # memes that judges compare in pairs
 _FEWEST = 40
 _RANDOM = "random"
+_AGAIN = "random, again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> LabelN
         data,
         {
             _RANDOM: split_random(list_strata(data), FOLDS),
+            _AGAIN: split_random(list_strata(data), FOLDS, seed=1),
             **{by: grouping.folds for by, grouping in groupings.items()},
         },
     )
@@ -153,7 +155,7 @@ def _draft_splits(
         # That a text tells its label is no flaw; that its copies are tested on is.
         told = None if by == "text" else judge_groups(data, grouping)
         drafts += [told] if told else []
-        drafts.append(judge_resplit(data, grouping, held[_RANDOM], held[by]))
+        drafts.append(judge_resplit(data, grouping, held[_RANDOM], held[_AGAIN], held[by]))
         path = wishes.folder / f"split-{by}.json"
         notes.files[f"split by {by}"] = make_split(data, grouping).save(path)
     return drafts

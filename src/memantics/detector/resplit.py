@@ -106,16 +106,20 @@ def _name(by: GroupKind) -> str:
 
 
 def judge_resplit(
-    data: Loaded, grouping: Grouping, random: HeldOutVerdicts, disjoint: HeldOutVerdicts
+    data: Loaded,
+    grouping: Grouping,
+    random: HeldOutVerdicts,
+    again: HeldOutVerdicts,
+    disjoint: HeldOutVerdicts,
 ) -> Draft:
-    """How far each judge falls when no group crosses."""
+    """How far each judge falls when no group crosses; ``again`` is by other random folds."""
     rows: list[Score] = []
     falls: dict[str, tuple[Score, float]] = {}
-    for before, after in zip(random.judges, disjoint.judges, strict=True):
-        cases = [list_cases(data, grouping, judge) for judge in (before, after)]
-        for label, held in zip(("random folds", "disjoint folds"), cases, strict=True):
+    for before, other, after in zip(random.judges, again.judges, disjoint.judges, strict=True):
+        cases = [list_cases(data, grouping, judge) for judge in (before, after, other)]
+        for label, held in zip(("random folds", "disjoint folds"), cases[:2], strict=True):
             rows.append(measure_macro(held, "judge", f"{before.name}, {label}"))
-        falls[before.name] = _compare(cases[0], cases[1], before.name)
+        falls[before.name] = _compare(cases[0], cases[1], cases[2], before.name)
     fall, p = falls[FAST]
     known = [score for score, _ in falls.values()]
     baseline = measure_macro(_list_constant(data, grouping), "judge", "always the commonest")
@@ -133,7 +137,6 @@ def judge_resplit(
     rows = [*known, *rows, baseline, *crossing, *nearness]
     key = f"resplit.{grouping.by}"
     finding = replace(finding, key=key, task=data.labels.name, rows=tuple(rows))
-    # The interval does not know that folds drawn anew move a score, too.
     return Draft(finding, p, fall.value or 0.0)
 
 
@@ -164,19 +167,31 @@ def measure_macro(cases: Sequence[Case], by: str, label: str) -> Score:
     return Score("macro_f1", found.value, found.cases, found.low, found.high, by, label)
 
 
-def _compare(first: Sequence[Case], second: Sequence[Case], name: str) -> tuple[Score, float]:
-    """First less second over groups drawn together, and the one-sided p-value of a fall."""
-    rates = [prepare(cases, _MACRO) for cases in (first, second)]
+def _compare(
+    first: Sequence[Case], second: Sequence[Case], again: Sequence[Case], name: str
+) -> tuple[Score, float]:
+    """First less second over groups drawn together, and the one-sided p-value of a fall.
+
+    Folds drawn anew move a score, too: by how much, the first and ``again`` tell, and the spread
+    and the interval are that much wider.
+    """
+    rates = [prepare(cases, _MACRO) for cases in (first, second, again)]
 
     def differ(weights: Floats) -> float:
-        before, after = (rate(weights) or 0.0 for rate in rates)
+        before, after = (rate(weights) or 0.0 for rate in rates[:2])
         return before - after
 
-    value = differ(np.ones(len(first)))
+    ones = np.ones(len(first))
+    value, moved = differ(ones), (rates[0](ones) or 0.0) - (rates[2](ones) or 0.0)
     drawn = _draw(first, differ)
     low, high = percentile_span(drawn)
-    spread = max(float(drawn.std()), 1e-9)
+    spread = max(float(np.hypot(drawn.std(), moved)), 1e-9)
     p = 1 - NormalDist().cdf(value / spread)
+    reach = NormalDist().inv_cdf(0.975) * moved
+    low, high = (
+        value - float(np.hypot(value - low, reach)),
+        value + float(np.hypot(high - value, reach)),
+    )
     return Score("difference", value, len(first), low, high, "judge", f"{name}, fall"), p
 
 
