@@ -146,7 +146,7 @@ def find_disagreements(
                 row.state,
                 item.shown,
                 tuple(notes),
-                max(_split([vote for _, vote in votes]) for votes in differing.values()),
+                max(split_of([vote for _, vote in votes]) for votes in differing.values()),
                 max(item.times.values(), default=0.0),
                 decision,
                 decidable,
@@ -186,10 +186,10 @@ def _plain(vote: JsonValue) -> str:
     return vote if isinstance(vote, str) else label_key(vote)
 
 
-def _split(votes: Sequence[JsonValue]) -> float:
+def split_of(votes: Sequence[JsonValue]) -> float:
     """The share of votes that are not with the largest group.
 
-    >>> _split(["sad", "sad", "angry", None])
+    >>> split_of(["sad", "sad", "angry", None])
     0.5
     """
     most = Counter(map(label_key, votes)).most_common(1)[0][1]

@@ -89,6 +89,8 @@ class Leasing:
         return None
 
     def _remember(self, actor: Actor, rights: Rights, stage: int, place: int) -> None:
+        if rights.settings.order == "informative":
+            return  # places change with the votes
         if len(self._hints) > 100_000:
             self._hints.clear()
         self._hints[actor.id, rights.id, stage] = place

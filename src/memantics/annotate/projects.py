@@ -15,6 +15,7 @@ from memantics.annotate import queries, schema
 from memantics.annotate.context import ServiceContext, read_rights, read_roles, write_roles
 from memantics.annotate.errors import AnnotateError, AnswerError, NotFound
 from memantics.annotate.membership import join_project, name_key, require_admin
+from memantics.annotate.ordering import rearrange
 from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, Member, Project, record_of
 from memantics.annotate.seating import reseat
@@ -113,6 +114,8 @@ class Projects:
             detail = settings.model_dump(exclude={"clarifications"})
             self._log(connection, actor, "project.settings", project, detail)
             reseat(connection, project)
+            if "informative" in (before.order, settings.order) and not rights.workflow.shuffle:
+                rearrange(connection, self._context.rights(connection, actor, project))
 
     def change(self, actor: Actor, project: int, changes: Mapping[str, object]) -> ProjectSettings:
         """Change some settings by name, and return all of them."""

@@ -28,6 +28,7 @@ from memantics.annotate.leasing import (
     stages_for,
     training_counts,
 )
+from memantics.annotate.ordering import is_due, rearrange
 from memantics.annotate.project_settings import Words
 from memantics.annotate.records import (
     Actor,
@@ -142,6 +143,8 @@ class AnnotationWork:
             if guideline is not None and guideline < place.rights.settings.guideline:
                 raise GuidelineChanged
             outcome = self._answers.submit(connection, actor, place, values, version, seconds)
+            if is_due(connection, place.rights):
+                rearrange(connection, place.rights)
         if isinstance(outcome, Saved):
             return outcome
         raise outcome
