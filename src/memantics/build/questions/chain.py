@@ -21,7 +21,13 @@ from memantics.build.questions.assembly import (
 )
 from memantics.build.questions.balance import Levelled, bound_none, level, trim_lengths
 from memantics.build.questions.blind import BlindTrial, try_items
-from memantics.build.questions.lending import OptionPool, borrow_others, complete, find_form
+from memantics.build.questions.lending import (
+    OptionPool,
+    borrow_one,
+    borrow_others,
+    complete,
+    find_form,
+)
 from memantics.build.questions.records import (
     FEWEST_WRONG,
     DraftQuestion,
@@ -205,6 +211,7 @@ async def _try_and_mend(
     pool = OptionPool(items, known, settings.seed)
     for name, mend in (
         ("other options", show_others),
+        ("a lent option", partial(borrow_one, pool)),
         ("lent options", partial(borrow_others, pool)),
     ):
         guessed = [current[one] for one, trial in trials.items() if trial.solved_blindly]
@@ -214,6 +221,9 @@ async def _try_and_mend(
             if not again[item.id].solved_blindly:
                 current[item.id], trials[item.id] = item, again[item.id]
                 mended[name] += 1
+                continue
+            for option in item.wrong:
+                pool.take_back(option)
     for _ in range(settings.rewrites):
         bad = [current[one] for one, trial in trials.items() if is_bad(trial)]
         asked: dict[str, list[AssembledQuestion]] = {}

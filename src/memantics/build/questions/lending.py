@@ -19,6 +19,7 @@ from memantics.build.questions.wording import alike, content, fold, tokens
 from memantics.knowledge.records import Knowledge
 
 _MOST_USES = 4
+_AT_A_GLANCE = frozenset({"Scene", "SemioticProjection", "VisualMaterial"})
 _COMMON = 0.02
 _SAME_ASKED = 0.5  # of the words of two questions, from which on they ask the same
 _ASKS = re.compile(
@@ -195,8 +196,23 @@ def complete(
     return Completed(done, aside, lent)
 
 
+def borrow_one(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion | None:
+    """The same question with one option that is true of another meme; None: nobody lends.
+
+    The other wrong option stays: it tempts whoever saw the meme and did not understand it.
+    """
+    old = next((o for o in item.wrong if o.role != "plausible"), item.wrong[-1])
+    new = _lend_fitting(pool, item, old, spares=False)
+    return None if new is None else item.swap(old, new)
+
+
 def borrow_others(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion | None:
-    """The same question with wrong options that are true of other memes; None: nobody lends."""
+    """The same question with wrong options that are true of other memes; None: nobody lends.
+
+    Of what a picture shows at a glance nobody who sees it takes another meme's for its own.
+    """
+    if item.slot.dimension in _AT_A_GLANCE:
+        return None
     made = item
     for old in item.wrong:
         new = _lend_fitting(pool, made, old, spares=False)
