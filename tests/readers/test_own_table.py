@@ -94,6 +94,25 @@ def test_a_benchmark_keeps_its_name_and_needs_its_folder(tmp_path: Path) -> None
     assert "where is mquest?" in shell.refused("data", "add", "mquest")
 
 
+def test_a_folder_without_a_name_is_recognised_by_its_files(tmp_path: Path) -> None:
+    shell, folder = Shell(tmp_path), tmp_path / "clone"
+    folder.mkdir()
+    told = shell.refused("data", "add", folder)
+    assert "no set has such files; memantics data add NAME" in told
+    assert "mquest" in told and "pridemm" in told
+    table = "name,text,split,humour,hate,target,stance\n1.png,we march,test,0,0,NA,1\n"
+    (folder / "PrideMM.csv").write_text(table, encoding="utf-8")
+    ran = shell.run("data", "add", folder)
+    assert ran.code == 0, ran
+    assert "recognised by its files: pridemm" in ran.out
+    (folder / "PrideMM.csv").unlink()
+    row = {"id": "1", "text": "a", "image": "1.png", "labels": ["not harmful"]}
+    (folder / "train.jsonl").write_bytes(orjson.dumps(row))
+    told = shell.refused("data", "add", folder)
+    assert "several sets have files of these names" in told
+    assert "harm_c" in told and "mquest" not in told
+
+
 @pytest.mark.parametrize("place", ["", "data", "data/annotations", "a/b/c"])
 def test_a_clone_is_recognised_wherever_its_files_lie(place: str, tmp_path: Path) -> None:
     folder = tmp_path / "clone" / place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -241,7 +242,7 @@ def survey_data(name: Name, data: Data = None) -> Survey:
 
 
 def add_release(
-    name: Annotated[str, Argument("A benchmark, such as mquest; or a table of your own.")],
+    name: Annotated[str, Argument("A benchmark, such as mquest; a folder of files; a table.")],
     folder: Annotated[
         Path | None, Argument("Where you downloaded or cloned it; a table needs none.")
     ] = None,
@@ -258,8 +259,11 @@ def add_release(
         made = write_recipe(Path(name), columns or LabelledColumns())
         told, folder, name = tuple(made.lines()), Path(name).resolve().parent, made.name
     elif folder is None:
-        known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
-        raise InputError(f"where is {name}?", hint=known)
+        if not Path(name).is_dir():
+            known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
+            raise InputError(f"where is {name}?", hint=f"memantics data add NAME FOLDER: {known}")
+        folder, name = Path(name), _recognise(Path(name))
+        told = (f"recognised by its files: {name}",)
     benchmark = find_benchmark(name)
     source = Source("release", _find_folder(folder), _find_folder(images) if images else None)
     survey = replace(_survey(benchmark, source), told=told)
@@ -314,6 +318,21 @@ def _survey(benchmark: Benchmark, source: Source) -> Survey:
     release = benchmark.open(source)
     statistics = benchmark.compare(benchmark.recompute(release))
     return Survey(benchmark, source.kind, benchmark.survey(release), tuple(statistics))
+
+
+def _recognise(folder: Path) -> str:
+    """The data set whose files a folder holds; none or several are refused with their names."""
+    known, found = find_benchmarks() | find_recipes(), []
+    for name, benchmark in known.items():
+        with suppress(InputError):
+            benchmark.open(Source("release", folder.resolve()))
+            found.append(name)
+    if len(found) != 1:
+        problem = "several sets have files of these names" if found else "no set has such files"
+        names = ", ".join(found or sorted(known))
+        hint = f"memantics data add NAME {folder}, where NAME is one of {names}"
+        raise InputError(f"which data set is in {folder}? {problem}", hint=hint)
+    return found[0]
 
 
 def _find_folder(path: Path) -> Path:
