@@ -27,7 +27,12 @@ from tests.commands import Shell
 from tests.places import ROOT, SHARED_DATA, needs_shared_data
 
 FIRST = ("fine_grained_hateful_memes", "harm_c", "harm_p", "harmeme", "hateful_memes", "mami")
-NAMES = tuple(sorted((*FIRST, "armeme", "memotion", "multioff", "pridemm")))
+LATER = (
+    *("armeme", "memotion", "multioff", "pridemm", "multi3hate", "guardharmem", "toxictags"),
+    *("goat_harmfulness", "goat_hatefulness", "goat_misogyny", "goat_offensiveness"),
+    *("goat_sarcasm", "memexplain_ar", "memexplain_en", "chineseharm_bench", "harmeme_templates"),
+)
+NAMES = tuple(sorted((*FIRST, *LATER)))
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from memantics.core.task import InvalidPolicy
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
-CardLanguage = Literal["en", "zh", "ar"]
+CardLanguage = Literal["en", "zh", "ar", "de", "es", "hi"]
 
 
 class _Closed(BaseModel):

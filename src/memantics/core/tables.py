@@ -63,6 +63,8 @@ def read_rows(
         return _read_objects(path, read_jsonl(path), bounds)
     if ending == ".json":
         return _read_objects(path, enumerate(_read_list(path), 1), bounds)
+    if ending == ".parquet":
+        return _read_objects(path, enumerate(_read_parquet(path), 1), bounds)
     raise InputError(
         f"{path.name} is no table that can be read",
         hint=f"its name must end in {', '.join(TABLE_ENDINGS)}; a pickle is never opened",
@@ -97,6 +99,26 @@ def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
             f"would unpack to {sum(sizes):,} bytes, its largest part to {max(sizes):,}",
             hint=f"at most {bounds.parts:,} and {bounds.part:,} are read; write it in parts",
         )
+
+
+def _read_parquet(path: Path) -> Iterator[JsonValue]:
+    """The rows of a Parquet file; of a picture inside it, only the name."""
+    need_parquet()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        leaves = [file.schema.column(place).path for place in range(len(file.schema))]
+        kept = [leaf for leaf in leaves if not leaf.endswith(".bytes")]
+        for batch in file.iter_batches(1024, columns=kept):
+            for row in batch.to_pylist():
+                yield {
+                    k: v["path"] if isinstance(v, dict) and "path" in v else v
+                    for k, v in row.items()
+                }
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(path.name, f"is no sound Parquet file: {error}"[:200]) from error
 
 
 def _read_list(path: Path) -> list[JsonValue]:

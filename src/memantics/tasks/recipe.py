@@ -7,6 +7,7 @@ prints, the labels that experts learn, and a task for each label of which one ho
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,14 +41,19 @@ _CLOSED = ConfigDict(extra="forbid", frozen=True)
 _IMAGES = ("images", "Images", "img", "Labelled Images", ".")
 # How far below the given folder the files of a clone are looked for.
 _DEEPEST = 3
+_HOLE = re.compile(r"\{(.+?)\}")
 
 
 class Columns(BaseModel):
-    """Which columns hold what every meme has; ``split`` where a table holds several splits."""
+    """Which columns hold what every meme has; ``split`` where a table holds several splits.
+
+    ``a|b`` is the first of these columns that a file has, ``folder/{a}.jpg`` a text with a cell
+    in it. Without ``id``, a row is called by its file and number.
+    """
 
     model_config = _CLOSED
 
-    id: str
+    id: str = ""
     text: str = ""
     image: str = ""
     split: str = ""
@@ -130,7 +136,7 @@ def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
         (split, path)
         for split, names in recipe.files.items()
         for name in names
-        if (path := _find_file(source.root, name)) is not None
+        for path in _find_files(source.root, name)
     ]
     if not found:
         names = [name for file in recipe.files.values() for name in file]
@@ -157,13 +163,14 @@ def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
     )
 
 
-def _find_file(root: Path, name: str) -> Path | None:
-    """A file of a release: where the recipe says, else the first of that name further down."""
-    if (root / name).is_file():
-        return root / name
-    depths = ("/".join(["*"] * depth) for depth in range(1, _DEEPEST + 1))
-    found = (path for depth in depths for path in sorted(root.glob(f"{depth}/{name}")))
-    return next((path for path in found if path.is_file()), None)
+def _find_files(root: Path, name: str) -> list[Path]:
+    """Files of a release: where the recipe says, else those of the first folder further down."""
+    found = [root / name]
+    for depth in range(_DEEPEST + 1):
+        if found := [path for path in found if path.is_file()]:
+            break
+        found = sorted(root.glob("*/" * depth + name))
+    return [path for path in found if path.is_file() and path.parent == found[0].parent]
 
 
 def _read_row(
@@ -171,16 +178,23 @@ def _read_row(
 ) -> RecipeMeme:
     number, row = numbered
     columns = recipe.columns
-    for needed in (columns.id, columns.text, columns.image):
-        if needed and needed not in row:
-            raise DataError(path.name, f"has no column {needed!r}", row=number)
-    labels = {}
-    for name, label in recipe.label.items():
-        labels[name] = _read_label(label, row, path, number)
-    picture = row[columns.image] if columns.image else ""
-    image = _find_image(source, picture)
-    text = row[columns.text] if columns.text else ""
-    return RecipeMeme(row[columns.id], text, image, split, labels, bool(picture))
+    called = f"{path.stem}-{number}" if not columns.id else _take(row, columns.id, path, number)
+    text, picture = (_take(row, name, path, number) for name in (columns.text, columns.image))
+    labels = {n: _read_label(label, row, path, number) for n, label in recipe.label.items()}
+    image = _find_image(source, picture, path.parent)
+    return RecipeMeme(called, text, image, split, labels, bool(picture))
+
+
+def _take(row: Row, column: str, path: Path, number: int) -> str:
+    """A cell by the name of its column, of ``a|b``, or of a text with ``{a}`` in it."""
+    if not column or column in row:
+        return row[column] if column else ""
+    if "{" in column:
+        return _HOLE.sub(lambda hole: _take(row, hole[1], path, number), column)
+    found = [row[name] for name in column.split("|") if name in row]
+    if not found:
+        raise DataError(path.name, f"has no column {column!r}", row=number)
+    return found[0]
 
 
 def _read_label(label: LabelRecipe, row: Row, path: Path, number: int) -> tuple[str, ...]:
@@ -210,11 +224,12 @@ def _cut(cell: str) -> list[str]:
         return [cell]
 
 
-def _find_image(source: Source, name: str) -> Path | None:
+def _find_image(source: Source, name: str, beside: Path) -> Path | None:
     """The image below the folder given, else in the usual places; with or without its folder."""
     if not name:
         return None
-    roots = [source.images] if source.images else [source.root / place for place in _IMAGES]
+    places = [folder / place for folder in (source.root, beside) for place in _IMAGES]
+    roots = [source.images] if source.images else places
     for root in roots:
         for text in (name, Path(name).name):
             path = inside(root, text)
