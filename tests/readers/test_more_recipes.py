@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -61,7 +62,7 @@ def multioff() -> dict[str, str]:
     }
 
 
-def lines(*rows: dict[str, object]) -> str:
+def lines(*rows: Mapping[str, object]) -> str:
     return b"\n".join(map(orjson.dumps, rows)).decode()
 
 
