@@ -87,7 +87,7 @@ def write_honestly(request: Request) -> Entry:
     key, label = read_focus(request)
     chance = random.Random(text_of(request))
     correct = trim(label)
-    known = text_of(request)
+    known = re.sub(r"(?s)<other memes \w+>.*?</other memes \w+>", "", text_of(request))
     others = [text for text in labels(key.split("/")[0]) if text not in known]
     near = sorted(others, key=lambda text: abs(len(text) - len(correct)))[:12]
     wrong = chance.sample(near, 3)

@@ -148,6 +148,14 @@ def test_a_defect_is_caught(change: dict[str, object], code: str) -> None:
 TOXIC = Slot("m/Toxicity/1", "m", "Toxicity", "Toxicity/insult", "wrong")
 
 
+def test_an_inhuman_insult_is_no_denial_of_harm() -> None:
+    """没有人 is "nobody", 没有人性 is "inhuman"."""
+    denied = replace(SOUND, correct="没有人受伤", cites=("Toxicity/insult",))
+    insult = replace(SOUND, correct="骂对方没有人性", cites=("Toxicity/insult",))
+    assert "contradicted" in codes(denied, TOXIC)
+    assert "contradicted" not in codes(insult, TOXIC)
+
+
 @pytest.mark.parametrize("correct", ["a hateful slogan", "it is harmless", "nobody is hurt"])
 def test_an_answer_against_the_kind_of_toxicity_is_contradicted(correct: str) -> None:
     draft = replace(SOUND, correct=correct, cites=("Toxicity/insult",))

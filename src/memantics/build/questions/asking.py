@@ -209,6 +209,10 @@ def _list(said: list[str] | str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_even(text) for text in texts if text.strip()))
 
 
+_STOPS = " .。;；,，"
+_QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("「", "」"))
+
+
 def _even(said: str) -> str:
     return even_out(clean_line(said, 300))
 
@@ -216,11 +220,14 @@ def _even(said: str) -> str:
 def even_out(option: str) -> str:
     """An option without the habits of writing that tell keys apart: stops, quotes, capitals.
 
-    >>> even_out("“a cat on a mat.”"), even_out("Cats")
-    ('A cat on a mat', 'Cats')
+    >>> even_out("“a cat on a mat.”"), even_out("Cats"), even_out("骂人的“下贱”")
+    ('A cat on a mat', 'Cats', '骂人的“下贱”')
     """
-    plain = option.strip(" \"'“”‘’「」").rstrip(" .。;；,，").strip(" \"'“”‘’「」") or option
-    return plain[:1].upper() + plain[1:]
+    plain = option.strip().rstrip(_STOPS)
+    for opening, closing in _QUOTES:
+        if plain.startswith(opening) and plain.find(closing, 1) == len(plain) - 1:
+            plain = plain[1:-1].strip().rstrip(_STOPS)
+    return plain[:1].upper() + plain[1:] or option
 
 
 Posed = Sequence[tuple[str, Sequence[str]]]  # questions, each with its options

@@ -31,7 +31,7 @@ _DENIALS = re.compile(
 )
 _HARMLESS = re.compile(
     r"\b(harmless|nobody|no one|not (toxic|harmful|offensive)|nothing (toxic|harmful|offensive))\b"
-    r"|无害|没有人",
+    r"|无害|没有人(?!性|味|情)",
     re.IGNORECASE,
 )
 _LONGEST_QUESTION = 300
@@ -122,8 +122,9 @@ def _check_toxicity(draft: QuestionDraft, cited: Sequence[Individual]) -> Iterat
         yield Defect(
             "contradicted", f"the knowledge says {' and '.join(sorted(kinds))}, the answer does not"
         )
-    elif kinds and _HARMLESS.search(draft.correct):
-        yield Defect("contradicted", "the knowledge says that somebody is harmed")
+    elif kinds and (denied := _HARMLESS.search(draft.correct)):
+        message = f"the knowledge says that somebody is harmed, the answer {denied[0]!r}"
+        yield Defect("contradicted", message)
 
 
 def find_support(text: str, individuals: Sequence[Individual]) -> str | None:
