@@ -22,6 +22,8 @@ from memantics.core.memes import BESIDE, HEARD, TEMPLATE, Meme, read_memes
 from memantics.knowledge.records import Individual, Knowledge
 from memantics.starter import image_path
 from tests.build.extract.scripts import text_of
+from tests.commands import Shell
+from tests.core_install import block_extras
 
 
 def read(*memes: Meme, limit: int | None = None) -> tuple[Meme, ...]:
@@ -52,6 +54,18 @@ def test_what_a_person_gave_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(given) == (given,)
     heard.clear()
     assert HEARD not in read(plain)[0].notes
+
+
+def test_english_memes_are_built_where_nothing_can_hear_them(tmp_path: Path) -> None:
+    """In an installation of the core alone, models are told nothing of sounds."""
+    (tmp_path / "memes").mkdir()
+    shutil.copy(image_path("en-001"), tmp_path / "memes")
+    ran = Shell(tmp_path).apart.run(
+        *("build", "knowledge", "memes", "--model", "fake/builder", "--out", "b"),
+        **block_extras(tmp_path / "core"),
+    )
+    assert ran.code == 0, ran.err
+    assert HEARD not in read_memes(tmp_path / "b")[0].notes
 
 
 def test_only_the_first_are_read_where_there_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

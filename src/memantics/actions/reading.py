@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from memantics.actions.analyze import listen
 from memantics.build.analysis.records import tell_sounds
-from memantics.core.errors import ImageError, InputError
+from memantics.core.errors import ImageError, InputError, MissingExtra
 from memantics.core.images import read_bytes
 from memantics.core.language import language_of
 from memantics.core.lines import TextChoice
@@ -110,8 +111,10 @@ def _read(meme: Meme, ocr: RememberingOcr, choice: TextChoice) -> Meme:
     known = replace(known, language=language_of(known))
     if HEARD in meme.notes or "reading" in meme.notes:
         return known
-    heard = tell_sounds(listen(" ".join(text.split()), known.language))
-    return replace(known, notes={**notes, **heard})
+    # Where the extra that hears is absent, models are told nothing of sounds.
+    with suppress(MissingExtra):
+        notes |= tell_sounds(listen(" ".join(text.split()), known.language))
+    return replace(known, notes=notes)
 
 
 def tell_templates(memes: Sequence[Meme]) -> Iterator[Meme]:
