@@ -4,9 +4,11 @@
 pack and, where they lie beside the checkout, over the PunMemeCN images: what is done, declined and
 failed, whether results read back, keep their layout and sound kinder to a classifier that the
 planner does not know (perf/kindness.py). It ends with what is wanted of each language, and exits
-with 1 where that is missed. ``--limit`` draws N memes of each corpus by a fixed seed; ``--limit 0``
-takes all. ``--captions`` plans for captions without pictures instead: MER-Bench's second half and
-PunMemeCN's groups from 101 on, at which nobody looked while the lists were written. ``--cost``
+with 1 where that is missed. ``--sheet FOLDER`` writes fifty pairs to rate blind, ``--rated`` prints
+what raters said (perf/reappraisal_ratings.py). ``--limit`` draws N memes of each corpus by a fixed
+seed; ``--limit 0`` takes all. ``--captions`` plans for captions without pictures
+instead: MER-Bench's second half
+and PunMemeCN's groups from 101 on, at which nobody looked while the lists were written. ``--cost``
 times two memes. Readings are cached below $MEMANTICS_HOME.
 """
 
@@ -33,10 +35,8 @@ from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.embedded.rapid import RapidReader
-from memantics.phonetics.speech import read_aloud
 from memantics.reappraise.chain import reappraise
-from memantics.reappraise.folder import BOTH
-from memantics.reappraise.grading import EmbeddedEditor
+from memantics.reappraise.kindness import hear_caption, rate_kindness
 from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, rank_candidates
 from memantics.reappraise.ranking import LEAST
 from memantics.reappraise.records import PAIRS
@@ -46,16 +46,18 @@ from memantics.reappraise.sentiment import LexiconMeter
 from memantics.reappraise.understanding import understand
 from memantics.reappraise.workshop import Reappraisal, Workshop
 from memantics.starter import IMAGES, read_starter
-from memantics.vision.captions import has_chinese
 from memantics.vision.hashes import share_changed
 from memantics.vision.page import Page, erase_captions, mask_captions, read_page, set_caption
 from perf import kindness
 from perf.reading import read_as_before
+from perf.reappraisal_ratings import show_ratings, write_sheet
+from research.protocol import is_sealed
 
 PUNS = kindness.DATA / "punmemecn"
 MER = kindness.DATA / "mer_bench" / "index_final.json"
 Judge = Callable[[str], float]
 LIMIT, SEED = 100, 2026
+PAIRS_RATED = 50
 KINDER = 0.7  # of the negative memes done: so many must sound kinder
 
 
@@ -77,14 +79,7 @@ class Figures:
     particles: list[str] = field(default_factory=list)
     moved: list[tuple[str, float, float]] = field(default_factory=list)
     again: list[tuple[float, float]] = field(default_factory=list)
-
-
-def hear(text: str) -> str:
-    """What our ear takes a caption to mean; the caption itself where it hears nothing else."""
-    if not has_chinese(text):
-        return text
-    heard = read_aloud(text[:40])
-    return heard.meant.text if heard.meant else text
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 def measure(source: Source, shop: Workshop, judge: Judge | None, figures: Figures) -> None:
@@ -95,6 +90,7 @@ def measure(source: Source, shop: Workshop, judge: Judge | None, figures: Figure
         figures.again.append(set_again(image, page))
     result = asyncio.run(reappraise(Meme(source.path.stem, source.path), shop))
     figures.results.append((source, result))
+    figures.texts[result.meme] = " / ".join(caption.text for caption in page.captions)
     if result.status != "done" or result.plan is None:
         return
     old = [caption.text for caption in page.captions]
@@ -105,7 +101,7 @@ def measure(source: Source, shop: Workshop, judge: Judge | None, figures: Figure
     if judge is not None and source.negative:
         before = " ".join(line.meant for line in understand(old).lines)
         figures.moved.append(
-            (source.path.stem, judge(before), judge(" ".join(hear(text) for text in new)))
+            (source.path.stem, judge(before), judge(" ".join(hear_caption(text) for text in new)))
         )
 
 
@@ -119,22 +115,18 @@ def set_again(image: Image.Image, page: Page) -> tuple[float, float]:
 
 
 def measure_all(
-    sources: Sequence[Source], ocr: RememberingOcr, judge: Judge | None, pictures: Path | None
+    sources: Sequence[Source], ocr: RememberingOcr, judge: Judge | None, place: Path
 ) -> Figures:
     figures = Figures()
-    with tempfile.TemporaryDirectory() as place:
-        shop = Workshop(EmbeddedPlanner(), line_reader(ocr), Path(place), EmbeddedEditor())
-        start = time.monotonic()
-        for number, source in enumerate(sources, 1):
-            spent = time.monotonic() - start
-            print(f"\r{number} of {len(sources)} memes, {spent:.0f} s", end="", file=sys.stderr)
-            try:
-                measure(source, shop, judge, figures)
-            except Exception as error:  # noqa: BLE001 - a crash is what is counted
-                figures.crashes.append(f"{source.path.stem}: {error!r}")
-            both = Path(place) / source.path.stem / BOTH
-            if pictures is not None and both.is_file():
-                both.replace(pictures / f"{source.path.stem}.png")
+    shop = Workshop(EmbeddedPlanner(), line_reader(ocr), place, kindness=rate_kindness)
+    start = time.monotonic()
+    for number, source in enumerate(sources, 1):
+        spent = time.monotonic() - start
+        print(f"\r{number} of {len(sources)} memes, {spent:.0f} s", end="", file=sys.stderr)
+        try:
+            measure(source, shop, judge, figures)
+        except Exception as error:  # noqa: BLE001 - a crash is what is counted
+            figures.crashes.append(f"{source.path.stem}: {error!r}")
     print(file=sys.stderr)
     return figures
 
@@ -142,6 +134,10 @@ def measure_all(
 def show(title: str, figures: Figures) -> None:
     done = [(source, result) for source, result in figures.results if result.status == "done"]
     negative = [pair for pair in figures.results if pair[0].negative]
+    flawed = [result for _, result in figures.results if result.status == "flawed"]
+    reasons = Counter(
+        flaw.check for result in flawed if result.checks for flaw in result.checks.flaws
+    )
     checks = [result.checks for _, result in done if result.checks is not None]
     captions = [each for own in checks for each in own.captions]
     up = [after > before for _, before, after in figures.moved]
@@ -154,6 +150,8 @@ def show(title: str, figures: Figures) -> None:
         ("crashes", len(figures.crashes)),
         ("done", len(done)),
         ("  of the negative ones", sum(r.status == "done" for _, r in negative)),
+        ("flawed", len(flawed)),
+        ("  of the negative ones", sum(r.status == "flawed" for _, r in negative)),
         ("  of the others", sum(s.negative is False for s, _ in done)),
         ("plans that only add a particle", len(figures.particles)),
         ("sounds kinder, of negative memes done", f"{sum(up)} of {len(up)} ({show_share(up)})"),
@@ -168,6 +166,7 @@ def show(title: str, figures: Figures) -> None:
         ("round trip: changed outside, most", max((a for a, _ in figures.again), default=0)),
         ("round trip: changed inside, median", show_median([b for _, b in figures.again])),
     ]
+    rows += [(f"flawed: {name}", count) for name, count in reasons.most_common()]
     for name, value in rows:
         print(f"  {name:<42} {value}")
     for status in ("declined", "failed"):
@@ -229,11 +228,12 @@ def list_starter(language: str) -> Iterator[Source]:
             yield Source(IMAGES / meme.file, bool(emotion), emotion)
 
 
-def list_puns() -> Iterator[Source]:
+def list_puns(*, sealed: bool) -> Iterator[Source]:
     notes = kindness.read_release(PUNS / "_Meta.json") if (PUNS / "_Meta.json").is_file() else {}
     for path in sorted((PUNS / "images").glob("*.png")):
         said = notes.get(path.name, {}).get("meme_sentiment", "")
-        yield Source(path, said.endswith("negative") if said else None)
+        if is_sealed("punmemecn", path.name[:7]) == sealed:
+            yield Source(path, said.endswith("negative") if said else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ def show_captions() -> None:
                     end, after = plan_text(" ".join(printed.split()))
                     ends[end] += 1
                     if after:
-                        up.append(judge(hear(after)) > judge(meant))
+                        up.append(judge(hear_caption(after)) > judge(meant))
         print(f"\n{title}, negative captions alone: {len(rows)}")
         for end, count in ends.most_common():
             print(f"  {end:<42} {count} ({count / len(rows):.0%})")
@@ -345,7 +345,9 @@ def choose(sources: Iterable[Source], limit: int) -> list[Source]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure what reappraisal does.")
     parser.add_argument("--limit", type=int, default=LIMIT, help="memes of a corpus; 0: all")
-    parser.add_argument("--pictures", type=Path, help="write before/after pictures there")
+    parser.add_argument("--pictures", type=Path, help="keep the folders of all memes there")
+    parser.add_argument("--sheet", type=Path, help="folder of fifty pairs to rate blind")
+    parser.add_argument("--rated", type=Path, nargs="+", help="files of raters; with --sheet")
     parser.add_argument("--captions", action="store_true", help="unseen captions, no pictures")
     parser.add_argument("--cost", action="store_true", help="time two memes, nothing else")
     chosen = parser.parse_args(arguments)
@@ -356,22 +358,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in ("en-012.png", "zh-012.png"):
             time_one(IMAGES / name)
         return 0
-    if chosen.pictures:
-        chosen.pictures.mkdir(parents=True, exist_ok=True)
+    if chosen.rated:
+        show_ratings(chosen.sheet, chosen.rated)
+        return 0
     judges = open_judges()
     corpora: list[tuple[str, str, Iterable[Source], Judge | None]] = [
         ("English", "starter pack, English", list_starter("en"), judges.english),
         ("Chinese", "starter pack, Chinese", list_starter("zh"), judges.chinese),
-        ("Chinese", "PunMemeCN images", list_puns(), judges.chinese),
+        ("Chinese", "PunMemeCN, development", list_puns(sealed=False), judges.chinese),
+        ("Chinese", "PunMemeCN, sealed", list_puns(sealed=True), judges.chinese),
     ]
     found: dict[str, list[Figures]] = {}
-    with open_reader() as ocr:
+    pairs: list[tuple[str, str, Reappraisal]] = []
+    with open_reader() as ocr, tempfile.TemporaryDirectory() as temporary:
         for language, title, sources, judge in corpora:
             taken = choose(sources, chosen.limit)
             if taken:
-                figures = measure_all(taken, ocr, judge, chosen.pictures)
+                figures = measure_all(taken, ocr, judge, chosen.pictures or Path(temporary))
                 show(title, figures)
                 found.setdefault(language, []).append(figures)
+                pairs += [
+                    (title, figures.texts[r.meme], r) for s, r in figures.results if s.negative
+                ]
+        if chosen.sheet:
+            write_sheet(chosen.sheet, pairs, PAIRS_RATED)
     met = [summarise(language, own) for language, own in found.items()]
     return 0 if all(met) else 1
 

@@ -71,7 +71,7 @@ def check(setting: TypesetText, **expected: float) -> None:
 
 def test_one_line_grows_to_its_box_but_not_far_beyond_its_old_size() -> None:
     roomy = _set_rows(("abcd",), STYLE, (0, 0, 100, 40))
-    check(roomy, size=26, stretch=1.28, step=31.2, width=2 * 26 * 1.28, height=0.7 * 26)
+    check(roomy, size=21.6, stretch=1.06, step=25.92, width=2 * 21.6 * 1.06, height=0.7 * 21.6)
     narrow = _set_rows(("abcd",), STYLE, (0, 0, 30, 40))
     check(narrow, size=30 / (2 * 0.78), stretch=0.78, width=30, height=0.7 * 30 / 1.56)
     low = _set_rows(("abcd",), STYLE, (10, 5, 48, 19))
@@ -83,9 +83,12 @@ def test_several_lines_fill_the_height_with_their_distance() -> None:
     tight = _set_rows(lines, STYLE, (0, 0, 200, 30))
     check(tight, size=30 / 1.9, step=1.2 * 30 / 1.9, height=30)
     loose = _set_rows(lines, STYLE, (0, 0, 200, 100))
-    check(loose, size=26, step=1.45 * 31.2, height=1.45 * 31.2 + 18.2)
-    between = _set_rows(lines, STYLE, (0, 0, 200, 55))
-    check(between, size=26, step=55 - 18.2, height=55)
+    check(loose, size=21.6, step=1.45 * 25.92, height=1.45 * 25.92 + 15.12)
+    between = _set_rows(lines, STYLE, (0, 0, 200, 45))
+    check(between, size=21.6, step=45 - 15.12, height=45)
+    wide = _set_rows(("abcd",), replace(STYLE, stretch=1.2), (0, 0, 100, 40))
+    check(wide, stretch=1.2 * 1.06)
+    check(_set_rows(("abcd",), STYLE, (0, 0, 100, 40), free=True), stretch=1.28)
 
 
 def test_an_outline_takes_room_on_both_sides() -> None:
@@ -108,9 +111,9 @@ def test_a_column_has_one_character_below_the_other() -> None:
     low = _set_column("好了", style, (0, 0, 20, 30))
     check(low, size=30 / 1.98, step=30 - 0.94 * 30 / 1.98, height=30, stretch=1.28)
     one = _set_column("好", style, (0, 0, 200, 200))
-    check(one, size=26, step=26, stretch=1.28, height=0.94 * 26, width=0.94 * 26 * 1.28)
-    barely = _set_column("好", style, (0, 0, 25, 24))
-    check(barely, size=24, step=24, stretch=25 / 22.56)
+    check(one, size=21.6, step=21.6, stretch=1.28, height=0.94 * 21.6, width=0.94 * 21.6 * 1.28)
+    barely = _set_column("好", style, (0, 0, 22, 20))
+    check(barely, size=20, step=20, stretch=22 / 18.8)
 
 
 def test_a_setting_is_judged_by_room_stretch_size_and_lines() -> None:

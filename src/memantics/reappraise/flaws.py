@@ -17,7 +17,7 @@ from memantics.vision.captions import has_chinese, measure_thickness
 from memantics.vision.page import LetteredCaption, Page
 from memantics.vision.roles import load_model
 
-LEAST_ALIKE = 0.75  # of 1: less, and letters lost their colour, their outline or their weight
+LEAST_ALIKE = 0.86  # of 1: less, and letters lost their colour, their outline or their weight
 SMALLEST, LARGEST = 0.6, 1.2  # of the old letters' size
 DAMAGED = 0.1  # of a block's structure, outside of all that may change
 _MAIN = 0.6  # of the largest text: a rewritten caption is at least that large

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from memantics.vision.colours import Colour, Mask, Pixels
 from memantics.vision.ink import Ink
 from memantics.vision.regions import PixelBox
+from memantics.vision.typefaces import measure_stroke
 
 _SOFT = 0.05  # of a line's height: letters of two fonts may lie that far apart
 _SAME = 12  # channels that differ by less were not changed
@@ -21,6 +22,7 @@ _ALIKE, _UNLIKE = 70, 60  # channels of a stroke and the letters' fill; of a str
 _FAR, _HIGH = 1.9, 0.3  # of a line's height: how far beside and above strokes are looked for
 _WIDEST, _TALLEST, _LEAST = 1.1, 1.35, 0.006  # of a line's height, and of its square
 _HELD = 0.6  # of a stroke's edge: where letters have an outline, a stroke has one, too
+_CLEAR = 0.9  # of its edge: a bare stroke on a picture stands out there
 _BLOCK = 16  # pixels: what is compared at once outside of captions
 
 
@@ -48,13 +50,14 @@ def find_strokes(
 ) -> list[PixelBox]:
     """Strokes in the look of a caption that stand in or beside its place in both pictures.
 
-    With the same picture twice, these are marks beside it that nobody read. On a picture without
-    outlines around its letters nothing tells a stroke from the picture; then none is found.
+    On one ground a stroke is what has the letters' colour; with outlines, what has one, too. On a
+    picture it must be as thick as the letters and stand out all around.
     """
     import cv2
 
-    if not (ink.ground.flat or ink.outline_width) or ink.tilt:
+    if ink.tilt:
         return []
+    bare = not (ink.ground.flat or ink.outline_width)
     tall = max(8, min(box[3] - box[1] for box in ink.lines))
     left, top, right, bottom = ink.box
     wide, high = round(_FAR * tall) + 2, round(_HIGH * tall) + 2
@@ -63,7 +66,7 @@ def find_strokes(
     kept = np.abs(crop - plate[y : bottom + high, x : right + wide]).max(axis=2) <= _SAME
     strokes = kept & (_gap(crop, ink.fill) <= _ALIKE) & (_gap(crop, ink.ground.colour) > _UNLIKE)
     _, parts, stats, _ = cv2.connectedComponentsWithStats(strokes.astype(np.uint8), connectivity=8)
-    dark = _gap(crop, ink.outline) <= _ALIKE
+    edge = _gap(crop, ink.fill) > _ALIKE if bare else _gap(crop, ink.outline) <= _ALIKE
     found = []
     for number, (a, b, w, h, area) in enumerate(stats[1:].tolist(), 1):
         box = (x + a, y + b, x + a + w, y + b + h)
@@ -71,7 +74,9 @@ def find_strokes(
         large = w > _WIDEST * tall or h > _TALLEST * tall or area < _LEAST * tall * tall
         if cut or large or not _on_a_row(box, ink, tall) or _overlaps(box, others):
             continue
-        if not ink.outline_width or _share_around(parts == number, dark) >= _HELD:
+        if bare and not 0.5 * ink.stroke <= measure_stroke(parts == number) <= 1.6 * ink.stroke:
+            continue
+        if ink.ground.flat or _share_around(parts == number, edge) >= (_CLEAR if bare else _HELD):
             found.append(box)
     return found
 
@@ -100,12 +105,12 @@ def _overlaps(box: PixelBox, others: Sequence[PixelBox]) -> bool:
     )
 
 
-def _share_around(stroke: Mask, dark: Mask) -> float:
+def _share_around(stroke: Mask, edge: Mask) -> float:
     import cv2
 
     near = cv2.dilate(stroke.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
     ring = near & ~stroke
-    return float(dark[ring].mean()) if ring.any() else 0.0
+    return float(edge[ring].mean()) if ring.any() else 0.0
 
 
 def find_damage(before: Pixels, after: Pixels, allowed: Mask) -> float:

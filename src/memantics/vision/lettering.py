@@ -32,7 +32,9 @@ class Lettering:
     ``pitch`` the distance of its lines as a share of that. ``kind`` says where it stands: on a
     plain bar across the picture, on the picture itself, or in a bubble or label. ``weight`` is how
     much thicker its strokes are than the font's, on each side in pixels. ``hops`` says that its
-    characters stand higher and lower than each other, as those written by hand do.
+    characters stand higher and lower than each other, as those written by hand do. ``texts`` are
+    the old lines, ``stretch`` how much wider than the font's its letters are, and ``tracking`` what
+    stands between two of them beyond the font's own space, as a share of the size.
     """
 
     face: Typeface
@@ -48,6 +50,9 @@ class Lettering:
     rows: int
     weight: float = 0.0
     hops: bool = False
+    texts: tuple[str, ...] = ()
+    stretch: float = 1.0
+    tracking: float = 0.0
 
     @property
     def edge(self) -> float:
@@ -97,6 +102,7 @@ def measure_lettering(
         rows=len(rows),
         weight=0.0 if block.vertical else _measure_weight(face, texts, heights, ink.stroke),
         hops=hops and not block.vertical,
+        texts=tuple(text for text, _ in rows),
     )
 
 

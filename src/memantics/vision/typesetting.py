@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import pairwise
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -15,7 +17,7 @@ from memantics.vision.captions import has_chinese
 from memantics.vision.ink import Colour, Ink, Mask, Pixels, choose_legible
 from memantics.vision.lettering import Lettering
 from memantics.vision.regions import PixelBox
-from memantics.vision.typefaces import Typeface, find_face
+from memantics.vision.typefaces import Typeface, find_face, measure_line
 
 _NO_START = frozenset("，。！？、；：）》】”’…—～·,.!?;:)]}%")
 _NO_END = frozenset("（《【“‘([{")
@@ -94,7 +96,8 @@ def _halve(line: Sequence[str], measure: Callable[[str], float]) -> int:
 
 
 NARROWEST, WIDEST = 0.78, 1.28  # how far letters may be pressed together or drawn apart
-_LARGEST = 1.3  # of the old size
+_LARGEST = 1.08  # of the old size
+_WIDER = 1.06  # of the old letters' own width
 _SMALLEST = 0.45
 _SEEN = 50  # of 255: colours that differ by less cannot be told apart in a small text
 LEGIBLE = 9.0  # pixels
@@ -106,7 +109,8 @@ _LOOSEST = 1.45  # of the old distance of lines
 class TypesetText:
     """A text made to fit: its lines, font size, stretch and distance of lines in pixels.
 
-    ``width`` and ``height`` are those of the ink, with its outline.
+    ``width`` and ``height`` are those of the ink, with its outline; ``tracking`` is what stands
+    between letters beyond the font's own space, in pixels before they are stretched.
     """
 
     lines: tuple[str, ...]
@@ -116,6 +120,7 @@ class TypesetText:
     step: float
     width: float
     height: float
+    tracking: float = 0.0
 
 
 def fit_text(
@@ -131,10 +136,13 @@ def fit_text(
     else:
         pieces = split_pieces(shown)
         measure = style.face.at(100).getlength
+        if not legible and style.texts:
+            return _set_rows(style.texts, style, box, free=True)  # the old text has its lines
         broken = [break_lines(pieces, n, measure) for n in range(1, _MOST_LINES + 1)]
         if has_chinese(shown) and " " in shown:
             broken.append(tuple(shown.split(" ")))  # where the author broke it
-        settings = [_set_rows(lines, style, box) for lines in broken if lines]
+        broken.append(keep_breaks(pieces, style.texts))
+        settings = [_set_rows(lines, style, box, free=not legible) for lines in broken if lines]
     best = min(settings, key=lambda each: _judge(each, style, box))
     if legible and best.size < min(lettering.size, max(LEGIBLE, _SMALLEST * lettering.size)):
         raise InputError(
@@ -144,36 +152,65 @@ def fit_text(
     return best
 
 
+def keep_breaks(pieces: Sequence[str], old: Sequence[str]) -> tuple[str, ...] | None:
+    """Lines that end where the old ones did; None where the words there are others now.
+
+    >>> keep_breaks(split_pieces("my phone is at ease"), ["my phone is", "at one percent"])
+    ('my phone is', 'at ease')
+    """
+    parts = [split_pieces(line) for line in old]
+    words = [piece.strip().casefold() for part in parts for piece in part]
+    new = [piece.strip().casefold() for piece in pieces]
+    matched: dict[int, int] = {}
+    for block in SequenceMatcher(None, words, new, autojunk=False).get_matching_blocks():
+        matched |= {block.a + step: block.b + step for step in range(block.size)}
+    cuts, end = [0], 0
+    for part in parts[:-1]:
+        end += len(part)
+        place = matched.get(end, matched[end - 1] + 1 if end - 1 in matched else 0)
+        cuts.append(place)
+    cuts.append(len(pieces))
+    if len(old) < 2 or any(b <= a for a, b in pairwise(cuts)):
+        return None
+    return tuple("".join(pieces[a:b]).strip() for a, b in pairwise(cuts))
+
+
 def calibrate(text: str, lettering: Lettering, box: PixelBox) -> Lettering:
     """Take as size that at which the old text fits its old box: tilted letters look larger."""
     try:
         setting = fit_text(text, lettering, box, legible=False)
     except InputError:
         return lettering
-    return replace(lettering, size=min(lettering.size, max(4.0, setting.size)))
+    size = min(lettering.size, max(4.0, setting.size))
+    return replace(lettering, size=size, stretch=setting.stretch)
 
 
-def _set_rows(lines: tuple[str, ...], style: Lettering, box: PixelBox) -> TypesetText:
-    """Give some lines the size at which they fill a box without leaving it."""
+def _set_rows(
+    lines: tuple[str, ...], style: Lettering, box: PixelBox, *, free: bool = False
+) -> TypesetText:
+    """Give some lines the size at which they fill a box without leaving it.
+
+    Letters become hardly wider than the old ones were, unless they are ``free``.
+    """
     edge = 2 * style.edge
     wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
-    width, first, last = _measure(lines, style.face)
+    width, first, last = _measure(lines, style.face, style.tracking)
     tall = (len(lines) - 1) * style.pitch + (last - first)
+    widest = WIDEST if free else min(WIDEST, max(1.0, _WIDER * style.stretch))
     size = min(high / tall, wide / (width * NARROWEST), _LARGEST * style.size)
-    stretch = min(WIDEST, max(NARROWEST, wide / (width * size)))
+    stretch = min(widest, max(NARROWEST, wide / (width * size)))
     step = style.pitch * size
     if len(lines) > 1:
         step = min((high - (last - first) * size) / (len(lines) - 1), _LOOSEST * step)
     height = (len(lines) - 1) * step + (last - first) * size
-    return TypesetText(
-        lines, style.face, size, stretch, step, width * size * stretch + edge, height + edge
-    )
+    wide = width * size * stretch + edge
+    gap = style.tracking * size
+    return TypesetText(lines, style.face, size, stretch, step, wide, height + edge, gap)
 
 
-def _measure(lines: tuple[str, ...], face: Typeface) -> tuple[float, float, float]:
+def _measure(lines: tuple[str, ...], face: Typeface, tracking: float) -> tuple[float, float, float]:
     """At size 1: the widest ink, the top of the first line's ink, the bottom of the last's."""
-    font = face.at(100)
-    boxes = [font.getbbox(line) for line in lines]
+    boxes = [measure_line(face, 100, line, 100 * tracking) for line in lines]
     widest = max(box[2] - box[0] for box in boxes)
     return max(0.1, widest / 100), boxes[0][1] / 100, max(boxes[-1][3] / 100, boxes[0][1] / 100)
 
@@ -198,9 +235,10 @@ def _judge(setting: TypesetText, style: Lettering, box: PixelBox) -> float:
     covered = min(1.0, setting.width / wide) * min(1.0, setting.height / high)
     return (
         2.0 * (1 - covered)
-        + 0.5 * abs(math.log(setting.stretch))
+        + 0.5 * abs(math.log(setting.stretch / style.stretch))
         + 0.5 * abs(math.log(setting.size / style.size))
         + 0.06 * abs(len(setting.lines) - style.rows) * (not style.vertical)
+        - 0.1 * (setting.lines == style.texts)
         + 0.25 * sum(" " in line and has_chinese(line) for line in setting.lines)
     )
 
@@ -295,7 +333,7 @@ def _place(setting: TypesetText, style: Lettering, box: PixelBox) -> list[tuple[
     first = font.getbbox(setting.lines[0])[1]
     starts = []
     for row, line in enumerate(setting.lines):
-        spread = font.getbbox(line)
+        spread = measure_line(setting.face, setting.size, line, setting.tracking)
         wide = (spread[2] - spread[0]) * setting.stretch + 2 * edge
         gap = (box[2] - box[0]) - wide
         share = {"left": 0.0, "centre": 0.5, "right": 1.0}[
@@ -310,14 +348,14 @@ def _stamp(
     layer: Image.Image, line: str, setting: TypesetText, place: tuple[float, float], edge: float
 ) -> None:
     """Draw one line, stretched, with its ink beginning at ``place``."""
-    font = setting.face.at(setting.size)
-    left, top, right, bottom = font.getbbox(line)
+    left, top, right, bottom = measure_line(setting.face, setting.size, line, setting.tracking)
     pad = math.ceil(edge) + 3
     # The outline is as wide sideways as upwards: it is narrowed before the line is stretched.
     plate = Image.new("L", (math.ceil(right - left) + 2 * pad, math.ceil(bottom - top) + 2 * pad))
-    ImageDraw.Draw(plate).text(
-        (pad - left, pad - top), line, font=font, fill=255, stroke_width=edge
-    )
+    pen, font, x = ImageDraw.Draw(plate), setting.face.at(setting.size), pad - left
+    for part in line if setting.tracking else (line,):
+        pen.text((x, pad - top), part, font=font, fill=255, stroke_width=edge)
+        x += font.getlength(part) + setting.tracking
     wide = max(1, round(plate.width * setting.stretch))
     if wide != plate.width:
         plate = plate.resize((wide, plate.height), Image.Resampling.LANCZOS)
