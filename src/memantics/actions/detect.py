@@ -263,10 +263,6 @@ class Detector(TrainedDetector[Evaluation]):
         title = f"{self.name} on {data.name}"
         return Measured(title, data, tuple(said), found, report, self.list_notes(data))
 
-    def count_blank(self, examples: Sequence[Example]) -> int:
-        """How many examples hold nothing that this detector looks at."""
-        return sum(not self.reads(example) for example in examples)
-
     def _test(self, data: Loaded, said: Sequence[Prediction], seen: Loaded | None) -> Robustness:
         evasions: tuple[Evasion, ...] = ()
         notes: list[str] = []

@@ -30,8 +30,7 @@ from memantics.registry import (
 
 _APART = "|"  # between the labels of a cell, where several hold
 _GIVEN = (
-    "id", "text", "group", "text_caption", "image_caption", "image", "file_name", "split",
-    "source", "author", "date", "family",
+    "text", "group", "text_caption", "image_caption", "split", "source", "author", "date", "family",
 )  # fmt: skip
 
 
@@ -163,22 +162,13 @@ def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Loa
 
 
 def _make(number: int, row: Row, label: str, table: Path) -> LabelledMeme:
-    given = {name: row.get(name, "") for name in _GIVEN}
-    named = given["image"] or given["file_name"]
+    named = row.get("image") or row.get("file_name") or ""
     image = inside(table.parent, named) if named else None
     return LabelledMeme(
-        id=given["id"] or Path(named).stem or str(number),
-        text=given["text"],
+        id=row.get("id") or Path(named).stem or str(number),
         labels=_cut(row[label]) if label else (),
-        group=given["group"],
-        text_caption=given["text_caption"],
-        image_caption=given["image_caption"],
         image=image if image is not None and image.is_file() else None,
-        split=given["split"],
-        source=given["source"],
-        author=given["author"],
-        date=given["date"],
-        family=given["family"],
+        **{name: row.get(name, "") for name in _GIVEN},
     )
 
 

@@ -48,6 +48,17 @@ def first_fault(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
+def first_row_fault(error: ValidationError, *, shown: bool = False) -> str:
+    """The first fault of a row in the words of tables; ``shown`` adds a number that is off."""
+    first = error.errors(include_url=False)[0]
+    words = {"extra_forbidden": "unknown field", "missing": "missing field"}
+    place = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
+    problem = words.get(first["type"], first["msg"])
+    if shown and isinstance(first["input"], int):
+        problem += f", not {first['input']}"
+    return f"{place}: {problem}" if place else problem
+
+
 _LONGEST = 500
 
 

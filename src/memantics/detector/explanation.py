@@ -8,6 +8,7 @@ score.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class FieldShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasons(Result):
+class Reasons(Result, ABC):
     """A score with its reasons. ``base`` is the score of an empty meme.
 
     ``gap`` is what the contributions leave open (0 but for rounding where the kernel's degree is
@@ -105,9 +106,9 @@ class Reasons(Result):
         return f"score {self.score:+.2f} = {moved}"
 
     @property
+    @abstractmethod
     def lines(self) -> tuple[str, str]:
         """The verdict, and how its score came about."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()

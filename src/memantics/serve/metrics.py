@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -23,63 +24,29 @@ class Metrics:
 
     def __init__(self) -> None:
         self._own = CollectorRegistry()
-        value = self._own
-        self._requests = Counter(
-            "memantics_requests",
-            "Requests answered.",
-            ("route", "method", "status"),
-            registry=value,
+        count = partial(Counter, registry=self._own)
+        spread = partial(Histogram, registry=self._own)
+        state = partial(Gauge, registry=self._own)
+        self._requests = count(
+            "memantics_requests", "Requests answered.", ("route", "method", "status")
         )
-        self._seconds = Histogram(
-            "memantics_request_seconds",
-            "Seconds of a request.",
-            ("route",),
-            buckets=_SECONDS,
-            registry=value,
+        self._seconds = spread(
+            "memantics_request_seconds", "Seconds of a request.", ("route",), buckets=_SECONDS
         )
-        self._verdicts = Counter(
-            "memantics_verdicts", "Verdicts given.", ("status", "label"), registry=value
+        self._verdicts = count("memantics_verdicts", "Verdicts given.", ("status", "label"))
+        self._scores = spread(
+            "memantics_score", "Probability of harm, by detector.", ("detector",), buckets=_SCORES
         )
-        self._scores = Histogram(
-            "memantics_score",
-            "Probability of harm, by detector.",
-            ("detector",),
-            buckets=_SCORES,
-            registry=value,
-        )
-        self._judged = Counter(
-            "memantics_judged",
-            "Verdicts by detector: judged, unjudged, failed, or out of its domain.",
-            ("detector", "status"),
-            registry=value,
-        )
-        self._shadow = Counter(
-            "memantics_shadow",
-            "Outcomes by the detector that answers and by the one in the shadow.",
-            ("said", "shadow", "agree"),
-            registry=value,
-        )
-        self._waiting = Gauge(
-            "memantics_waiting",
-            "Items that wait, by queue.",
-            ("queue",),
-            registry=value,
-            multiprocess_mode="livesum",
-        )
-        self._batches = Histogram(
-            "memantics_batch_size",
-            "Items in a batch, by queue.",
-            ("queue",),
-            buckets=_SIZES,
-            registry=value,
-        )
-        self._jobs = Gauge(
-            "memantics_jobs",
-            "Jobs, by status.",
-            ("status",),
-            registry=value,
-            multiprocess_mode="mostrecent",
-        )
+        words = "Verdicts by detector: judged, unjudged, failed, or out of its domain."
+        self._judged = count("memantics_judged", words, ("detector", "status"))
+        words = "Outcomes by the detector that answers and by the one in the shadow."
+        self._shadow = count("memantics_shadow", words, ("said", "shadow", "agree"))
+        words = "Items that wait, by queue."
+        self._waiting = state("memantics_waiting", words, ("queue",), multiprocess_mode="livesum")
+        words = "Items in a batch, by queue."
+        self._batches = spread("memantics_batch_size", words, ("queue",), buckets=_SIZES)
+        words = "Jobs, by status."
+        self._jobs = state("memantics_jobs", words, ("status",), multiprocess_mode="mostrecent")
         self._seen: dict[tuple[str, str, int], Callable[[float], None]] = {}
 
     def count_request(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:

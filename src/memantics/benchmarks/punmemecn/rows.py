@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from memantics.benchmarks.punmemecn import records
 from memantics.benchmarks.punmemecn.turns import Mended, mend_turns, split_conversation
 from memantics.core.data import Skip, read_json
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, first_row_fault
 
 _FILE = re.compile(r"(?P<group>CN\d{5})(?:\.(?P<role>similar_image|similar_text))?\.png", re.A)
 _CHAT_ID = re.compile(r"[A-Za-z0-9_-]+")
@@ -186,13 +186,8 @@ def _check(model: type[Row], value: JsonValue, path: Path, key: str) -> Row:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        problem = {"extra_forbidden": "unknown field", "missing": "missing field"}.get(
-            first["type"], first["msg"]
-        )
-        what = f"{place}: {problem}" if place else problem
-        raise DataError(path.name, what, row=key, hint="see the official file format") from error
+        problem, hint = first_row_fault(error), "see the official file format"
+        raise DataError(path.name, problem, row=key, hint=hint) from error
 
 
 def _parse_name(name: str, path: Path, key: str) -> tuple[str, records.Role]:

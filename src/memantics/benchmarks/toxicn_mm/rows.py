@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 
 from memantics.core.data import read_json, toml_beside
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, first_row_fault
 
 Version = Literal["v1", "v2"]
 Split = Literal["train", "test"]
@@ -126,8 +126,7 @@ def read_memes(
         raise DataError(file.path.name, "no records", hint="download the file again")
     memes: dict[str, HarmMeme] = {}
     for number, value in enumerate(top, 1):
-        read = _read_first if file.version == "v1" else _read_second
-        meme = read(value, file, number, find_image, repairs)
+        meme = _read_row(value, file, number, find_image, repairs)
         if meme.id in memes:
             raise DataError(file.path.name, f"meme {meme.id} comes twice", row=number)
         memes[meme.id] = meme
@@ -139,20 +138,25 @@ def read_memes(
     return tuple(memes.values())
 
 
-def _read_first(
+def _read_row(
     value: JsonValue,
     file: LabelFile,
     number: int,
     find_image: Callable[[str], Path | None],
     repairs: Counter[str],
 ) -> HarmMeme:
-    row = _check(_FirstRow, value, file, number)
-    name = _parse_name(row.new_path, file, number)
-    text, image = row.modal
-    # The last code counts what the pair and the label already say: 0 harmless, 1 fusion, 2-4.
-    code = row.label and {(0, 0): 1, (1, 0): 2, (0, 1): 3, (1, 1): 4}[text, image]
-    copies = (row.new_label, row.new_type, row.new_modal)
-    repairs[COPIES_DIFFER] += copies != (_one_hot(row.label, 2), _one_hot(row.type, 5), code)
+    row: _FirstRow | _SecondRow
+    if file.version == "v1":
+        row, target = _check(_FirstRow, value, file, number), 0
+        path, (text, image) = row.new_path, row.modal
+        # The last code counts what the pair and the label already say: 0 harmless, 1 fusion, 2-4.
+        code = row.label and {(0, 0): 1, (1, 0): 2, (0, 1): 3, (1, 1): 4}[text, image]
+        copies = (row.new_label, row.new_type, row.new_modal)
+        repairs[COPIES_DIFFER] += copies != (_one_hot(row.label, 2), _one_hot(row.type, 5), code)
+    else:
+        row = _check(_SecondRow, value, file, number)
+        path, text, image, target = row.path, row.text_modal, row.image_modal, row.target
+    name = _parse_name(path, file, number)
     return HarmMeme(
         id=name,
         text=row.text,
@@ -161,31 +165,7 @@ def _read_first(
         harmful=row.label == 1,
         type=TYPE_IDS[row.type],
         modality=name_modality(harmful=row.label == 1, text=text == 1, image=image == 1),
-        target=None,
-        split=file.split,
-        image=find_image(name),
-    )
-
-
-def _read_second(
-    value: JsonValue,
-    file: LabelFile,
-    number: int,
-    find_image: Callable[[str], Path | None],
-    _repairs: Counter[str],
-) -> HarmMeme:
-    row = _check(_SecondRow, value, file, number)
-    name = _parse_name(row.path, file, number)
-    flags = {"text": row.text_modal == 1, "image": row.image_modal == 1}
-    return HarmMeme(
-        id=name,
-        text=row.text,
-        text_caption=row.text_discription,
-        image_caption=row.meme_discription,
-        harmful=row.label == 1,
-        type=TYPE_IDS[row.type],
-        modality=name_modality(harmful=row.label == 1, **flags),
-        target=TARGETS[row.target - 1] if row.target else None,
+        target=TARGETS[target - 1] if target else None,
         split=file.split,
         image=find_image(name),
     )
@@ -207,17 +187,6 @@ def _check(model: type[Row], value: JsonValue, file: LabelFile, number: int) -> 
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        problem = {"extra_forbidden": "unknown field", "missing": "missing field"}.get(
-            first["type"], first["msg"]
-        )
-        got = first["input"]
-        if isinstance(got, int):
-            problem += f", not {got}"
-        raise DataError(
-            file.path.name,
-            f"{place}: {problem}" if place else problem,
-            row=number,
-            hint=f"this file should hold labels of version {file.version}",
-        ) from error
+        hint = f"this file should hold labels of version {file.version}"
+        problem = first_row_fault(error, shown=True)
+        raise DataError(file.path.name, problem, row=number, hint=hint) from error
