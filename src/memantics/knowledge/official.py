@@ -184,14 +184,6 @@ def _read_head(text: bytes) -> Head | None:
     return Head(text, (prefixes + base).encode(), frozenset(terms), copied)
 
 
-@dataclass(slots=True)
-class _Block:
-    """One individual while its statements come in."""
-
-    dimension: Dimension
-    texts: dict[str, str] = field(default_factory=dict)
-
-
 _TEXTS: Mapping[str, str] = {
     f"{mquest.RDFS}label": "label",
     f"{mquest.RDFS}comment": "description",
@@ -204,8 +196,9 @@ class _RefinedReader:
     path: Path
     heads: Heads
     base: Base = field(default_factory=Base)
-    blocks: list[tuple[str, _Block]] = field(default_factory=list)
-    latest: dict[str, _Block] = field(default_factory=dict)
+    # Individuals while their statements come in: name, dimension, texts; texts by subject.
+    blocks: list[tuple[str, Dimension, dict[str, str]]] = field(default_factory=list)
+    latest: dict[str, dict[str, str]] = field(default_factory=dict)
     terms: set[str] = field(default_factory=set)
 
     def read(self) -> Base:
@@ -228,8 +221,8 @@ class _RefinedReader:
                 self.take_link(subject.value, predicate, quad.object.value)
             else:
                 self.take_text(subject.value, predicate, str(getattr(quad.object, "value", "")))
-        for name, block in self.blocks:
-            self.base.individuals.append(self.finish(name, block))
+        for block in self.blocks:
+            self.base.individuals.append(self.finish(*block))
         return self.base
 
     def take_type(self, subject: str, name: str) -> None:
@@ -238,9 +231,8 @@ class _RefinedReader:
             self.terms.add(subject)
             self.base.copied += 1
             return
-        block = _Block(dimension)
-        self.blocks.append((_local(subject), block))
-        self.latest[subject] = block
+        self.latest[subject] = {}
+        self.blocks.append((_local(subject), dimension, self.latest[subject]))
 
     def take_link(self, subject: str, predicate: str, target: str) -> None:
         if subject in self.terms and predicate.startswith((mquest.RDFS, mquest.OWL)):
@@ -254,17 +246,16 @@ class _RefinedReader:
         block = self.latest.get(subject)
         name = _TEXTS.get(predicate) or _local(predicate)
         if block is not None and (name in _TEXTS.values() or name in _NOTES):
-            block.texts.setdefault(name, text)
+            block.setdefault(name, text)
         elif subject in self.terms or block is None:
             self.base.copied += 1
         else:
             self.base.unread[name] += 1
 
-    def finish(self, name: str, block: _Block) -> Individual:
-        texts = block.texts
+    def finish(self, name: str, dimension: Dimension, texts: Mapping[str, str]) -> Individual:
         self.base.image = self.base.image or texts.get("extractedFrom", "")
         return Individual(
-            block.dimension,
+            dimension,
             name,
             texts.get("label", ""),
             texts.get("description", ""),

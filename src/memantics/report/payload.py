@@ -60,12 +60,6 @@ class Texts:
         return self.pool.add(text)
 
 
-@dataclass(slots=True)
-class _Attempts:
-    last: Answer
-    earlier: list[Answer]
-
-
 def judge_answer(status: str, value: JsonValue, gold: JsonValue) -> int:
     """Right or wrong where gold is a scalar or names scalars; the rest is left to the reader.
 
@@ -155,7 +149,7 @@ class PayloadMaker:
             attempts, marks = _collect_attempts(run.folder), self._find_marks(run)
             for line in read_items(run.folder):
                 first = self._first.setdefault(line.item.id, line.item)
-                made = self._make_answer(run, line, first, attempts.get(line.item.id))
+                made = self._make_answer(run, line, first, attempts.get(line.item.id, ()))
                 mark = marks.get(line.item.id)
                 if mark is not None and made.get("verdict") == OPEN:
                     made["mark"] = f"{run.figures.main.replace('_', ' ')} {mark:.3f}"
@@ -221,19 +215,19 @@ class PayloadMaker:
         return {"gold": self._texts.add(show_value(item.gold)), "keys": keys}
 
     def _make_answer(
-        self, run: Run, line: ItemLine, first: Item, attempts: _Attempts | None
+        self, run: Run, line: ItemLine, first: Item, attempts: Sequence[Answer]
     ) -> dict[str, JsonValue]:
         prompt = self._prompts.add(line.messages)
-        if attempts is None:
+        if not attempts:
             return {"prompt": prompt}
-        last = attempts.last
+        *earlier, last = attempts
         made: dict[str, JsonValue] = {
             "prompt": prompt,
             "verdict": judge_answer(
                 last.status, last.value, None if asks_ratings(line.item) else line.item.gold
             ),
             "status": STATUSES.index(last.status),
-            "attempts": 1 + len(attempts.earlier),
+            "attempts": len(attempts),
             "value": self._texts.add(show_value(last.value)),
             "text": self._texts.add(last.reply.text),
             "finish": last.reply.finish,
@@ -243,13 +237,13 @@ class PayloadMaker:
         for name, text in (("reason", last.reason), ("reasoning", last.reply.reasoning)):
             if text:
                 made[name] = self._texts.add(text)
-        if attempts.earlier:
+        if earlier:
             made["earlier"] = [
                 [
                     STATUSES.index(a.status),
                     self._texts.add(a.reply.text or a.reason, _EARLIER_CHARS),
                 ]
-                for a in attempts.earlier
+                for a in earlier
             ]
         if (line.item.form.fields, line.item.gold) != (first.form.fields, first.gold):
             # Options of a run may shuffle the choices: its key is then its own.
@@ -285,15 +279,11 @@ class PayloadMaker:
         return image.path.name if self._images is None else self._images.add(image.path)
 
 
-def _collect_attempts(folder: Path) -> Mapping[str, _Attempts]:
-    """Each item's last answer and the attempts before it; a repeated attempt replaces itself."""
+def _collect_attempts(folder: Path) -> Mapping[str, Sequence[Answer]]:
+    """Each item's answers, the last one last; a repeated attempt replaces itself."""
     found: dict[str, dict[int, Answer]] = {}
     for answer in read_answers(folder):
         known = found.setdefault(answer.item, {})
         known.pop(answer.attempt, None)
         known[answer.attempt] = answer
-    made = {}
-    for item, known in found.items():
-        *earlier, last = known.values()
-        made[item] = _Attempts(last, earlier)
-    return made
+    return {item: list(known.values()) for item, known in found.items()}

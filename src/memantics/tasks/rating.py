@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from memantics.core.data import inside
@@ -38,6 +38,11 @@ def copy_image(source: Path, queue: Path, name: str) -> str | None:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(read_bytes(source))
     return f"images/{place.name}"
+
+
+def name_origin(name: str, run: str, model: str, options: Mapping[str, str]) -> dict[str, object]:
+    """Where an item of a queue comes from, as a line of the key; kept from those who rate."""
+    return {"id": name, "run": run, "model": model, "options": options}
 
 
 def write_apart(path: Path, rows: Iterable[object]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -23,21 +22,13 @@ _PADS_ACROSS = (0.0, 0.08, 0.16, 0.26)
 Plane = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class TextMatch:
-    """A text laid over a picture: how well it matches, from 0 to 1, and its letters."""
-
-    quality: float
-    body: Mask
-
-
-def lay_text(crop: Pixels, text: str, box: PixelBox) -> TextMatch:
-    """Lay a text over its box in the best way; ``body`` covers the whole crop."""
+def lay_text(crop: Pixels, text: str, box: PixelBox) -> tuple[float, Mask]:
+    """Lay a text over its box in the best way: how well it matches (0 to 1), and its letters."""
     body: Mask = np.zeros(crop.shape[:2], bool)
     left, top = max(0, box[0]), max(0, box[1])
     values = crop[top : box[3], left : box[2]]
     if min(values.shape[:2]) < 6 or not text.strip():
-        return TextMatch(0.0, body)
+        return 0.0, body
     scale = min(1.0, _HEIGHT / values.shape[0])
     size = (max(8, round(values.shape[1] * scale)), max(6, round(values.shape[0] * scale)))
     small = Image.fromarray(values).convert("L").resize(size, Image.Resampling.BOX)
@@ -54,7 +45,7 @@ def lay_text(crop: Pixels, text: str, box: PixelBox) -> TextMatch:
     if chosen is not None:
         whole = (values.shape[1], values.shape[0])
         body[top : box[3], left : box[2]] = _draw(text, chosen, whole, pads) > 150
-    return TextMatch(quality, body)
+    return quality, body
 
 
 def _normalise(plane: Plane) -> Plane:
@@ -210,13 +201,13 @@ def _find_by_shape(
     found: Mask = np.zeros(inside.shape, bool)
     colour: Shade = np.zeros(3, np.int64)
     for text, box in lines:
-        match = lay_text(crop, text, box)
-        if match.quality < _MATCH or not match.body.any():
+        quality, body = lay_text(crop, text, box)
+        if quality < _MATCH or not body.any():
             return None
-        colour = _find_gain(crop, match.body, box)
+        colour = _find_gain(crop, body, box)
         near = np.abs(crop.astype(np.int16) - colour).max(axis=2) <= 44
         reach = 2 * max(2, round(0.09 * (box[3] - box[1]))) + 1
-        beside = cv2.dilate(match.body.astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
+        beside = cv2.dilate(body.astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
         found |= near & beside
     return (found, colour) if found.any() else None
 

@@ -17,21 +17,11 @@ from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, last_answers, read_items
 from memantics.tasks.plugin import HumanExport
-from memantics.tasks.rating import KEY, QUEUE, copy_image, read_runs, write_apart
+from memantics.tasks.rating import KEY, QUEUE, copy_image, name_origin, read_runs, write_apart
 
 TASK = "memeintent/intent"
 MEMES = 30
 WORKFLOW = "rate-outputs"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRow:
-    """Where a reply of the queue comes from; kept from annotators."""
-
-    id: str
-    run: str
-    model: str
-    options: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +47,7 @@ def export_human_evaluation(
     # One shuffle over all: neither the place nor the neighbours of a reply tell its setting.
     chance.shuffle(pairs)
     named = [(f"r{n:04}", meme, run) for n, (meme, run) in enumerate(pairs, 1)]
-    keys = [KeyRow(name, r.folder.name, r.facts.model, r.facts.options) for name, _, r in named]
+    keys = [name_origin(n, r.folder.name, r.facts.model, r.facts.options) for n, _, r in named]
     write_apart(out / KEY, keys)
     images = {meme: _copy(read[0].items[meme], out / QUEUE) for meme in drawn}
     card = QueueCard(

@@ -27,22 +27,12 @@ from memantics.core.rundir import last_answers, read_items
 from memantics.metrics.agreement import krippendorff_alpha
 from memantics.tasks.factories import mean_score
 from memantics.tasks.plugin import HumanExport
-from memantics.tasks.rating import KEY, QUEUE, copy_image, read_runs, write_apart
+from memantics.tasks.rating import KEY, QUEUE, copy_image, name_origin, read_runs, write_apart
 
 TASK, WORKFLOW, PAIRS = "mer_bench/judge", "rate-edits", "pairs.jsonl"
 LIKERT = ("vgq", "vea", "tgq", "tea", "hgq", "pes")
 DIMENSIONS = (*LIKERT, "lc", "ppe")
 _HIGHEST = 6
-
-
-@dataclass(frozen=True, slots=True)
-class OutputKey:
-    """Whose output an item of the queue is; kept from raters."""
-
-    id: str
-    run: str
-    model: str
-    options: Mapping[str, str]
 
 
 class PairRow(BaseModel):
@@ -65,7 +55,7 @@ def export_outputs(runs: Sequence[Path], out: Path, seed: int = 0, memes: int = 
     named = {f"r{number:04}": items[name] for number, name in enumerate(drawn, 1)}
     editors = {name: item.tags["editor"] for name, item in named.items()}
     write_apart(
-        out / KEY, [OutputKey(name, editor, editor, {}) for name, editor in editors.items()]
+        out / KEY, [name_origin(name, editor, editor, {}) for name, editor in editors.items()]
     )
     write_apart(out / PAIRS, [{"id": name, "item": item.id} for name, item in named.items()])
     card = QueueCard(title="Edited memes", workflow=WORKFLOW, warning=facts[0].warning, origin=TASK)

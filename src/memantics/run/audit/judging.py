@@ -26,13 +26,9 @@ class Likeness:
 
 def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> Likeness:
     """How alike two judgements are, over the rated fields (all fields where none are named)."""
-    first, second = _read(one, rated), _read(other, rated)
-    numbers = [
-        abs(value - second.numbers[name])
-        for name, value in first.numbers.items()
-        if name in second.numbers
-    ]
-    same = bool(first.labels or numbers) and first.labels == second.labels
+    (labels, first), (others, second) = _read(one, rated), _read(other, rated)
+    numbers = [abs(value - second[name]) for name, value in first.items() if name in second]
+    same = bool(labels or numbers) and labels == others
     return Likeness(
         same=same,
         close=same and all(number <= 1 for number in numbers),
@@ -40,19 +36,13 @@ def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> L
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    labels: Mapping[str, str]
-    numbers: Mapping[str, float]
-
-
-def _read(outcome: Outcome, rated: frozenset[str]) -> _Reading:
-    """The fields of a judgement; truth values count as labels."""
+def _read(outcome: Outcome, rated: frozenset[str]) -> tuple[Mapping[str, str], Mapping[str, float]]:
+    """The labels and the numbers of a judgement; truth values count as labels."""
     value = outcome.value if outcome.status == "answered" else None
     if not isinstance(value, dict):
-        return _Reading({"invalid": outcome.status}, {})
+        return {"invalid": outcome.status}, {}
     kept = {name: groups for name, groups in value.items() if not rated or name in rated}
-    return _Reading(
+    return (
         {name: str(groups) for name, groups in kept.items() if isinstance(groups, bool | str)},
         {
             name: float(groups)
