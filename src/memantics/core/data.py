@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, cast
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, first_fault
 
 Verdict = Literal[
     "reproduced", "differs", "arithmetic of the paper", "not recomputable", "no reference"
@@ -328,6 +328,16 @@ def load_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("nested too deeply") from error
     except ValueError as error:  # a number of thousands of digits
         raise tomllib.TOMLDecodeError(str(error)) from error
+
+
+def read_toml(path: Path, record: type[Shape], form: str, see: str) -> Shape:
+    """A UTF-8 TOML file as a record; hints say its ``form``, and where to ``see`` its fields."""
+    try:
+        return record.model_validate(load_toml(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(path, str(error), hint=form) from error
+    except ValidationError as error:
+        raise DataError(path, first_fault(error), hint=see) from error
 
 
 def toml_beside(file: str, name: str) -> dict[str, Any]:

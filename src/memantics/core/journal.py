@@ -36,6 +36,15 @@ def lock_folder(folder: Path) -> IO[bytes]:
 
 
 @contextmanager
+def refuse_unwritable(what: object, hint: str = "choose another --out") -> Iterator[None]:
+    """Say of an error of the file system what could not be written, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{what} cannot be written: {error.strerror}", hint=hint) from error
+
+
+@contextmanager
 def in_turn(folder: Path) -> Iterator[None]:
     """Read a small file of a folder and write it anew while no other process does.
 
@@ -53,7 +62,7 @@ def in_turn(folder: Path) -> Iterator[None]:
 @contextmanager
 def opening(folder: Path, what: str) -> Iterator[IO[bytes]]:
     """Make and lock a folder while its journals are opened; gives the lock back if that fails."""
-    try:
+    with refuse_unwritable(what, "choose another with --out"):
         folder.mkdir(parents=True, exist_ok=True)
         lock = lock_folder(folder)
         try:
@@ -61,10 +70,6 @@ def opening(folder: Path, what: str) -> Iterator[IO[bytes]]:
         except BaseException:
             lock.close()
             raise
-    except OSError as error:
-        raise StoreError(
-            f"{what} cannot be written: {error.strerror}", hint="choose another with --out"
-        ) from error
 
 
 def drop_torn_tail(path: Path) -> None:

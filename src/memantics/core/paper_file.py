@@ -7,7 +7,6 @@ has a function in ``paper.py``, which gets the :class:`DeclaredPart` and fills i
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
@@ -15,10 +14,10 @@ from pathlib import Path
 from string import Template
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from memantics.core.data import load_toml
-from memantics.core.errors import DataError, first_fault
+from memantics.core.data import read_toml
+from memantics.core.errors import DataError
 from memantics.core.paper import Paper, PaperMaterial, list_figures
 from memantics.core.paper_parts import Cell, PaperPart, PaperRow, PaperText, RowKind
 from memantics.core.prompt import read_prompts
@@ -216,12 +215,7 @@ Maker = Callable[[PaperMaterial[R], DeclaredPart], PaperPart]
 
 def read_paper_file(path: Path) -> PaperFile:
     """Read and check ``paper.toml``; an error names the file and the place in it."""
-    try:
-        return PaperFile.model_validate(load_toml(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(path, str(error), hint="a paper is UTF-8 TOML") from error
-    except ValidationError as error:
-        raise DataError(path, first_fault(error), hint="see docs/redo-a-paper.md") from error
+    return read_toml(path, PaperFile, "a paper is UTF-8 TOML", "see docs/redo-a-paper.md")
 
 
 def read_paper(path: Path, makers: Mapping[str, Maker[R]] | None = None) -> Paper[R]:

@@ -18,9 +18,9 @@ from typing import IO, Literal, get_args
 
 import orjson
 
-from memantics.core.errors import InputError, StoreError, UnknownName
+from memantics.core.errors import InputError, UnknownName
 from memantics.core.images import probe, read_bytes
-from memantics.core.journal import replace_file, whole_file
+from memantics.core.journal import refuse_unwritable, replace_file, whole_file
 from memantics.core.records import Image, Item, Message, Request
 from memantics.models.wire import WireSettings, encode_base64, encode_request
 
@@ -40,17 +40,13 @@ def write_task(
     if kind not in TASK_FORMATS:
         raise UnknownName("format", kind, TASK_FORMATS)
     stem = "memantics_" + name.replace("/", "_")
-    try:
+    with refuse_unwritable(out):
         out.mkdir(parents=True, exist_ok=True)
         if kind == "openai-batch":
             return tuple(_write_batch(out, asked, *server))
         if kind == "vlmevalkit":
             return (_write_table(out / f"{stem}.tsv", asked),)
         return _write_folder(out, stem, kind, asked)
-    except OSError as error:
-        raise StoreError(
-            f"{out} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
 
 
 def _write_batch(out: Path, asked: Asked, model: str, wire: WireSettings) -> Iterator[Path]:

@@ -15,6 +15,7 @@ from pydantic import JsonValue, ValidationError
 
 from memantics.core.errors import ImageError, MissingExtra, StoreError, first_fault
 from memantics.core.images import probe, read_bytes
+from memantics.core.journal import refuse_unwritable
 from memantics.core.records import Answer, Image, Item, Message, Part, Score
 from memantics.core.registry import is_inside
 from memantics.core.rundir import ItemLine, dump_line, read_answers, read_items
@@ -139,13 +140,9 @@ def write_log(run: Run, out: Path, marks: Marks, places: Sequence[Path] | None =
     # The form that Inspect's own logs have; nothing from a run may lead out of the folder.
     words = (log.eval.created, name_task(run.task), run.facts.fingerprint)
     path = out / ("_".join(re.sub(r"[^0-9A-Za-z]+", "-", word)[:60] for word in words) + ".eval")
-    try:
+    with refuse_unwritable(path):
         out.mkdir(parents=True, exist_ok=True)
         write_eval_log(log, str(path))
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
     return path
 
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from memantics.core.errors import InputError, StoreError
+from memantics.core.errors import InputError
+from memantics.core.journal import refuse_unwritable
 from memantics.serve.app import build_app
 from memantics.serve.jobs import JobStore
 from memantics.serve.metrics import FOLDER
@@ -52,11 +53,9 @@ def _recover(folder: Path) -> None:
 @contextmanager
 def _own(folder: Path) -> Iterator[None]:
     """Hold the folder of jobs: a second service on it would run them twice."""
-    try:
+    with refuse_unwritable(folder, "--state"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (folder / "lock").open("a")
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be written: {error.strerror}", hint="--state") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

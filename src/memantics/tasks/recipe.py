@@ -8,7 +8,6 @@ prints, the labels that experts learn, and a task for each label of which one ho
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.card import Card, CardLanguage, ReleaseCard, SampleCard, TaskCard
-from memantics.core.data import Found, Skip, Source, checksum, inside, load_toml
-from memantics.core.errors import DataError, UnknownName, first_fault
+from memantics.core.data import Found, Skip, Source, checksum, inside, read_toml
+from memantics.core.errors import DataError, UnknownName
 from memantics.core.labelled import LabelledMeme, LabelSource, name_group
 from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.statistic import Expected
@@ -99,13 +98,7 @@ class Recipe(BaseModel):
 
 def read_recipe(path: Path) -> Recipe:
     """Read and check a recipe; an error names the key."""
-    try:
-        return Recipe.model_validate(load_toml(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(path, str(error), hint="a recipe is UTF-8 TOML") from error
-    except ValidationError as error:
-        hint = "see docs/use-your-data.md"
-        raise DataError(path, first_fault(error), hint=hint) from error
+    return read_toml(path, Recipe, "a recipe is UTF-8 TOML", "see docs/use-your-data.md")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from memantics.core.journal import (
     drop_torn_tail,
     lock_folder,
     read_whole_lines,
+    refuse_unwritable,
     replace_file,
     write_whole,
 )
@@ -99,7 +100,7 @@ def gather(
     """
     entries = list_entries(folder, settings.out)
     out = settings.out or folder
-    try:
+    with refuse_unwritable(out, "choose another folder with --out"):
         (out / OWN).mkdir(parents=True, exist_ok=True)
         with lock_folder(out / OWN):
             looks, fresh = _look_at_all(entries, out / OWN / LOOKS, (open_reader, settings), watch)
@@ -107,10 +108,6 @@ def gather(
                 looks = [_refuse_name(*group) for group in zip(entries, looks, strict=True)]
             memes = tuple(_judge(entries, looks, settings))
             _write(out, folder, memes)
-    except OSError as error:
-        raise StoreError(
-            f"{out} cannot be written: {error.strerror}", hint="choose another folder with --out"
-        ) from error
     return Collected(out, memes, fresh)
 
 

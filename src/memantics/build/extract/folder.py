@@ -15,9 +15,9 @@ from pathlib import Path
 import orjson
 
 from memantics.core.data import Skip, inside
-from memantics.core.errors import DataError, ImageError, InputError, StoreError
+from memantics.core.errors import DataError, ImageError, InputError
 from memantics.core.images import probe, read_bytes
-from memantics.core.journal import replace_file, whole_file
+from memantics.core.journal import refuse_unwritable, replace_file, whole_file
 from memantics.core.memes import ID, LONGEST_ID, MEMES, SUFFIXES, Meme
 
 IMAGES, REPORT = "images", "report.json"
@@ -38,7 +38,7 @@ def adopt_memes(memes: Iterable[Meme], folder: Path) -> Adopted:
     kept: list[Meme] = []
     skips: list[Skip] = []
     taken: set[str] = set()
-    try:
+    with refuse_unwritable(folder, "choose another with --out"):
         (folder / IMAGES).mkdir(parents=True, exist_ok=True)
         for meme in memes:
             try:
@@ -51,10 +51,6 @@ def adopt_memes(memes: Iterable[Meme], folder: Path) -> Adopted:
         with whole_file(folder / MEMES) as file:
             for meme in kept:
                 file.write(_dump_meme(meme, folder))
-    except OSError as error:
-        raise StoreError(
-            f"{folder} cannot be written: {error.strerror}", hint="choose another with --out"
-        ) from error
     if not kept:
         raise InputError(
             f"none of {len(skips)} memes has a readable image",

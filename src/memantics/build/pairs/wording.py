@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from memantics.core.closed import Closed
-from memantics.core.data import load_toml, toml_beside
-from memantics.core.errors import DataError, first_fault
+from memantics.core.data import read_toml, toml_beside
+from memantics.core.errors import DataError
 
 PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speech", "spelling",
                    "spacing"]  # fmt: skip
@@ -79,12 +78,8 @@ def read_words(path: Path | None = None) -> dict[Language, PairWords]:
     """Lists of words by language: mild ones, or those of a user's TOML file."""
     if path is None:
         return _read_sheet().words
-    try:
-        found = _Words.model_validate(load_toml(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(path, str(error), hint="words are a UTF-8 TOML file") from error
-    except ValidationError as error:
-        raise DataError(path, first_fault(error), hint="see docs/audit-a-benchmark.md") from error
+    form, see = "words are a UTF-8 TOML file", "see docs/audit-a-benchmark.md"
+    found = read_toml(path, _Words, form, see)
     for language, words in found.words.items():
         if not len(words.insults) == len(words.spelled) == len(words.parted):
             raise DataError(path, f"{language}: insults, spelled and parted differ in number")

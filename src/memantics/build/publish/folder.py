@@ -15,8 +15,8 @@ from memantics.build.publish.datacard import write_card
 from memantics.build.publish.tables import TableFile, write_metadata, write_tables
 from memantics.core.card import Card, OptionCard, SampleCard, TaskCard
 from memantics.core.data import dump_json
-from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import in_turn
+from memantics.core.errors import InputError
+from memantics.core.journal import in_turn, refuse_unwritable
 from memantics.core.writing import Made
 
 CARD, README, CROISSANT = "card.toml", "README.md", "croissant.json"
@@ -39,22 +39,17 @@ def write_folder(
     _refuse_others(folder)
     partial = folder.with_name(f".{folder.name}.partial")
     former = folder.with_name(f".{folder.name}.former")
-    try:
-        with in_turn(folder.parent):
-            if former.exists() and not folder.exists():
-                former.rename(folder)  # a kill came between the two renames below
+    with refuse_unwritable(folder, "choose another with --out"), in_turn(folder.parent):
+        if former.exists() and not folder.exists():
+            former.rename(folder)  # a kill came between the two renames below
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            (partial / DATA).mkdir(parents=True)
+            files = _fill(partial, bundle, made, family)
+            check(partial)
+            _exchange(folder, partial, former)
+        finally:
             shutil.rmtree(partial, ignore_errors=True)
-            try:
-                (partial / DATA).mkdir(parents=True)
-                files = _fill(partial, bundle, made, family)
-                check(partial)
-                _exchange(folder, partial, former)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
-    except OSError as error:
-        raise StoreError(
-            f"{folder} cannot be written: {error.strerror}", hint="choose another with --out"
-        ) from error
     return files
 
 

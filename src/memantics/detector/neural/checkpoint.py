@@ -23,7 +23,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import StoreError
-from memantics.core.journal import lock_folder
+from memantics.core.journal import lock_folder, refuse_unwritable
 
 LATEST, PROGRESS = "latest", "progress.json"
 WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
@@ -69,13 +69,9 @@ _PROGRESS = TypeAdapter(TrainingProgress)
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
     """Be a folder's only writer; it is made where it is not there yet."""
-    try:
+    with refuse_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = lock_folder(folder)
-    except OSError as error:
-        raise StoreError(
-            f"{folder} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
     with lock:
         yield
 

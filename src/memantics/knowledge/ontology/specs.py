@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from pydantic import ValidationError
-
 from memantics.core.closed import Closed
-from memantics.core.data import load_toml
-from memantics.core.errors import DataError, InputError, first_fault
+from memantics.core.data import read_toml
+from memantics.core.errors import DataError, InputError
 
 _NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
 
@@ -66,15 +63,8 @@ def read_specs(folder: Path) -> dict[str, DimensionSpec]:
             raise DataError(
                 path, "a dimension is named in letters, as in ColorComposition.toml", hint="rename"
             )
-        try:
-            told = load_toml(path.read_text(encoding="utf-8"))
-            found[path.stem] = DimensionSpec.model_validate(told)
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise DataError(path, str(error), hint="a dimension is UTF-8 TOML") from error
-        except ValidationError as error:
-            raise DataError(
-                path, first_fault(error), hint="see docs/build-a-benchmark.md on dimensions"
-            ) from error
+        form, see = "a dimension is UTF-8 TOML", "see docs/build-a-benchmark.md on dimensions"
+        found[path.stem] = read_toml(path, DimensionSpec, form, see)
     if not found:
         raise InputError(f"{folder}: holds no dimension", hint="one NAME.toml for each")
     return found
