@@ -18,10 +18,13 @@ from memantics.annotate.project_settings import in_share
 from memantics.annotate.records import Actor
 from memantics.annotate.resolution import Ballot, ResolutionCase, resolve
 from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import read_workflow
+from memantics.annotate.workflow import list_workflows, read_workflow
 from memantics.core.errors import InputError
+from memantics.core.queue import QueueItem, Shown
 from tests.annotate.team import (
+    Clock,
     add_people,
+    draw_image,
     lines_of,
     make_lead,
     make_queue,
@@ -209,3 +212,66 @@ def test_overlap_by_command(tmp_path: Path) -> None:
     assert set_up_project(storage, ProjectChanges(shared=0.25), 1)["people"] == 4
     with pytest.raises(InputError, match="people"):
         set_up_project(storage, ProjectChanges(people=51), 1)
+
+
+def test_comments_are_asked_for_where_the_lead_wants_them(
+    sqlite_service: AnnotationService, tmp_path: Path
+) -> None:
+    service = sqlite_service
+    lead, project, people = start(service, tmp_path, 1, people=2, comments=True)
+    for actor, word in zip(people, ("yes", "no"), strict=False):
+        task = service.work.next(actor, project)
+        assert task is not None
+        assert task.fields[-1] == "comment"
+        said = judge(word, comment=f"I say {word}")
+        service.work.submit(actor, task.assignment, said, task.version)
+    (one,) = service.lead.disagreements(lead, project)
+    assert one.notes == (("P02", "I say yes"), ("P03", "I say no"))
+    # Switched off again, what was said keeps its place.
+    assert service.projects.change(lead, project, {"comments": False}).comments
+    rows = lines_of(service.exchange.export(lead, project, "data", "jsonl").data)
+    assert rows[0]["comment:P03"] == "I say no"
+
+
+def test_who_saw_suggestions_is_known(
+    sqlite_service: AnnotationService, clock: Clock, tmp_path: Path
+) -> None:
+    service = sqlite_service
+    drafts: dict[str, JsonValue] = {"question": "yes"}
+    items = [item.model_copy(update={"values": drafts}) for item in plain_items(2)]
+    lead, opened = open_project(service, tmp_path / "q", "validate", [*items, *plain_items(3)[2:]])
+    project = opened.id
+    people = add_people(service, lead, project, PEOPLE[:2], ["annotator"])
+    service.projects.change(lead, project, {"people": 2})
+    vote(service, project, people[:1], "yes")
+    clock.forward(60)
+    service.projects.change(lead, project, {"prelabels": "shown"})
+    vote(service, project, people[1:], "yes")
+    clock.forward(60)
+    service.projects.change(lead, project, {"prelabels": "hidden"})
+    rows = lines_of(service.exchange.export(lead, project, "votes", "jsonl").data)
+    seen = {(row["item"], row["person"]) for row in rows if row["suggested"]}
+    assert seen == {("m1", "P03"), ("m2", "P03")}
+
+
+@pytest.mark.parametrize("name", [n for n in list_workflows() if not read_workflow(n).personal])
+def test_every_workflow_takes_pictures_texts_and_both(
+    sqlite_service: AnnotationService, tmp_path: Path, name: str
+) -> None:
+    """What ``screen --review`` makes: text alone, one picture, several."""
+    service, lead = sqlite_service, make_lead(sqlite_service)
+    for number in (1, 2):
+        draw_image(tmp_path / f"{number}.png", number)
+    pictures = [tmp_path / "1.png", tmp_path / "2.png"]
+    project = service.projects.create(lead, "mixed", name).id
+    items = [
+        (QueueItem(id=f"m{n}", group=f"m{n}", shown=[Shown(label="text", value="words")]), paths)
+        for n, paths in enumerate(([], pictures[:1], pictures), 1)
+    ]
+    assert service.exchange.import_items(lead, project, items).items == 3
+    (ann,) = add_people(service, lead, project, ["ann"], ["annotator", "reviewer"])
+    seen = set()
+    while (task := service.work.next(ann, project)) is not None:
+        seen.add((len(task.images), task.shown[0].value))
+        service.work.skip(ann, task.assignment)
+    assert seen == {(0, "words"), (1, "words"), (2, "words")}

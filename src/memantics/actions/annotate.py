@@ -79,6 +79,10 @@ class ProjectChanges:
         Flag("Order of items: that of the queue, or by expected information."),
     ] = None
 
+    comments: Annotated[
+        bool | None, Flag("Let people leave a comment with each item.", "--comments")
+    ] = None
+
     @property
     def said(self) -> dict[str, object]:
         """Those that were given."""

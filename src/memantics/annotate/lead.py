@@ -72,7 +72,9 @@ class Lead:
             counts = queries.COUNT_ITEMS.one(connection, key)
             stages = _stage_progress(rights.workflow, queries.COUNT_SEATS.all(connection, key))
             people = _person_progress(connection, rights)
-            return record_of(ProjectProgress, counts, stages=stages, people=people)
+            paces = [person.pace for person in people if person.pace is not None]
+            pace = median(paces) if paces else None
+            return record_of(ProjectProgress, counts, stages=stages, people=people, pace=pace)
 
     def agreement(
         self, actor: Actor, project: int, *, drawn_only: bool = False

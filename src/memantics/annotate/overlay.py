@@ -11,11 +11,20 @@ from functools import lru_cache
 from memantics.annotate.project_settings import ProjectSettings, Words
 from memantics.annotate.workflow import Rule, Stage, Workflow, WorkflowField, workflow_of
 
-NOTE = "decision_note"
+NOTE, COMMENT = "decision_note", "comment"
 _STAGE = "settle_ties"
 _TITLES = {
     "lead": Words(en="Decide ties", zh="裁决分歧"),
     "vote": Words(en="One more vote", zh="加投一票"),
+}
+
+
+_FIELDS = {
+    name: WorkflowField(id=name, kind="longtext", required=False, label=label)
+    for name, label in (
+        (NOTE, Words(en="Why? Explain the decision", zh="为什么？说明理由")),
+        (COMMENT, Words(en="A comment for the lead", zh="给负责人的备注")),
+    )
 }
 
 
@@ -44,10 +53,15 @@ def lay_over(flow: Workflow, settings: ProjectSettings) -> Workflow:
         judging = stages[flow.judging]
         stages[flow.judging] = judging.model_copy(update={"people": settings.people})
     changes: dict[str, object] = {"settings": settings}
+    if settings.comments:
+        judging = stages[flow.judging]
+        stages[flow.judging] = judging.model_copy(update={"fields": (*judging.fields, COMMENT)})
     if settings.adjudicator:
         stages = _settle_ties(flow, stages, settings)
         changes["resolve"] = tuple(_hand_on(flow, rule, settings) for rule in flow.resolve)
-        changes["fields"] = (*flow.fields, _note())
+    added = [_FIELDS[COMMENT]] if settings.comments else []
+    added += [_FIELDS[NOTE]] if settings.adjudicator else []
+    changes["fields"] = (*flow.fields, *added)
     made = flow.model_copy(update={**changes, "stages": tuple(stages)})
     for name in ("_by_id", "_apart"):  # a copy takes what was computed along
         made.__dict__.pop(name, None)
@@ -82,12 +96,3 @@ def _hand_on(flow: Workflow, rule: Rule, settings: ProjectSettings) -> Rule:
         return rule
     tie = "none" if settings.adjudicator == "nobody" else "adjudicate"
     return rule.model_copy(update={"tie": tie})
-
-
-def _note() -> WorkflowField:
-    return WorkflowField(
-        id=NOTE,
-        kind="longtext",
-        required=False,
-        label=Words(en="Why? Explain the decision", zh="为什么？说明理由"),
-    )

@@ -48,7 +48,8 @@ class ProjectSettings(Closed):
     ``people`` judge each item (0: as many as the workflow says), and all of the ``team`` judge a
     ``shared`` share of items. ``adjudicator`` settles ties: the lead, one more vote, or nobody
     (empty: as the workflow says). ``order`` is that of the queue, or by expected information; then
-    a ``random_share`` of items keeps its chance place, for figures without bias.
+    a ``random_share`` of items keeps its chance place, for figures without bias. ``comments``:
+    whoever judges may leave a note. ``suggested`` says when suggestions were shown or hidden.
     """
 
     people: Annotated[int, Limit(ge=0, le=50)] = 0
@@ -57,6 +58,7 @@ class ProjectSettings(Closed):
     adjudicator: Adjudicator = ""
     order: Order = "given"
     random_share: Annotated[float, Limit(ge=0, le=1)] = 0.2
+    comments: bool = False
     prelabels: Literal["shown", "hidden"] = "hidden"
     training: bool = True
     lease_minutes: Annotated[int, Limit(ge=1, le=10_080)] = 30
@@ -66,6 +68,7 @@ class ProjectSettings(Closed):
     contact: Annotated[str, Limit(max_length=500)] = ""
     warning: Annotated[str, Limit(max_length=2000)] = ""
     clarifications: tuple[Clarification, ...] = ()
+    suggested: tuple[tuple[float, bool], ...] = ()
 
     def guideline_at(self, at: float) -> int:
         """The version of the guideline at a time: 1 is the workflow's, each clarification adds 1.
@@ -74,6 +77,18 @@ class ProjectSettings(Closed):
         1
         """
         return 1 + sum(added.at <= at for added in self.clarifications)
+
+    def suggested_at(self, at: float) -> bool:
+        """Whether suggestions of models were shown at a time.
+
+        >>> changed = ProjectSettings(prelabels="shown", suggested=((5.0, True),))
+        >>> [changed.suggested_at(at) for at in (4, 5)], ProjectSettings().suggested_at(4)
+        ([False, True], False)
+        """
+        shown = not self.suggested[0][1] if self.suggested else self.prelabels == "shown"
+        for since, now_shown in self.suggested:
+            shown = now_shown if since <= at else shown
+        return shown
 
     @property
     def guideline(self) -> int:

@@ -104,7 +104,13 @@ class Projects:
         """
         with self._context.as_lead(actor, project, write=True) as (connection, rights):
             before = rights.settings
-            kept: dict[str, object] = {"clarifications": before.clarifications, "team": before.team}
+            names = ("clarifications", "team", "suggested")
+            kept: dict[str, object] = {name: getattr(before, name) for name in names}
+            if before.comments:
+                kept["comments"] = True  # what was said stays in its column
+            if settings.prelabels != before.prelabels:
+                shown = settings.prelabels == "shown"
+                kept["suggested"] = (*before.suggested, (self._context.clock(), shown))
             if before.adjudicator and not settings.adjudicator:
                 kept["adjudicator"] = "nobody"  # a stage that was there stays, and is closed
             settings = settings.model_copy(update=kept)

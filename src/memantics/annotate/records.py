@@ -239,13 +239,19 @@ class PersonProgress:
 
 @dataclass(frozen=True, slots=True)
 class ProjectProgress:
-    """How far a project is."""
+    """How far a project is; ``pace`` is the median of all people's seconds an item."""
 
     items: int
     finished: int
     training_items: int
     stages: tuple[StageProgress, ...]
     people: tuple[PersonProgress, ...]
+    pace: float | None = None
+
+    @property
+    def left(self) -> int:
+        """How many answers are still to come."""
+        return sum(stage.open + stage.leased + stage.waiting for stage in self.stages)
 
 
 @dataclass(frozen=True, slots=True)

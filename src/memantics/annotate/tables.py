@@ -30,7 +30,18 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "agreement": ("csv", "jsonl", "tex"),
     "huggingface": ("zip",),
 }
-VOTES = ("item", "group", "stage", "person", "field", "value", "at", "seconds", "guideline")
+VOTES = (
+    "item",
+    "group",
+    "stage",
+    "person",
+    "field",
+    "value",
+    "at",
+    "seconds",
+    "guideline",
+    "suggested",
+)
 _FIGURES = ("pairwise", "complete", "cohen", "fleiss", "alpha", "ac1", "icc")
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
@@ -65,6 +76,9 @@ def make_votes(snapshot: Snapshot) -> list[Row]:
             "at": iso(item.times.get(seat.id, 0.0)),
             "seconds": item.seconds.get(seat.id),
             "guideline": snapshot.rights.settings.guideline_at(item.times.get(seat.id, 0.0)),
+            "suggested": snapshot.workflow.stages[seat.stage].kind == "independent"
+            and item.row.prelabels != "{}"
+            and snapshot.rights.settings.suggested_at(item.times.get(seat.id, 0.0)),
         }
         for item in snapshot.items
         for seat in item.answered()

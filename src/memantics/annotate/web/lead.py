@@ -182,6 +182,7 @@ def _read_changes(ask: Ask) -> dict[str, object]:
         percent = ask.number(name)
         said[name] = percent / 100 if percent is not None else None
     said |= {name: ask.number(name) for name in ("daily_limit", "weekly_limit")}
+    said["comments"] = True if ask.text("comments") else None
     return {name: value for name, value in said.items() if value is not None}
 
 
