@@ -89,3 +89,11 @@ def test_spacing_between_letters_is_kept() -> None:
     made = fit_text("老同学了", caption.lettering, caption.ink.room)
     assert made.size == pytest.approx(46, rel=0.12)
     assert made.width == pytest.approx(caption.ink.box[2] - caption.ink.box[0], rel=0.06)
+
+
+def test_a_text_that_no_font_draws_is_measured_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memantics.vision.typefaces._ask_system", lambda _: None)
+    image = blank(480, 200, "white")
+    (line,) = print_on(image, replace(PLAIN, text="我的朋友", y=100))
+    (caption,) = read_page(image, [replace(line, text="我的朋\U00020021")]).captions
+    assert caption.lettering.tracking == 0

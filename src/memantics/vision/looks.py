@@ -19,7 +19,7 @@ from memantics.vision.ink import Ink, Pixels
 from memantics.vision.lettering import Lettering
 from memantics.vision.regions import PixelBox
 from memantics.vision.removal import remove_ink
-from memantics.vision.typefaces import FACES
+from memantics.vision.typefaces import FACES, find_face
 from memantics.vision.typesetting import calibrate, draw_text, fit_text
 
 _BETTER, _OTHER_COLOURS = 0.012, 0.06  # of 1: by how much another look must be nearer
@@ -33,7 +33,7 @@ _INSETS = (0.02, 0.08)  # of a line's height: what OCR boxes are wider than lett
 
 def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[Ink, Lettering]:
     """The box and the look in which the old text is most like the original."""
-    if ink.tilt or look.vertical:
+    if ink.tilt or look.vertical or not _can_draw(text, look):
         return ink, look
     left, top = max(0, ink.zone[0] - _AROUND), max(0, ink.zone[1] - _AROUND)
     crop = np.ascontiguousarray(pixels[top : ink.zone[3] + _AROUND, left : ink.zone[2] + _AROUND])
@@ -42,10 +42,7 @@ def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[In
     remove_ink(plate, here)
 
     def rate(ink: Ink, look: Lettering) -> float:
-        try:
-            setting = fit_text(text, look, ink.room, legible=False)
-        except InputError:
-            return -1.0
+        setting = fit_text(text, look, ink.room, legible=False)
         again = plate.copy()
         draw_text(again, ink, look, setting)
         return compare_lettering(crop, plate, again, here)
@@ -82,6 +79,14 @@ def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[In
                 best, score = other, found
     chosen, style = best
     return _move(chosen, left, top), calibrate(text, style, chosen.room)
+
+
+def _can_draw(text: str, look: Lettering) -> bool:
+    try:
+        find_face(text, look.face)
+    except InputError:
+        return False
+    return bool(text.strip())
 
 
 def _vary_colours(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
