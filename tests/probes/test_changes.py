@@ -121,23 +121,39 @@ def test_captions_are_changed_when_an_item_is_asked() -> None:
     assert probe_task(before, "picture=blank", tools()).complete is before.complete
 
 
+def test_words_are_told_in_another_order() -> None:
+    for caption, gap in (("so it goes again and again", " "), ("我又要加班了", ""), ("", "")):
+        item = replace(make("a1"), form=replace(FORM, context={"text": caption}))
+        task = probe_task(pose(item), "caption=shuffled", tools())
+        assert task.complete is not None
+        told = str(task.complete(item).form.context["text"])
+        assert told == task.complete(item).form.context["text"]
+        parts = [sorted(text.split() if gap else text) for text in (told, caption)]
+        assert parts[0] == parts[1]
+        assert (told != caption) == bool(caption)
+
+
+def test_without_the_meme_question_and_options_are_left() -> None:
+    (item,) = probe_task(pose(make("a1")), "meme=removed", tools()).items()
+    assert (item.form.context, names([item])) == ({"text": ""}, [["a-blank.png"]])
+    assert item.form.fields == FORM.fields
+
+
 def test_other_words_come_from_the_table_by_image() -> None:
     item = replace(make("a1"), form=replace(FORM, context={"caption": "old", "more": "kept"}))
-    words = {"a": "new"}
-    changed = change_caption(item, tools(), words)
+    task = probe_task(pose(item), "caption=reworded", tools(a="new"))
+    assert task.complete is not None
+    changed = task.complete(item)
     assert changed.form.context == {"caption": "new", "more": "kept"}
     assert names([changed]) == [["a-erased.png"]]
     with pytest.raises(DataError, match="no caption in other words"):
-        change_caption(make("b1"), tools(), words)
+        task.complete(make("b1"))
     untold = replace(item, form=replace(FORM, context={"more": "kept"}))
-    with pytest.raises(InputError, match="nothing to reword"):
-        change_caption(untold, tools(), words)
-    assert change_caption(untold, tools(), None).form.context == {"more": "kept"}
+    with pytest.raises(InputError, match="none to say otherwise"):
+        task.complete(untold)
+    assert change_caption(untold, tools().erase).form.context == {"more": "kept"}
     with pytest.raises(InputError, match="needs captions in other words"):
         probe_task(pose(item), "caption=reworded", tools())
-    task = probe_task(pose(item), "caption=reworded", tools(a="new"))
-    assert task.complete is not None
-    assert task.complete(item).form.context["caption"] == "new"
 
 
 def test_options_that_are_no_letters_keep_their_keys_and_their_gold() -> None:

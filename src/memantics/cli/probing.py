@@ -23,8 +23,10 @@ def probe(
     probes: Annotated[
         Sequence[str],
         Flag(
-            "What to change, may be repeated: picture=swapped|blank, caption=removed|reworded, "
-            "options=permuted, memory=caption|id|template. Default: the first of each, and blank.",
+            "What to change, may be repeated: picture=swapped|blank, "
+            "caption=removed|reworded|shuffled, meme=removed, options=permuted, "
+            "memory=caption|id|template. Default: picture=swapped and blank, caption=removed, "
+            "options=permuted.",
             "--probe",
             metavar="WHAT=HOW",
         ),

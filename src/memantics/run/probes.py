@@ -5,6 +5,8 @@
 ``picture=blank``    a white picture of the same size
 ``caption=removed``  the caption is not told, and painted over in the picture
 ``caption=reworded`` the caption in other words, from a table; painted over in the picture
+``caption=shuffled`` the caption's words in another order; painted over in the picture
+``meme=removed``     neither: a white picture and no caption, so question and options alone
 ``options=permuted`` the options in another order
 ``memory=caption``   contamination: the first half of a caption is shown, the rest is wanted
 ``memory=id``        contamination: the picture is shown, its id in the data set is wanted
@@ -35,7 +37,8 @@ from memantics.tasks.parse import clean
 
 PROBES: Mapping[str, tuple[str, ...]] = {
     "picture": ("swapped", "blank"),
-    "caption": ("removed", "reworded"),
+    "caption": ("removed", "reworded", "shuffled"),
+    "meme": ("removed",),
     "options": ("permuted",),
     "memory": ("caption", "id", "template"),
 }
@@ -103,13 +106,15 @@ def _find_change(what: str, how: str, task: Task, tools: ProbeTools) -> Callable
         return lambda item: replace(item, images=_change_images(item.images, tools.blank))
     if what == "options":
         return permute_options
-    words = tools.rewordings if how == "reworded" else None
-    if words is not None and not words:
+    if what == "meme":
+        return lambda item: change_caption(item, tools.blank)
+    if how == "reworded" and not tools.rewordings:
         raise InputError(
             "caption=reworded needs captions in other words",
             hint="give --rewordings FILE, a table with the columns image and text",
         )
-    return lambda item: change_caption(item, tools, words)
+    say = {"reworded": lambda item, _: find_words(item, tools.rewordings), "shuffled": _shuffle}
+    return lambda item: change_caption(item, tools.erase, say.get(how))
 
 
 def _change_images(images: Sequence[Image], change: Callable[[Path], Path]) -> tuple[Image, ...]:
@@ -173,23 +178,37 @@ def permute_options(item: Item) -> Item:
     return replace(item, gold=gold, form=replace(item.form, fields=tuple(fields)))
 
 
-def change_caption(item: Item, tools: ProbeTools, words: Mapping[str, str] | None) -> Item:
-    """The item without its caption, or with it in other words; painted over in the pictures."""
-    new = ""
-    if words is not None:
-        found = [words[key] for key in item_images(item) if key in words]
-        if not found:
-            raise DataError(item.group, "the table has no caption in other words for this meme")
-        new = found[0]
+def change_caption(
+    item: Item,
+    paint: Callable[[Path], Path],
+    say: Callable[[Item, str], str] | None = None,
+) -> Item:
+    """The item without its caption, or with what is said in its place; in the pictures painted."""
     named = [name for name in CAPTIONS if name in item.form.context]
-    if words is not None and not named:
+    if say is not None and not named:
         raise InputError(
-            "this task tells no caption in words, so there is nothing to reword",
+            "this task tells no caption in words, so there is none to say otherwise",
             hint="use --probe caption=removed",
         )
-    context = {**item.form.context, **dict.fromkeys(named, new)}
-    form = replace(item.form, context=context)
-    return replace(item, form=form, images=_change_images(item.images, tools.erase))
+    told = {name: say(item, str(item.form.context[name])) if say else "" for name in named}
+    form = replace(item.form, context={**item.form.context, **told})
+    return replace(item, form=form, images=_change_images(item.images, paint))
+
+
+def find_words(item: Item, words: Mapping[str, str]) -> str:
+    """A meme's caption in other words."""
+    found = [words[key] for key in item_images(item) if key in words]
+    if not found:
+        raise DataError(item.group, "the table has no caption in other words for this meme")
+    return found[0]
+
+
+def _shuffle(item: Item, caption: str) -> str:
+    """The caption's words, else its characters, in an order that follows from the meme's name."""
+    gap = " " if len(caption.split()) > 1 else ""
+    words = enumerate(caption.split() if gap else caption)
+    order = sorted(words, key=lambda word: _rank(f"{item.group} {word[0]} {word[1]}"))
+    return gap.join(word for _, word in order)
 
 
 _QUESTIONS = {

@@ -36,8 +36,8 @@ class Variation:
     probe: Annotated[
         str,
         Flag(
-            "Change one thing: picture=swapped|blank, caption=removed|reworded, options=permuted, "
-            "memory=caption|id|template.",
+            "Change one thing: picture=swapped|blank, caption=removed|reworded|shuffled, "
+            "meme=removed, options=permuted, memory=caption|id|template.",
             metavar="WHAT=HOW",
         ),
     ] = ""

@@ -16,7 +16,9 @@ NAMES: Mapping[str, str] = {
     WORDS_ALONE: "words alone",
     PICTURE_ALONE: "picture alone",
     "picture=swapped": "another meme's picture",
+    "meme=removed": "neither: question and options alone",
     "caption=reworded": "the caption in other words",
+    "caption=shuffled": "the caption's words in another order",
     "options=permuted": "options in another order",
 }
 _LITTLE = 0.1
