@@ -177,3 +177,32 @@ def test_what_there_is() -> None:
     assert known["mquest"].tasks == ("mquest/qa",)
     assert known["mquest"].release is None
     assert "openai/" in {own.name.partition("/")[0] + "/" for own in list_models()}
+
+
+@pytest.mark.usefixtures("home")
+def test_runs_are_drawn_on_matplotlib_axes() -> None:
+    models = ["baseline/majority", "baseline/random"]
+    runs = evaluate("mquest/qa", model=models, limit=4, data="starter")
+    assert isinstance(runs, Runs)
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    matplotlib.use("agg")
+    axes = runs.plot()
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == [
+        "baseline/random, mquest/qa",
+        "baseline/majority, mquest/qa",
+    ]
+    assert axes.get_xlabel() == runs[0].figures.main
+    drawn = [float(line.get_xdata()[0]) for line in axes.lines[1::2]]
+    assert drawn == [run.scores[run.figures.main].value for run in reversed(runs)]
+    assert runs.plot(axes) is axes
+
+
+@pytest.mark.usefixtures("home")
+def test_without_matplotlib_a_figure_names_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = evaluate("mquest/qa", model=["baseline/majority", "baseline/random"], limit=2)
+    assert isinstance(runs, Runs)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match="pip install matplotlib"):
+        runs.plot()

@@ -29,6 +29,7 @@ from memantics.report.runs import (
     differing_options,
     load_run,
     load_runs,
+    plot_runs,
     render_html,
     split_unfinished,
 )
@@ -97,6 +98,10 @@ class Runs(Result, Sequence[Run]):
     def to_pandas(self) -> Any:
         """A data frame with a row for each figure of each run and baseline, as in the CSV."""
         return make_frame(list_figures(self.runs, find_published(run.task for run in self.runs)))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Matplotlib axes, new ones unless given: each run's main figure with its interval."""
+        return plot_runs(self.runs, axes)
 
     def _repr_html_(self) -> str:
         return render_html(self.runs, {**self.broken, **self.skipped})

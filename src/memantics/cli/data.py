@@ -56,6 +56,9 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
     if any(row.paper is None and row.known is not None for row in rows):
         note = "* not printed in the paper: what the complete release gives"
         console().print(note, style="dim")
+    if any(row.verdict == "arithmetic of the paper" for row in rows):
+        note = "arithmetic of the paper: follows from other figures it prints; no data were used"
+        console().print(note, style="dim")
 
 
 @app.command("add")

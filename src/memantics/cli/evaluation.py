@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,6 +33,7 @@ def run(
     dry_run: Annotated[
         bool, Flag("Say how many calls and tokens it would take; send nothing.")
     ] = False,
+    watch: Annotated[bool, Flag("Serve a page about the runs in --out while they go on.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask models the questions of benchmarks, and score the answers.
@@ -41,12 +47,38 @@ def run(
     if dry_run:
         _show_estimates(evaluate.estimate_plan(jobs, asking), asking.prices, as_json=as_json)
         return
-    with SuiteView(jobs, asking.prices) as view:
+    page = _serve_page(wanted.out) if watch else nullcontext()
+    with page, SuiteView(jobs, asking.prices) as view:
         ends = wait_for(evaluate.conduct(jobs, asking, view))
     _show_ends(ends, skipped, as_json=as_json)
     if (took := view.conclude(ends)) and not as_json:
         console().print(plain(took, "dim"), soft_wrap=True)
     _finish(ends)
+
+
+@contextmanager
+def _serve_page(out: Path) -> Iterator[None]:
+    """Have another process serve the page of a folder's runs until the block ends."""
+    from memantics.serve import require_extra
+
+    require_extra()
+    out.mkdir(parents=True, exist_ok=True)
+    again = f"memantics serve --runs {out}"
+    with tempfile.TemporaryDirectory(prefix="memantics-watch-") as state:
+        words = ("serve", "--runs", str(out), "--port", "0", "--state", state)
+        command = [sys.executable, "-m", "memantics", *words]
+        with subprocess.Popen(  # noqa: S603 - our own command
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as page:
+            try:
+                said = page.stdout.readline() if page.stdout else ""
+                if not said:
+                    raise InputError("the page could not be served", hint=f"{again} says why")
+                address = said.removeprefix("Serving on ").strip()
+                tell(f"watch it: {address}/browse/runs (until the run ends; later: {again})")
+                yield
+            finally:
+                page.terminate()
 
 
 @spread

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from memantics import __version__
 from memantics.cli.terminal import say, tell
@@ -35,6 +35,21 @@ _BEYOND: dict[type[Exception], str] = {
     MemoryError: "the memory is not enough for this input; give it in parts",
 }
 BUILD = "Build a benchmark from memes: knowledge, questions, and drafts for people to check."
+
+
+# Types as the help names them; a flag takes nothing.
+_TYPES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH", "bool": ""}
+_type_of = TyperOption.display_type
+
+
+def _name_type(self: Any, ctx: Any) -> str:
+    """``PATH…`` for Typer's ``<list[Path]>``, and the values where there are few."""
+    label = _type_of(self, ctx).strip("<>").removesuffix(" range")
+    inner = label.removeprefix("list[").removesuffix("]") if label.startswith("list[") else label
+    return _TYPES.get(inner.lower(), inner) + "…" * (inner != label)
+
+
+TyperArgument.display_type = TyperOption.display_type = _name_type  # type: ignore[method-assign]
 
 
 class LazyGroup(TyperGroup):

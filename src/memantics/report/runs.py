@@ -203,3 +203,21 @@ def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
         Run(folder, rundir.read_facts(folder), rundir.read_scores(folder))
         for folder in distinct.values()
     )
+
+
+def plot_runs(runs: Sequence[Run], axes: Any = None) -> Any:
+    """Matplotlib axes with the main figure of each run and its interval, the first on top."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        hint = "pip install matplotlib"
+        raise InputError("figures need matplotlib, which is not installed", hint=hint) from None
+    axes = pyplot.subplots(layout="constrained")[1] if axes is None else axes
+    found = ((run, run.scores.get(run.figures.main)) for run in reversed(runs))
+    shown = [(run, main) for run, main in found if main is not None and main.value is not None]
+    for place, (_, main) in enumerate(shown):
+        axes.plot(main.interval or (main.value,) * 2, (place, place), color="0.6")
+        axes.plot(main.value, place, "o", color="C0")
+    axes.set_yticks(range(len(shown)), [f"{run.model}, {run.task}" for run, _ in shown])
+    axes.set_xlabel(" / ".join(dict.fromkeys(main.key for _, main in shown)))
+    return axes
