@@ -25,7 +25,7 @@ def test_the_page_is_there_while_a_run_goes_on_and_gone_afterwards(
         found = re.search(r"watch it: (http://127\.0\.0\.1:\d+/browse/runs)", told)
         assert found, told
         assert Shell(tmp_path).run(*WORDS, "--out", tmp_path / "runs").code == 0
-        with urllib.request.urlopen(found[1], timeout=30) as page:
+        with urllib.request.urlopen(found[1], timeout=120) as page:
             assert b"mquest/qa" in page.read()
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(found[1], timeout=5)

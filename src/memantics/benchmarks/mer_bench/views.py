@@ -43,19 +43,23 @@ class KeptMemes:
 
 
 def choose_editors(release: ReappraisalRelease, wanted: str) -> tuple[str, ...]:
-    """The editors that a user names (``all``, or joined by ``+``), sorted as the authors do."""
-    known = release.editors()
-    if not known:
+    """The editors that a user names (``all``, or joined by ``+``), sorted as the authors do.
+
+    Where nobody is shown an image, any name will do.
+    """
+    known, unseen = release.editors(), release.source.unseen
+    if not known and (wanted == "all" or not unseen):
+        put = "put each editor's images into EditedResults/EDITOR, named like the sources"
         raise DataError(
             release.source.root,
             "no edited images to judge: looked for data/EditedResults and EditedResults",
-            hint="put each editor's images into EditedResults/EDITOR, named like the sources",
+            hint="name whose edits were judged: --set editors=NAME+NAME" if unseen else put,
         )
     if wanted == "all":
         return known
     names = [name.strip() for name in wanted.replace(",", "+").split("+") if name.strip()]
     for name in names:
-        if name not in known:
+        if name not in known and not unseen:
             raise UnknownName("editor", name, [*known, "all"])
     return tuple(sorted(set(names))) or known
 
@@ -87,17 +91,18 @@ def _find_faults(
     release: ReappraisalRelease, editors: tuple[str, ...], row: ReappraisalRow
 ) -> Iterator[str]:
     """What is wrong with the images of a meme. Without its source the edits do not matter."""
-    if fault := _fault(row.image):
+    missing = None if release.source.unseen else "missing"
+    if fault := _fault(row.image, missing):
         yield f"source {fault}"
         return
     for editor in editors:
-        if fault := _fault(release.find_edited(editor, row)):
+        if fault := _fault(release.find_edited(editor, row), missing):
             yield f"{editor} {fault}"
 
 
-def _fault(path: Path | None) -> str | None:
+def _fault(path: Path | None, missing: str | None) -> str | None:
     if path is None:
-        return "missing"
+        return missing
     try:
         load(path)
     except ImageError as error:
