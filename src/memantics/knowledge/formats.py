@@ -29,30 +29,11 @@ SUFFIXES: Mapping[str, Format] = {
     ".json": "jsonld",
 }
 _RDF, _XSD = PREFIXES["rdf"], PREFIXES["xsd"]
-# Terms that people read; relations are added below.
-_CONTEXT: dict[str, JsonValue] = {
-    "@vocab": TERM,
-    "meme": MEME,
-    "said": PREFIXES["said"],
-    "own": PREFIXES["own"],
-    "prov": PREFIXES["prov"],
-    "label": PREFIXES["rdfs"] + "label",
-    "description": PREFIXES["dcterms"] + "description",
-    "source": PREFIXES["dcterms"] + "source",
-    "subject": {"@id": _RDF + "subject", "@type": "@id"},
-    "predicate": {"@id": _RDF + "predicate", "@type": "@id"},
-    "object": {"@id": _RDF + "object", "@type": "@id"},
-    "Statement": _RDF + "Statement",
-    "Activity": PREFIXES["prov"] + "Activity",
-    "SoftwareAgent": PREFIXES["prov"] + "SoftwareAgent",
-    "generatedBy": {"@id": PREFIXES["prov"] + "wasGeneratedBy", "@type": "@id"},
-    "model": {"@id": PREFIXES["prov"] + "wasAssociatedWith", "@type": "@id"},
-    "when": {"@id": PREFIXES["prov"] + "endedAtTime", "@type": _XSD + "dateTime"},
-    "position": {"@id": TERM + "position", "@type": _XSD + "integer"},
-    **{
-        name: {"@id": TERM + name, "@type": "@id"}
-        for name in ("inMeme", "toxicityKind", "confirmedBy", *RELATIONS)
-    },
+# Terms that people read; relations are added to those of the file.
+_CONTEXT: dict[str, JsonValue] = orjson.loads(Path(__file__).with_name("context.json").read_bytes())
+_CONTEXT |= {
+    name: {"@id": TERM + name, "@type": "@id"}
+    for name in ("inMeme", "toxicityKind", "confirmedBy", *RELATIONS)
 }
 _TERMS: dict[str, tuple[str, str]] = {
     str(entry["@id"]): (name, str(entry["@type"]))

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from memantics.benchmarks.toxicn_mm.leakage import find_leakage
 from memantics.benchmarks.toxicn_mm.load import NAMES, HarmRelease
 from memantics.benchmarks.toxicn_mm.rows import (
+    CLASSES,
     MODALITIES,
     SPLITS,
     TARGETS,
@@ -77,19 +78,7 @@ def _notes(release: HarmRelease, images: int, memes: int) -> list[str]:
 
 HARMS = tuple(name for name in TYPES if name != "none")
 PARTS = (*SPLITS, "total")
-# Table B7 folds the code book's 15 targets into ten.
-TABLE_B7 = {
-    "gender": ("gender",),
-    "region": ("region",),
-    "occupation": ("occupation",),
-    "age": ("age", "relationship"),
-    "body": ("body",),
-    "race": ("race",),
-    "individual": ("individual",),
-    "health": ("health",),
-    "lgbtq": ("lgbtq",),
-    "others": ("mbti", "community", "poverty", "parent", "other"),
-}
+TABLE_B7: dict[str, list[str]] = CLASSES["table_b7"]
 NOT_RELEASED = (
     "agreement.harmful",
     "agreement.type",
