@@ -30,7 +30,7 @@ from memantics.starter import copy as copy_starter
 __all__ = ["Tour", "copy_starter", "demo"]
 TAKEN_APART = ("en-016", "CN90002", "en-012", "CN90008", "en-001", "zh-004")
 PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
-KINDER = ("en-021", "zh-010", "en-016", "en-003")  # the last one is declined
+KINDER = ("en-021", "zh-010", "en-016", "en-010")  # the last one is declined
 FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
 TASKS = ("mquest/qa", "punmemecn/detection", "toxicn_mm/detection")
 MODELS = ("embedded/reader", "baseline/longest", "baseline/positive")
