@@ -83,7 +83,7 @@ def fit_shipped() -> None:
     from memantics.phonetics.speech import load_lattice
     from research.data import read_puns
     from research.protocol import take_rest
-    from research.pun_weights import fit_weights
+    from research.pun_weights import fit_readings, fit_weights
 
     samples = [row.content for row in take_rest("punmemecn", read_puns())]
     encoder = open_encoder()
@@ -91,7 +91,10 @@ def fit_shipped() -> None:
     text = json.dumps(found, indent=1)
     # The numbers of a sentence vector stand in one line.
     text = re.sub(r"\[[^]]*\]", lambda part: " ".join(part.group().split()), text)
-    Path(str(files("memantics.phonetics") / "weights.json")).write_text(text + "\n", "utf-8")
+    folder = Path(str(files("memantics.phonetics")))
+    (folder / "weights.json").write_text(text + "\n", "utf-8")
+    right = {model: fit_readings(samples, load_lattice(model, None)) for model in MODELS}
+    (folder / "first_right.json").write_text(json.dumps(right, indent=1) + "\n", "utf-8")
 
 
 def _is_short_chinese(text: str) -> bool:

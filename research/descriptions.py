@@ -31,7 +31,7 @@ from memantics.phonetics.verdict import SHOWN
 from research.data import read_puns
 from research.protocol import split_folds, take_rest
 from research.pun_weights import DESCRIBED_FEATURES, gather_described
-from research.studies.puns import _analyze, _embed_all
+from research.studies.puns import _embed_all, analyze
 
 Flags = NDArray[np.bool_]
 # fmt: off
@@ -69,7 +69,7 @@ def judge(model: ModelName, told: Mapping[str, str]) -> tuple[Flags, Mapping[str
     for part in parts:
         known = [row.content for other in parts if other is not part for row in other]
         asked = [row.content for row in part if not told or row.content.name in told]
-        heard = {id(s): _analyze(s.caption, model) for s in (*known, *asked)}
+        heard = {id(s): analyze(s.caption, model) for s in (*known, *asked)}
         found = [[heard[id(s)] for s in samples] for samples in (known, asked)]
         order = fit_order(known, found[0])
         plain = [

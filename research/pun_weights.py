@@ -23,6 +23,7 @@ from memantics.phonetics.training import (
     Embed,
     Sample,
     fit_confidence,
+    fit_first_right,
     fit_order,
     gather,
 )
@@ -53,6 +54,13 @@ def fit_weights(
             "meaning": [round(value, 3) for value in meaning],
         }
     return found
+
+
+def fit_readings(samples: Sequence[Sample], lattice: Lattice) -> dict[str, object]:
+    """What ``first_right.json`` holds for a language model, fitted on all samples."""
+    analyses = [analyze_caption(s.caption, lattice, order=START) for s in samples]
+    order = fit_order(samples, analyses)
+    return _dump(fit_first_right(samples, [a.reorder(order) for a in analyses]))
 
 
 def _dump(linear: Linear) -> dict[str, object]:

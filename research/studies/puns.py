@@ -34,7 +34,8 @@ UNSEEN = {"homophone": 0.21, "polysemy": 0.1233, "no pun": 0.6667}
 
 
 @cache
-def _analyze(caption: str, model: ModelName) -> SoundAnalysis:
+def analyze(caption: str, model: ModelName) -> SoundAnalysis:
+    """The readings of a caption, in the order that nothing was learnt for."""
     return analyze_caption(caption, load_lattice(model, None), order=START)
 
 
@@ -54,7 +55,7 @@ def measure(model: ModelName, known: Sequence[Row[Sample]], asked: Sequence[Row[
     """Order, chances, what a sentence vector counts and thresholds come from the known groups."""
     rows = {"known": known, "asked": asked}
     samples = {part: [row.content for row in own] for part, own in rows.items()}
-    found = {part: [_analyze(own.caption, model) for own in samples[part]] for part in rows}
+    found = {part: [analyze(own.caption, model) for own in samples[part]] for part in rows}
     order = fit_order(samples["known"], found["known"])
     heard = {part: [own.reorder(order) for own in found[part]] for part in rows}
     lattice = load_lattice(model, None)

@@ -19,7 +19,7 @@ from memantics.vision.roles import choose_roles, rate_lines
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
 from research.roles import Picture, clean, fit, read_chinese
-from research.studies.puns import PLAIN, PUN, _analyze, _embed_all
+from research.studies.puns import PLAIN, PUN, _embed_all, analyze
 
 WAYS = ("printed", "roles", "all lines")
 
@@ -45,7 +45,7 @@ def read_seen() -> list[Row[Seen]]:
 def measure(model: ModelName, known: Sequence[Row[Seen]], asked: Sequence[Row[Seen]]) -> Cases:
     """First reading, first five, and detection for each way to take the caption."""
     samples = [row.content.sample for row in known]
-    heard = [_analyze(sample.caption, model) for sample in samples]
+    heard = [analyze(sample.caption, model) for sample in samples]
     order = fit_order(samples, heard)
     fitted = fit_pun(
         gather(samples, [found.reorder(order) for found in heard], _embed_all), PUN_FEATURES, LEARNT

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.core.errors import InputError
+from memantics.build.analysis.records import Sound, tell_sounds
+from memantics.core.errors import InputError, MissingExtra
 from memantics.phonetics.caption import write_scripts
 from memantics.phonetics.evidence import clean_description
 from memantics.phonetics.lattice import Lattice, Path, PathWord
 from memantics.phonetics.ranking import describe_path
-from memantics.phonetics.reading import Heard, Settings, explain, hint
+from memantics.phonetics.reading import TOLD, Heard, ModelName, Settings, explain, hint
 from memantics.phonetics.speech import analyze_caption, read_aloud, read_many
 from tests.phonetics.captions import PLAIN, PUNS
 
@@ -117,17 +118,37 @@ def test_any_text_is_answered(text: str) -> None:
 
 
 def test_the_hint_says_how_sure_the_engine_is_and_what_it_hears() -> None:
-    readings = read_aloud("前途无亮", settings=PLAINEST)
-    assert 0.7 < readings.confidence < 0.9
-    sure = f"{readings.confidence:.0%}"
-    assert hint(readings, limit=1) == f"{sure}: 前途无量 (qián tú wú liàng)"
-    assert hint(replace(readings, threshold=0.9)) == ""
+    heard = replace(read_aloud("前途无亮", settings=PLAINEST), chance=0.84)
+    assert 0.7 < heard.confidence < 0.9
+    assert hint(heard, limit=1) == "84%: 前途无量 (qián tú wú liàng)"
+    assert hint(replace(heard, threshold=0.9)) == ""
     assert hint(read_aloud("🎉", settings=PLAINEST)) == ""
+
+
+@pytest.mark.parametrize(("chance", "told"), [(0.8, True), (0.7999, False)])
+def test_a_reading_is_told_from_a_measured_chance_on(chance: float, told: bool) -> None:
+    heard = replace(read_aloud("前途无亮", settings=PLAINEST), chance=chance)
+    assert bool(hint(heard)) is told
+    assert bool(tell_sounds([Sound("前途无亮", "前途无量", chance)])) is told
+
+
+@pytest.mark.parametrize("model", ["trigram", "frequencies"])
+def test_a_reading_that_is_merely_common_is_not_told(model: ModelName) -> None:
+    """Of 我不是鸽 models were told 我不是个, "99% sure"."""
+    try:
+        heard = read_aloud("我不是鸽", settings=Settings("zh", model))
+    except MissingExtra as missing:
+        pytest.skip(str(missing))
+    assert heard.readings[0].text == "我不是个"
+    assert heard.chance < TOLD
+    assert hint(heard) == ""
+    sure = read_aloud("蒜你狠", settings=Settings("zh", model))
+    assert "算你狠" in hint(sure)
 
 
 @pytest.mark.parametrize(("behind", "named"), [(3.9, 2), (4.0, 1)])
 def test_a_hint_leaves_out_what_is_far_behind(behind: float, named: int) -> None:
-    heard = read_aloud("前途无亮", settings=PLAINEST)
+    heard = replace(read_aloud("前途无亮", settings=PLAINEST), chance=0.9)
     first = heard.readings[0]
     second = replace(first, text="钱途无量", score=first.score - behind)
     assert hint(replace(heard, readings=(first, second))).count(" (") == named

@@ -318,7 +318,7 @@ def listen(text: str, language: str) -> list[Sound]:
     found = read_aloud(text, settings=Settings(language="zh" if language == "zh" else "en"))
     if not found.meant:
         return []
-    return [Sound(text, found.meant.text, found.confidence, tuple(explain(found)))]
+    return [Sound(text, found.meant.text, found.chance, tuple(explain(found)))]
 
 
 def _open_screen(detector: Detector) -> Callable[[Meme, ImageReading], Harm | str]:

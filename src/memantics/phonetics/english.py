@@ -216,6 +216,7 @@ def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> He
         confidence=confidence,
         threshold=settings.threshold,
         notes=notes,
+        chance=confidence,
     )
 
 

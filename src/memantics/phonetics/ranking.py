@@ -94,6 +94,14 @@ def load_weights(model: str) -> tuple[Linear, Linear]:
     )
 
 
+@cache
+def load_first_right(model: str) -> Linear:
+    """The weights of the chance that the first reading is the one that is meant."""
+    file = resources.files("memantics.phonetics") / "first_right.json"
+    entry = orjson.loads(file.read_bytes())[model]
+    return Linear(entry["weights"], entry["bias"])
+
+
 def compare(path: Path, script: Script) -> tuple[HeardDifference, ...]:
     """The slots in which a path is not what is written."""
     found = []

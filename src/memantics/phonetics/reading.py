@@ -20,6 +20,9 @@ ModelName = Literal["auto", "trigram", "frequencies", "dictionary"]
 
 MAX_CHARACTERS = 120
 DEFAULT_THRESHOLD = 0.5
+# Models are told a reading from this chance on: of those told, nine in ten (trigram) and five in
+# six (frequencies) were right on captions that were held out (docs/research/phonetics.md).
+TOLD = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,9 @@ class SecondSense:
 class Heard(Result):
     """What a caption may mean when it is read aloud.
 
-    ``confidence`` is the probability that the first reading is meant, given how puns and plain
-    captions differ; ``meant`` is that reading where it is above the threshold. ``evidence`` are
+    ``confidence`` is the probability that something else is meant, given how puns and plain
+    captions differ; ``meant`` is the first reading where it is above the threshold. ``chance`` is
+    the measured one that this very reading is right. ``evidence`` are
     words of the picture's description that support the literal reading. ``double_meanings`` are
     a separate, weaker signal for puns whose sound does not change; ``senses`` are words with a
     second sense in the dictionary. ``notes`` say what was left out and why.
@@ -130,6 +134,7 @@ class Heard(Result):
     senses: tuple[SecondSense, ...] = ()
     notes: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
+    chance: float = 0.0
 
     @property
     def meant(self) -> Reading | None:
@@ -174,12 +179,13 @@ _BEHIND = 4.0  # of the score: on the starter puns the right reading is never fu
 
 
 def hint(heard: Heard, *, limit: int = 3) -> str:
-    """One line for a prompt: how sure the engine is that something else is meant, and what.
+    """One line for a prompt: what else may be meant, and the chance that the first of it is right.
 
-    Empty where it hears nothing else. Script variants of the caption, readings less than ten times
-    as common as what is written, the meant one apart, and those far behind it are left out.
+    Empty where it hears nothing else, or the chance is below ``TOLD``. Script variants of the
+    caption, readings less than ten times as common as what is written, the meant one apart, and
+    those far behind it are left out.
     """
-    if heard.meant is None:
+    if heard.meant is None or heard.chance < TOLD:
         return ""
     plain = "".join(map(simplify, heard.caption))
     likely = [
@@ -190,7 +196,7 @@ def hint(heard: Heard, *, limit: int = 3) -> str:
         and "".join(map(simplify, reading.text)) != plain
     ]
     named = "; ".join(f"{reading.text} ({reading.sound})" for reading in likely[:limit])
-    return f"{show_chance(heard.confidence)}: {named}" if named else ""
+    return f"{show_chance(heard.chance)}: {named}" if named else ""
 
 
 def _head(readings: Heard) -> str:

@@ -22,6 +22,7 @@ from memantics.phonetics.ranking import (
     PathCandidate,
     describe_caption,
     describe_path,
+    load_first_right,
     load_weights,
 )
 from memantics.phonetics.reading import Settings
@@ -285,6 +286,7 @@ def _read_chinese(
     signals |= describe_senses(words)
     odds = Linear({**sure.weights, "evidence": _EVIDENCE}, sure.bias)
     confidence = round(odds.probability(signals), 4) if readings else 0.0
+    chance = load_first_right(lattice.model.name).probability(analysis.signals) if readings else 0.0
     if not any(slot.sounds for slot in analysis.script.slots):
         notes = (*notes, "nothing in it can be read aloud")
     meant = bool(readings) and confidence >= settings.threshold
@@ -301,4 +303,5 @@ def _read_chinese(
         senses=list_second_senses(words),
         notes=notes,
         signals=signals,
+        chance=round(chance, 4),
     )

@@ -117,6 +117,18 @@ def fit_confidence(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis])
     return fit_logistic(matrix_of([a for a, _ in kept]), labels, CAPTION_FEATURES, _RIDGE)
 
 
+def fit_first_right(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
+    """Weights of the chance that the first reading of a caption is the one that is meant."""
+    right = [is_first_right(s, a) for s, a in zip(samples, analyses, strict=True)]
+    return fit_logistic(matrix_of(analyses), np.array(right, bool), CAPTION_FEATURES, _RIDGE)
+
+
+def is_first_right(sample: Sample, analysis: SoundAnalysis) -> bool:
+    """Whether the first reading is what the caption of a homophone pun means."""
+    first = analysis.candidates[0].path.text if analysis.candidates else None
+    return sample.homophone and first == sample.intended
+
+
 def matrix_of(analyses: Iterable[SoundAnalysis]) -> Matrix:
     """The signals of captions, one row each."""
     return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])

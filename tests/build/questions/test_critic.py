@@ -162,6 +162,13 @@ def test_an_answer_against_the_kind_of_toxicity_is_contradicted(correct: str) ->
     assert "contradicted" in codes(draft, TOXIC)
 
 
+@pytest.mark.parametrize("correct", ["借谐音骂对方没有人性", "拐着弯骂对方没有人情味"])
+def test_an_insult_that_holds_nobody_s_letters_is_no_denial(correct: str) -> None:
+    """The only gate that refused a good reply in the third trial."""
+    draft = replace(SOUND, correct=correct, cites=("Toxicity/insult",))
+    assert "contradicted" not in codes(draft, TOXIC)
+
+
 def test_an_answer_that_fits_the_kind_of_toxicity_is_not() -> None:
     draft = replace(SOUND, correct="an abusive, harmful name", cites=("Toxicity/insult",))
     assert codes(draft, TOXIC) == []

@@ -17,6 +17,7 @@ from memantics.core.result import Result, to_plain
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.text import show_chance
 from memantics.knowledge.records import Knowledge
+from memantics.phonetics.reading import TOLD
 from memantics.vision.appearance import Sight
 
 Counts = dict[str, int]
@@ -44,7 +45,7 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """A caption that may be heard as something else."""
+    """A caption that may be heard as something else; ``confidence`` is that it is this."""
 
     caption: str
     reading: str
@@ -53,12 +54,16 @@ class Sound:
 
 
 def tell_sounds(sounds: Iterable[Sound]) -> dict[str, str]:
-    """What captions may be heard as, as a note for prompts; none where nothing is heard.
+    """What captions are heard as, as a note for prompts; none where nothing is sure enough.
 
-    >>> tell_sounds([Sound("鸭梨山大", "压力山大", 0.82)]), tell_sounds([])
+    >>> tell_sounds([Sound("鸭梨山大", "压力山大", 0.82)]), tell_sounds([Sound("鸽", "个", 0.79)])
     ({'heard as': '压力山大 (82% sure)'}, {})
     """
-    heard = "; ".join(f"{sound.reading} ({show_chance(sound.confidence)} sure)" for sound in sounds)
+    heard = "; ".join(
+        f"{sound.reading} ({show_chance(sound.confidence)} sure)"
+        for sound in sounds
+        if sound.confidence >= TOLD
+    )
     return {HEARD: heard} if heard else {}
 
 

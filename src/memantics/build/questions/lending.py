@@ -19,7 +19,7 @@ from memantics.build.questions.wording import alike, content, fold, tokens
 from memantics.knowledge.records import Knowledge
 
 _MOST_USES = 4
-_AT_A_GLANCE = frozenset({"Scene", "SemioticProjection", "VisualMaterial"})
+_AT_A_GLANCE = frozenset({"Scene", "SemioticProjection", "TargetCommunity", "VisualMaterial"})
 _COMMON = 0.02
 _SAME_ASKED = 0.5  # of the words of two questions, from which on they ask the same
 _ASKS = re.compile(

@@ -1,0 +1,57 @@
+"""Readings that later steps are told: how often the first one is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from memantics.metrics.weighted import Case, Figure
+from memantics.phonetics.reading import TOLD, ModelName
+from memantics.phonetics.training import (
+    Sample,
+    fit_confidence,
+    fit_first_right,
+    fit_order,
+    is_first_right,
+)
+from research.data import read_puns
+from research.protocol import Cases, Claim, Row, Study
+from research.studies.puns import SEEN, analyze
+
+RIGHT, WRONG = "right", "wrong"
+BY_PUN, BY_READING = "told by the chance of a pun, from .5", "told by the chance of this reading"
+
+
+def measure(model: ModelName, known: Sequence[Row[Sample]], asked: Sequence[Row[Sample]]) -> Cases:
+    """Both chances come from the known groups; a case is a caption whose reading would be told."""
+    learnt = [row.content for row in known]
+    order = fit_order(learnt, [analyze(sample.caption, model) for sample in learnt])
+    heard = [analyze(sample.caption, model).reorder(order) for sample in learnt]
+    pun, first = fit_confidence(learnt, heard), fit_first_right(learnt, heard)
+    cases: dict[str, list[Case]] = {BY_PUN: [], BY_READING: []}
+    for row in asked:
+        analysis = analyze(row.content.caption, model).reorder(order)
+        said = RIGHT if is_first_right(row.content, analysis) else WRONG
+        for name, linear, least in ((BY_PUN, pun, 0.5), (BY_READING, first, TOLD)):
+            chance = linear.probability(analysis.signals) if analysis.candidates else 0.0
+            if chance >= least:
+                cases[name].append(Case(row.id, row.group, said, RIGHT, chance, row.tags))
+    return cases
+
+
+STUDIES = tuple(
+    Study(
+        f"told readings/{model}",
+        "punmemecn",
+        read_puns,
+        partial(measure, model),
+        (
+            Claim(BY_READING, Figure("accuracy"), 0.8),
+            Claim(BY_READING, Figure("calibration_error", RIGHT), 0.1),
+            Claim(BY_PUN, Figure("accuracy"), None),
+            Claim(BY_PUN, Figure("calibration_error", RIGHT), None),
+        ),
+        seen=SEEN,
+    )
+    for model in ("trigram", "frequencies")
+)
