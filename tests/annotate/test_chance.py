@@ -7,7 +7,6 @@ import json
 import random
 import zipfile
 from collections import Counter, defaultdict
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -170,9 +169,9 @@ def check_round_trip(
     assert resolved(service, lead, copy.id) == resolved(service, lead, project)
     # Items come in another order, and with them the sums of floats.
     again, before = (service.lead.agreement(lead, own) for own in (copy.id, project))
-    assert [asdict(own) for own in again] == [
-        {key: pytest.approx(value) if isinstance(value, float) else value for key, value in own}
-        for own in (asdict(one).items() for one in before)
+    assert [found.model_dump() for found in again] == [
+        {key: pytest.approx(value) if isinstance(value, float) else value for key, value in row}
+        for row in (found.model_dump().items() for found in before)
     ]
 
 

@@ -116,7 +116,8 @@ def test_texts_get_bootstrap_and_t_test(tmp_path: Path) -> None:
         tmp_path / "b", "memeintent/intent", better, golds=golds, model="fake/better"
     )
     found = one(first, second)
-    assert [row.key for row in found.differences] == ["rouge_l", "bleu_4"]
+    keys = ["rouge_l", "bleu_4", "meaning_above_constant"]
+    assert [row.key for row in found.differences] == keys
     rouge = found.differences[0]
     assert rouge.test == "paired bootstrap over memes"
     gains = [0.0 if text == "the meme" else 1 - 4 / 8 for text in better.values()]
