@@ -169,9 +169,11 @@ def check_round_trip(
     assert resolved(service, lead, copy.id) == resolved(service, lead, project)
     # Items come in another order, and with them the sums of floats.
     again, before = (service.lead.agreement(lead, own) for own in (copy.id, project))
-    assert [found.model_dump() for found in again] == [
+    # Intervals draw items by their place.
+    seen, known = ([row.model_dump(exclude={"spans"}) for row in rows] for rows in (again, before))
+    assert seen == [
         {key: pytest.approx(value) if isinstance(value, float) else value for key, value in row}
-        for row in (found.model_dump().items() for found in before)
+        for row in (row.items() for row in known)
     ]
 
 

@@ -130,7 +130,7 @@ def test_texts_get_bootstrap_and_t_test(tmp_path: Path) -> None:
     assert {c.item for c in found.changes} == {n for n, t in better.items() if t != "the meme"}
     only = one(first, second, "bleu_4")
     assert [row.key for row in only.differences] == ["bleu_4"]
-    with pytest.raises(UnknownName, match="bleu_4, rouge_l"):
+    with pytest.raises(UnknownName, match="bleu_4, meaning_above_constant, rouge_l"):
         one(first, second, "meteor")
 
 
