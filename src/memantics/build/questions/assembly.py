@@ -162,12 +162,9 @@ def take_key(item: AssembledQuestion) -> AssembledQuestion:
 
 
 def _list_thirds(item: AssembledQuestion) -> list[QuestionOption]:
-    """Spares beside which at least two of three wrong options tempt whoever saw the meme.
-
-    What is true of another meme does not.
-    """
-    near = sum(option.role == "plausible" for option in item.wrong)
-    return [option for option in item.spares if near + (option.role == "plausible") >= 2]
+    """Spares beside which at most one of three wrong options is implausible."""
+    far = sum(option.role == "implausible" for option in item.wrong)
+    return [option for option in item.spares if far + (option.role == "implausible") <= 1]
 
 
 def finish(items: Sequence[AssembledQuestion], settings: QuestionSettings) -> list[DraftQuestion]:
