@@ -52,8 +52,8 @@ def lay_over(flow: Workflow, settings: ProjectSettings) -> Workflow:
     if settings.people:
         judging = stages[flow.judging]
         stages[flow.judging] = judging.model_copy(update={"people": settings.people})
-    share = {"random_share": settings.random_share}
-    changes: dict[str, object] = {"settings": flow.settings.model_copy(update=share)}
+    rules = settings.model_dump(include={"shared", "team", "random_share"})
+    changes: dict[str, object] = {"settings": flow.settings.model_copy(update=rules)}
     if settings.comments:
         judging = stages[flow.judging]
         stages[flow.judging] = judging.model_copy(update={"fields": (*judging.fields, COMMENT)})
