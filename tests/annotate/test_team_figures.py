@@ -145,6 +145,8 @@ def test_a_project_by_label_by_pair_and_over_time(
     assert question.change == pytest.approx(
         (question.spans["alpha"][1] - question.spans["alpha"][0]) / 2 * (50 / 80) ** 0.5
     )
+    assert question.model_copy(update={"items": 20}).change is not None
+    assert question.model_copy(update={"items": 19}).change is None
     # Pairs of people: those who agree least come first.
     found = service.lead.pairs(lead, project.id)
     assert [pair.same for pair in found] == sorted(pair.same for pair in found)

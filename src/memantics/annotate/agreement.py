@@ -52,9 +52,10 @@ class FieldAgreement(Closed):
         """By how much another 50 items would move alpha, at most, in 95 of 100 cases.
 
         The half-width of an interval shrinks with the root of the items, so that a step from n
-        to n + m items moves the figure by that half-width times the root of m / (n + m).
+        to n + m items moves the figure by that half-width times the root of m / (n + m). None of
+        fewer than 20 items: an interval over so few may have no width at all.
         """
-        if "alpha" not in self.spans:
+        if "alpha" not in self.spans or self.items < 2 * _FEWEST:
             return None
         low, high = self.spans["alpha"]
         return (high - low) / 2 * sqrt(MORE / (self.items + MORE))
