@@ -109,7 +109,7 @@ COMMANDS = {
         "probe toxicn_mm/detection -m baseline/majority --probe picture=blank --limit 4 --out runs",
     ),
     "publish": (DRAFTED, "publish built --name mine --licence CC0-1.0 --unreviewed"),
-    "reappraise": ("", "reappraise memes/en-009.png --editor none --out new"),
+    "reappraise": ("", "reappraise memes/en-012.png --editor none --out new"),
     "report": (RUN, "report runs/* --out r.html"),
     "run": ("", RUN),
     "score": (RUN, "score runs/*"),

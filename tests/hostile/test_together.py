@@ -57,7 +57,7 @@ def put_texts(shell: Shell) -> None:
     )
     (shell.folder / "texts.jsonl").write_text("\n".join(rows))
     (shell.folder / "memes").mkdir()
-    for name in ("en-001.png", "en-009.png"):
+    for name in ("en-001.png", "en-012.png"):
         shutil.copy(IMAGES / name, shell.folder / "memes")
 
 
@@ -103,8 +103,8 @@ TOGETHER = {
     ),
     "expert": ("expert train texts.jsonl/label --preset words --out e.zip", ["e.zip"]),
     "reappraise": (
-        "reappraise memes/en-009.png --editor none --out new",
-        ["new/en-009/*.json", "new/en-009/*.png"],
+        "reappraise memes/en-012.png --editor none --out new",
+        ["new/en-012/*.json", "new/en-012/*.png"],
     ),
     "probe": (
         "probe toxicn_mm/detection -m baseline/majority --probe picture=blank --limit 4 --out runs",
