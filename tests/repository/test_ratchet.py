@@ -15,10 +15,10 @@ from tests.places import ROOT
 SOURCE = ROOT / "src" / "memantics"
 # At most; lower a number when the tree falls below it by one in a hundred.
 LIMITS = {
-    "code lines": 83_040,
-    "dataclasses": 737,
+    "code lines": 83_030,
+    "dataclasses": 721,
     "class names defined twice": 10,
-    "the word own": 408,
+    "the word own": 405,
 }
 
 
