@@ -7,7 +7,7 @@ import math
 import pytest
 
 from memantics.reappraise.candidates import Candidate, Rewriting
-from memantics.reappraise.ranking import Merit, rate
+from memantics.reappraise.ranking import Merit, rank_captions, rate
 from memantics.reappraise.records import ReappraisalPlan
 from memantics.reappraise.rules import find_faults, keeps_scenario, list_words, only_adds
 from memantics.reappraise.understanding import UnderstoodLine
@@ -51,6 +51,19 @@ def test_merit_of_no_change() -> None:
     sad = Rewriting("day", "day", "line", "")
     found = rate(Candidate((sad,)), turned, Counting())
     assert (found.gain, found.prior) == (-1.0, -0.1)
+
+
+def test_captions_of_anybody_are_ranked_and_the_rest_declined() -> None:
+    old = ["So am I, you idiot"]
+    new = [["So am purple, I rookie"], ["So am I, you rookie"], ["So am I, you idiot"]]
+    best, *others = rank_captions(old, [*new, new[0]])
+    assert (best.captions, best.declined) == (("So am I, you rookie",), "")
+    assert [each.declined for each in others] == [
+        "they read like no sentence",
+        "they sound no kinder",
+    ]
+    assert best.score > 0
+    assert 0 < best.closeness < 1
 
 
 @pytest.fixture(scope="module")
