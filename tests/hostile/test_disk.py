@@ -6,20 +6,32 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.actions import build_shards, screen
+from memantics.actions.annotate import find_admin
+from memantics.annotate.service import open_service
+from memantics.core.queue import ItemVerdict, Vote, read_queue, write_verdicts
 from memantics.starter import IMAGES
+from tests.annotate.team import add_people
+from tests.build.publish.queues import judge, make_queue, pick_memes
+from tests.build.publish.test_publish import pun_values
 from tests.commands import Ran, Shell
+from tests.detector.classifiers import MAPS, make_classifier
+from tests.detector.neural import tiny
+from tests.detector.neural.test_commands import write_csv
+from tests.local import tiny as local_tiny
 from tests.places import ROOT
 from tests.scale.inline import InlineEngine
 
 pytestmark = pytest.mark.slow
 
+CLI = ROOT / "docs" / "reference" / "cli.md"
 ROOM = (0, 8, 40, 150, 600, 2_000)  # KB that are left
 SCRAP = re.compile(r".*\.(partial|part|tmp)$|^tmp")
 QUEUE = "screen texts.jsonl --out screened --review 0.0..1.0"
@@ -37,33 +49,51 @@ PUBLISHED = f"{KINDER}; publish built --name kinder --licence CC0-1.0 --unreview
 # What runs beforehand, with room; and what meets a full disk.
 COMMANDS = {
     "analyze": ("", "analyze memes/en-001.png -m fake/builder --calls calls --out a.html"),
+    "annotate apply-texts": ("collect memes", "annotate apply-texts memes corrected.jsonl"),
     "annotate backup": (DATABASE, "annotate backup b.zip --db a.db"),
+    "annotate close": (DATABASE, "annotate close ann --db a.db"),
     "annotate errors": (
         "run mquest -m baseline/random --data starter --out runs",
         "annotate errors runs/* --out errors",
     ),
     "annotate export": (DATABASE, "annotate export 1 --db a.db --out v.jsonl"),
+    "annotate guideline": (DATABASE, "annotate guideline 1 --add Quotes_count. --db a.db"),
     "annotate import": (QUEUE, "annotate import screened/review --db a.db"),
+    "annotate password": (DATABASE, "annotate password lead --db a.db"),
+    "annotate questionnaire": ("", "annotate questionnaire --test zh"),
     "annotate restore": (
         f"{DATABASE}; annotate backup b.zip --db a.db",
         "annotate restore b.zip --db copy/a.db",
     ),
+    "annotate setup": (DATABASE, "annotate setup 1 --people 2 --db a.db"),
     "annotate texts": ("collect memes", "annotate texts memes"),
     "audit": ("", "audit mquest --data starter --out audit.html"),
     "build captions": ("", "build captions starter -m fake/drafter --out built --limit 2"),
     "build chats": ("", CHATS),
     "build chat-quality": (CHATS, "build chat-quality built/chats.jsonl --out q.json"),
+    "build check-look-alikes": ("", "build check-look-alikes --data starter --out f.json"),
     "build draw": (ASKED, "build draw built --first Toxicity"),
     "build intents": ("", DRAFTED),
     "build knowledge": ("", KNOWN),
+    "build look-alikes": ("", "build look-alikes puns"),
+    "build pairs": ("", "build pairs memes --language en --count 2"),
     "build questions": (KNOWN, "build questions built -m fake/builder"),
     "build reappraisal": ("", "build reappraisal memes --editor none --limit 1 --out built"),
+    "build remake": (KINDER, "build remake built"),
     "build shards": (
         "",
         "build shards memes/en-001.png --what captions -m fake/drafter --out shards",
     ),
     "collect": ("", "collect memes --out collected"),
     "collect in place": ("", "collect memes"),
+    "compare": (
+        (
+            "run mquest -m fake/keys -m baseline/random --data starter --out runs; "
+            "run toxicn_mm/detection -m fake/keys -m baseline/majority --data starter --out runs"
+        ),
+        "compare runs/** --picture c.svg",
+    ),
+    "data add": ("", "data add labels.csv --label label --text text"),
     "demo": ("", "demo --out demo"),
     "detector eval": (DETECTOR, "detector eval d.zip --data starter --page e.html"),
     "detector explain": (DETECTOR, "detector explain d.zip sunshine --page e.html"),
@@ -71,6 +101,10 @@ COMMANDS = {
     "detector forget": (
         f"{DETECTOR}; detector teach d.zip sunshine --label harmful",
         "detector forget d.zip p" + sha256(b":sunshine").hexdigest()[:12],
+    ),
+    "detector learn": (
+        "detector train --data harm.csv --preset words --out d.zip",
+        "detector learn d.zip --verdicts said.jsonl --data harm.csv --out new.zip --force",
     ),
     "detector predict": (DETECTOR, "detector predict d.zip --data starter --out v.jsonl"),
     "detector precedents": (
@@ -83,6 +117,7 @@ COMMANDS = {
     "detector use": (DETECTOR, "detector use d.zip"),
     "drift": (QUEUE, "drift screened --against screened --out d.html"),
     "edit": (PUBLISHED, "edit kinder --editor embedded --mode masked --out edited --limit 1"),
+    "expert predict": (EXPERT, "expert predict e.zip sunshine --out v.jsonl"),
     "expert train": ("", EXPERT),
     "expert use": (EXPERT, "expert use e.zip"),
     "export-inspect": (RUN, "export-inspect runs/* --out logs"),
@@ -108,6 +143,7 @@ COMMANDS = {
         "",
         "probe toxicn_mm/detection -m baseline/majority --probe picture=blank --limit 4 --out runs",
     ),
+    "prompts copy": ("", "prompts copy mquest/qa words --data starter"),
     "publish": (DRAFTED, "publish built --name mine --licence CC0-1.0 --unreviewed"),
     "reappraise": ("", "reappraise memes/en-012.png --editor none --out new"),
     "report": (RUN, "report runs/* --out r.html"),
@@ -117,6 +153,49 @@ COMMANDS = {
     "serve-token": ("", "serve-token me --tokens tokens"),
     "starter copy": ("", "starter copy copied"),
 }
+# Commands that train networks, with tiny random ones: the maker of the model, and the command.
+TRAINING = "--data signs.csv --epochs 1 --share 0.2 --device cpu"
+NETWORKS: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "detector study": (
+        tiny.make_text,
+        (
+            f"detector study roberta --text-backbone model {TRAINING} --seeds 0 --tasks harmful "
+            "--test test.csv --out study"
+        ),
+    ),
+    "detector train-neural": (
+        tiny.make_text,
+        (
+            f"detector train-neural --preset text --text-backbone model {TRAINING} --seeds 0,1 "
+            "--save-every 1 --out network"
+        ),
+    ),
+    "detector tune": (
+        local_tiny.make_llava,
+        (
+            "detector tune model --question harm --style image --language en "
+            "--data drawn/memes.csv --epochs 1 --portion 4 --device cpu --out tuned"
+        ),
+    ),
+    "detector wrap": (
+        lambda folder: make_classifier("text", folder),
+        "detector wrap model --map map.toml --data harm.csv --out wrapped.json",
+    ),
+}
+# Commands that write no file of the user's: they read, print, or serve.
+READERS = """
+annotate open, audit-chains, data check, data list, data stats,
+detector check, detector compare, detector info, expert eval, expert explain, expert labels,
+humans score, kb near, kb query, kb stats, kb validate, models list, power, prompts show, pun, serve
+"""
+
+
+def test_every_command_is_tried_or_writes_nothing() -> None:
+    known = re.findall(r"^## `memantics (.+)`$", CLI.read_text(encoding="utf-8"), re.MULTILINE)
+    tried = {*COMMANDS, *NETWORKS} - {"collect in place"}
+    readers = {name.strip() for name in READERS.split(",")}
+    assert not tried & readers
+    assert tried | readers == set(known)
 
 
 @pytest.fixture
@@ -155,17 +234,50 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     for name in ("en-001.png", "en-009.png", "en-012.png"):
         shutil.copy(IMAGES / name, disk / "memes")
     shutil.copy(ROOT / "examples" / "answers" / "full_results.csv", disk / "answers.csv")
+    fruits = ((f"m{n}", f"so many {('pears', 'nettles')[n % 2]} {n}", n % 2) for n in range(40))
+    (disk / "harm.csv").write_text(
+        "id,text,label\n" + "".join(f"{name},{text},{label}\n" for name, text, label in fruits)
+    )
+    said = [Vote(person="p", stage="label", values={"harmful": "yes"})]
+    reviewed = ItemVerdict(
+        item="n1", group="n1", workflow="review-harm", kept=True, values={}, votes=said,
+        hidden={"id": "n1", "text": "nettles again"},
+    )  # fmt: skip
+    write_verdicts(disk / "said.jsonl", [reviewed])
+    corrected = ItemVerdict(
+        item="en-001", group="en-001", workflow="review-text", kept=True, values={"text": "two"}
+    )
+    write_verdicts(disk / "corrected.jsonl", [corrected])
     shell = Shell(disk)
-    for before in filter(None, COMMANDS[command][0].split("; ")):
+    for before in filter(None, COMMANDS.get(command, ("",))[0].split("; ")):
         shell.done(*expand(disk, before))
+    if command == "annotate close":
+        service = open_service(disk / "a.db", disk / "media")
+        add_people(service, find_admin(service), 1, ["ann"], ["annotator"])
+        service.close()
+    if command == "build look-alikes":
+        memes = [meme for meme in pick_memes("zh", 43) if meme.pun][:12]
+        queue = make_queue(disk / "puns", "pun-form", memes)
+        judge(queue, "pun-form", {meme.id: pun_values(meme) for meme in memes})
+    if command == "build remake":
+        _, items = read_queue(disk / "built" / "queue")
+        revised: dict[str, dict[str, JsonValue]] = {
+            item.id: {"rewritten": f"{item.values['rewritten']} indeed"} for item in items
+        }
+        judge(disk / "built" / "queue", "verify-stages", revised)
     return shell
 
 
 def expand(disk: Path, command: str) -> list[str]:
-    """The words of a command; a star stands for the one folder there is."""
+    """The words of a command; a star stands for the one folder there is, two for all."""
     return [
-        str(next(disk.glob(word)).relative_to(disk)) if "*" in word else word
+        str(path.relative_to(disk)) if isinstance(path, Path) else path
         for word in command.split()
+        for path in (
+            sorted(disk.glob(word.replace("**", "*")))[: None if "**" in word else 1]
+            if "*" in word
+            else [word]
+        )
     ]
 
 
@@ -181,12 +293,38 @@ def check(ran: Ran) -> None:
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_a_full_disk_is_one_line(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shell = prepare(disk, command, monkeypatch)
-    words = expand(disk, COMMANDS[command][1])
+    fill_and_run(disk, shell, expand(disk, COMMANDS[command][1]))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:peft")
+@pytest.mark.parametrize("command", sorted(NETWORKS))
+def test_a_full_disk_ends_a_training_in_one_line(
+    disk: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_network(disk, command)
+    words = NETWORKS[command][1].split()
+    fill_and_run(disk, prepare(disk, command, monkeypatch), words)
+
+
+def prepare_network(place: Path, command: str) -> None:
+    """The model that a command trains, and what it learns from."""
+    for name in ("torch", "transformers", "peft"):
+        pytest.importorskip(name)
+    NETWORKS[command][0](place / "model")
+    head, *rows = write_csv(place / "signs", 60).read_text(encoding="utf-8").splitlines()
+    for name, part in (("signs.csv", rows[:40]), ("test.csv", rows[40:])):
+        (place / name).write_text("\n".join((head, *part)), encoding="utf-8")
+    write_csv(place / "drawn", 10, images=True)
+    (place / "map.toml").write_text(MAPS["text"], encoding="utf-8")
+
+
+def fill_and_run(disk: Path, shell: Shell, words: list[str]) -> None:
+    """With ever more room the command ends in one line and leaves no scrap, until it is done."""
     for left in ROOM:
         fill(disk, left)
         ran = shell.run(*words)
         (disk / "ballast").unlink()
-        assert not list_scrap(disk), (command, left)
+        assert not list_scrap(disk), (words, left)
         if ran.code == 0:
             return
         assert ran.code == 2, ran

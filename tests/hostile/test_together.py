@@ -27,6 +27,7 @@ from memantics.serve import tokens
 from memantics.starter import IMAGES
 from tests import forks
 from tests.commands import Shell
+from tests.hostile import test_disk as full_disks
 from tests.hostile.cases import SEED
 
 MEMES = 300
@@ -116,6 +117,12 @@ TOGETHER = {
         ["p/mine/data/*.json", "p/mine/data/images/*"],
     ),
 }
+# Trainings of networks, with models that are made beforehand (tests/hostile/test_disk.py).
+NETWORKS = {
+    "detector study": ["study/**/*.safetensors", "study/**/predictions.jsonl"],
+    "detector train-neural": ["network/**/*.safetensors"],
+    "detector tune": ["tuned/adapter/*.safetensors"],
+}
 # What is done before, once.
 BEFORE = {"publish": "build intents starter -m fake/drafter --out b --limit 2"}
 
@@ -143,6 +150,21 @@ def test_two_processes_leave_what_one_leaves(shell: Shell, name: str) -> None:
     if name == "kb":
         told = [space.done("kb", "stats", "--store", "kb", "--json") for space in (shell, alone)]
         assert told[0] == told[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_two_trainings_of_a_network_leave_what_one_leaves(shell: Shell, name: str) -> None:
+    full_disks.prepare_network(shell.folder, name)
+    alone = Shell(shell.folder / "alone")
+    shutil.copytree(shell.folder, alone.folder)
+    words = full_disks.NETWORKS[name][1].split()
+    ended = [end(process) for process in [start(shell, *words) for _ in range(2)]]
+    assert sorted(code for code, _ in ended) == [0, 2], ended
+    assert sum("is being written by another process" in said for _, said in ended) == 1, ended
+    assert end(start(alone, *words))[0] == 0
+    assert any(any(alone.folder.glob(pattern)) for pattern in NETWORKS[name])
+    assert digest(alone.folder, NETWORKS[name]) == digest(shell.folder, NETWORKS[name])
 
 
 def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:

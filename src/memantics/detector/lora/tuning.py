@@ -20,7 +20,7 @@ from memantics.detector.lora.card import UNKNOWN, DataOrigin
 from memantics.detector.lora.judging import rate
 from memantics.detector.lora.wording import Lesson, TuningCase, Wording, split_groups
 from memantics.detector.neural import checkpoint, machine
-from memantics.detector.neural.checkpoint import write_whole
+from memantics.detector.neural.checkpoint import write_folder, write_whole
 from memantics.detector.neural.feeding import draw_order, mix_seed, rate_at
 from memantics.detector.neural.seeds import hash_folder
 from memantics.models.chat import move
@@ -293,7 +293,8 @@ def save_tuned(
     network: Any, model: Path, out: Path, tuning: Tuning, facts: Mapping[str, Any]
 ) -> None:
     """Write the adapter, what is known of it, and the whole model where that is wanted."""
-    network.save_pretrained(str(out / judging.ADAPTER))
+    with write_folder(out / judging.ADAPTER) as folder:
+        network.save_pretrained(str(folder))
     known = {
         "model": model.resolve().name,
         **facts,
@@ -302,8 +303,9 @@ def save_tuned(
     }
     write_whole(out / judging.FACTS, orjson.dumps(known, option=orjson.OPT_INDENT_2))
     if tuning.merge:
-        network.merge_and_unload().save_pretrained(str(out / MERGED))
-        copy_reading(model, out / MERGED)
+        with write_folder(out / MERGED) as folder:
+            network.merge_and_unload().save_pretrained(str(folder))
+            copy_reading(model, folder)
 
 
 def copy_reading(model: Path, target: Path) -> None:

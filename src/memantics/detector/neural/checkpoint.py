@@ -23,11 +23,12 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import StoreError
-from memantics.core.journal import lock_folder, refuse_unwritable
+from memantics.core.journal import lock_folder, refuse_unwritable, whole_file
 
 LATEST, PROGRESS = "latest", "progress.json"
 WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
 FORMAT = 1
+NO_ROOM = "make room and run it again; it goes on where it stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +80,12 @@ def hold_folder(folder: Path) -> Iterator[None]:
 def save_checkpoint(folder: Path, network: Any, optimiser: Any, progress: TrainingProgress) -> None:
     """Write a checkpoint beside the last one, make it the latest, then remove the other."""
     target = folder / f"step-{progress.step}"
-    partial = folder / f"step-{progress.step}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    write_tensors(partial / WEIGHTS, network.state_dict())
-    write_tensors(partial / MOMENTS, _moments(optimiser))
-    sums = {name: digest(partial / name) for name in (WEIGHTS, MOMENTS)}
-    whole = replace(progress, checksums=sums)
-    (partial / PROGRESS).write_bytes(orjson.dumps(asdict(whole)))
-    shutil.rmtree(target, ignore_errors=True)
-    partial.replace(target)
+    with write_folder(target) as partial:
+        write_tensors(partial / WEIGHTS, network.state_dict())
+        write_tensors(partial / MOMENTS, _moments(optimiser))
+        sums = {name: digest(partial / name) for name in (WEIGHTS, MOMENTS)}
+        whole = replace(progress, checksums=sums)
+        (partial / PROGRESS).write_bytes(orjson.dumps(asdict(whole)))
     before = read_latest(folder)
     write_whole(folder / LATEST, target.name.encode())
     if before is not None and before != target:
@@ -153,24 +150,46 @@ def read_tensors(path: Path) -> Any:
         raise StoreError(f"{path} is damaged or not there", hint="train again") from error
 
 
+@contextmanager
+def write_folder(target: Path) -> Iterator[Path]:
+    """A folder that takes its name, and another's place, only when all of it is written."""
+    partial = target.with_name(f"{target.name}.partial")
+    damage: Any = importlib.import_module("safetensors").SafetensorError
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        shutil.rmtree(target, ignore_errors=True)
+        partial.replace(target)
+    except damage as error:  # its word for an error of the file system
+        raise StoreError(f"{target} cannot be written: {error}", hint=NO_ROOM) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
 def write_tensors(path: Path, tensors: Any) -> None:
     """Write tensors by name, in one step; tied ones are written twice."""
     safetensors: Any = importlib.import_module("safetensors.torch")
+    damage: Any = importlib.import_module("safetensors").SafetensorError
     plain = {
         name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()
     }
     partial = path.with_name(path.name + ".partial")
-    safetensors.save_file(plain, str(partial), metadata={"format": "pt"})
-    _flush(partial)
-    partial.replace(path)
+    try:
+        safetensors.save_file(plain, str(partial), metadata={"format": "pt"})
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except damage as error:  # its word for an error of the file system
+        raise StoreError(f"{path} cannot be written: {error}", hint=NO_ROOM) from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file in one step."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(data)
-    _flush(partial)
-    partial.replace(path)
+    with refuse_unwritable(path), whole_file(path, masked=False) as file:
+        file.write(data)
 
 
 def digest(path: Path) -> str:
@@ -191,11 +210,6 @@ def check_digest(path: Path, expected: str) -> None:
         raise StoreError(
             f"{path} was changed after it was written", hint="train again, or fetch it again"
         )
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def _moments(optimiser: Any) -> dict[str, Any]:
