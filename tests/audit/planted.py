@@ -23,11 +23,13 @@ def make_memes(
     crawl: float = 0.0,
     flips: float = 0.0,
     content: float = 1.0,
+    evidence: float = 1.0,
 ) -> list[dict[str, str]]:
     """Memes of which words tell the label with chance ``content``.
 
     ``templates``: chance that a label follows one of twenty templates, of which each has one;
-    ``crawl``: that it follows runs of 250 ids; ``flips``: share of labels turned round.
+    ``crawl``: that it follows runs of 250 ids; ``flips``: share of labels turned round. With
+    ``evidence`` below 1, four words tell the label, each of them rightly with that chance.
     """
     chance = random.Random(seed)
     rows = []
@@ -39,7 +41,11 @@ def make_memes(
         elif chance.random() < crawl:
             label = number // 250 % 2 == 0
         told = label if chance.random() < content else chance.random() < 0.5
-        words = [*chance.sample(BAD if told else GOOD, 2), *chance.sample(FILL, 6)]
+        words = chance.sample(BAD if told else GOOD, 2)
+        if evidence < 1:
+            lists = (BAD if told == (chance.random() < evidence) else GOOD for _ in range(4))
+            words = [chance.choice(held) for held in lists]
+        words += chance.sample(FILL, 6)
         if templates:
             words.append(f"template{template}")
         chance.shuffle(words)

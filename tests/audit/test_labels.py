@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memantics.actions.expert_data import find_labelled
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.queue import ItemVerdict, read_queue
 from memantics.core.splits import read_split, sum_split
+from memantics.detector.held_out import RunAnswers, number_labels, weigh_answers
 from tests.audit.planted import make_memes, write_table
 from tests.commands import Shell
 
@@ -63,6 +65,7 @@ def test_a_split_that_was_changed_is_refused(shell: Shell, table: Path) -> None:
 def test_what_the_data_cannot_be_split_by_is_said(shell: Shell, table: Path) -> None:
     ran = shell.run("audit", f"{table}/label", "--resplit", "author")
     assert ran.code == 2
+    assert "0 of 120 memes name an author" in ran.err
     assert "add a column author" in ran.err
     assert len(ran.err.strip().splitlines()) == 1
 
@@ -107,3 +110,69 @@ def test_everything_writes_badge_citation_and_json(shell: Shell, table: Path) ->
     assert files["citation"].read_text().startswith("@misc{memantics-audit-")
     assert json.loads(files["JSON"].read_text())["findings"] == found["findings"]
     assert {gap["check"] for gap in found["gaps"]} >= {"split by author", "split by source"}
+
+
+def test_runs_are_judges_and_are_scored_by_group(shell: Shell) -> None:
+    rows = make_memes(size=160, templates=0.9, content=0.5)
+    for number, row in enumerate(rows):
+        row["split"] = "train" if number < 60 else "test"
+    path = write_table(rows, shell.folder / "own.csv")
+    assert shell.run("data", "add", path, "--label", "label", "--text", "text").code == 0
+    ran = shell.run("run", "own", "--split", "all", "-m", "baseline/majority", "--out", "runs")
+    assert ran.code == 0, ran.err
+    (facts,) = (shell.folder / "runs").rglob("run.json")
+    command = ("audit", "own", "--labels", "--resplit", "template", "--run", facts.parent, "--json")
+    ran = shell.run(*command)
+    assert ran.code == 0, ran.err
+    found = {finding["key"]: finding for finding in json.loads(ran.out)["findings"]}
+    labels = {row["label"]: row for row in found["resplit.template"]["rows"] if row["by"] == "run"}
+    assert not labels  # every template is in train, so there is no other part to compare with
+    for row in rows[:60]:
+        row["split"] = "train" if row["family"] < "t15" else "dev"
+    write_table(rows, path)
+    assert shell.run("data", "add", path, "--label", "label", "--text", "text").code == 0
+    ran = shell.run(*command)
+    assert ran.code == 0, ran.err
+    found = {finding["key"]: finding for finding in json.loads(ran.out)["findings"]}
+    labels = {row["label"]: row for row in found["resplit.template"]["rows"] if row["by"] == "run"}
+    assert list(labels) == [
+        "baseline/majority, group in train",
+        "baseline/majority, group not in train",
+        "baseline/majority, difference",
+    ]
+    known, new, lost = labels.values()
+    assert known["n"] + new["n"] == lost["n"] == sum(row["split"] != "train" for row in rows)
+    assert lost["value"] == pytest.approx(known["value"] - new["value"])
+    assert lost["low"] <= lost["value"] <= lost["high"]
+
+
+def test_what_a_run_says_counts_as_much_as_it_is_worth(tmp_path: Path) -> None:
+    data = find_labelled(f"{write_table(make_memes(size=120), tmp_path / 'memes.csv')}/label")
+    folds = np.arange(120) % 5
+    gold = [labels[0] for labels in data.gold]
+    names = [example.id for example in data.examples]
+    # A run that names every label in words of its own, and one that always says the same.
+    told = {name: f"I say {label}" for name, label in zip(names, gold, strict=True)}
+    knows = weigh_answers(data, RunAnswers("knows", told, ()), folds)
+    silent = weigh_answers(data, RunAnswers("silent", dict.fromkeys(names, "A"), ()), folds)
+    labels = number_labels(data)
+    assert (knows.said == labels).all()
+    assert knows.chances[np.arange(120), labels].min() > 0.95
+    shares = np.bincount(labels) / 120
+    assert np.abs(silent.chances - shares).max() < 0.1
+    assert np.allclose(knows.chances.sum(axis=1), 1)
+
+
+def test_a_recipe_splits_by_the_columns_that_its_files_have(shell: Shell) -> None:
+    rows = make_memes(size=120)
+    for number, row in enumerate(rows):
+        row |= {"source": f"forum{number % 4}", "author": f"user{number % 12}"}
+    path = write_table(rows, shell.folder / "own.csv")
+    assert shell.run("data", "add", path, "--label", "label", "--text", "text").code == 0
+    ran = shell.run("audit", "own", "--resplit", "author", "--json")
+    assert ran.code == 0, ran.err
+    split = read_split(shell.folder / json.loads(ran.out)["files"]["split by author"])
+    assert len({row.group for row in split.rows}) == 12
+    ran = shell.run("audit", "own", "--resplit", "source")
+    assert ran.code == 2
+    assert "120 of 120 memes name a source, 4 different" in ran.err

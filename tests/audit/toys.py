@@ -69,9 +69,11 @@ class Flaws:
 NO_FLAWS = Flaws()
 
 
-def make_items(n: int = 120, flaws: Flaws = NO_FLAWS, images: Path | None = None) -> list[Item]:
+def make_items(
+    n: int = 120, flaws: Flaws = NO_FLAWS, images: Path | None = None, seed: int = 0
+) -> list[Item]:
     """Four-way questions, two for each meme; without flaws nothing tells the key."""
-    chance = random.Random(0)
+    chance = random.Random(seed)
     items = []
     for number in range(n):
         size = 3 if flaws.dead else 4

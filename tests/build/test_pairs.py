@@ -8,9 +8,12 @@ import string
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image, ImageChops
 
 from memantics.actions.pairs import check_pairs
+from memantics.build.pairs.drawing import PairCanvas, draw_pair, open_canvas
 from memantics.build.pairs.wording import (
     PAIR_KINDS,
     SAME,
@@ -20,10 +23,15 @@ from memantics.build.pairs.wording import (
     read_words,
 )
 from memantics.core.errors import DataError, InputError
+from memantics.core.images import encode_png, load
+from memantics.core.lines import TextLine
+from memantics.models.embedded.ocr import open_reader
+from memantics.report.pages.pairs import FailingPair, PairCheck, render_page
 from memantics.starter import image_path
+from memantics.vision.signs import SIGNS, draw_sign
 from tests.commands import Shell
 
-HOLES = {"group", "neutral", "insult", "spelled", "parted"}
+HOLES = {"group", "neutral", "insult", "spelled", "parted", "pictured"}
 
 
 def list_holes(text: str) -> set[str]:
@@ -31,21 +39,23 @@ def list_holes(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_thirty_templates_of_every_kind(language: str) -> None:
+def test_more_than_thirty_templates_of_every_kind(language: str) -> None:
     found = [template for template in read_templates() if template.language == language]
-    assert len(found) == 30
+    assert len(found) == 39
     assert {template.kind for template in found} == set(PAIR_KINDS)
     assert min(Counter(template.kind for template in found).values()) >= 3
-    assert len({template.id for template in found}) == 30
+    assert len({template.id for template in found}) == 39
     for template in found:
         # Every text is about people by a word of the list; no template names a group itself.
         assert "group" in list_holes(template.first)
         assert list_holes(template.first + template.second) <= HOLES
         assert template.first != template.second
+        one, other = template.first.split("\n"), template.second.split("\n")
+        assert (len(one) == 2 and one == other[::-1]) == (template.kind == "panels")
 
 
 def test_few_pairs_are_of_all_kinds_and_say_what_must_hold() -> None:
-    pairs = fill_templates("en", read_words()["en"], 14)
+    pairs = fill_templates("en", read_words()["en"], 2 * len(PAIR_KINDS))
     assert Counter(pair.kind for pair in pairs) == dict.fromkeys(PAIR_KINDS, 2)
     for pair in pairs:
         assert pair.labels == ("harmful", "harmful" if pair.kind in SAME else "harmless")
@@ -60,8 +70,14 @@ def test_words_of_a_users_own(tmp_path: Path) -> None:
     assert words == PairWords(
         groups=("a",), neutrals=("b",), insults=("c",), spelled=("d",), parted=("e",)
     )
-    assert fill_templates("en", words, 1)[0].first == "a are c"
+    pairs = fill_templates("en", words, 39)
+    assert pairs[0].first == "a are c"
+    # Without a list of words with emoji there are no such pairs.
+    assert {pair.kind for pair in pairs} == set(PAIR_KINDS) - {"emoji"}
     path.write_text(lists.replace('["d"]', '["d", "d"]'), encoding="utf-8")
+    with pytest.raises(DataError, match="differ in number"):
+        read_words(path)
+    path.write_text(lists + 'pictured=["f", "g"]\n', encoding="utf-8")
     with pytest.raises(DataError, match="differ in number"):
         read_words(path)
     path.write_text(lists.replace("groups", "people"), encoding="utf-8")
@@ -81,20 +97,83 @@ def test_pairs_are_drawn_read_back_and_asked(shell: Shell) -> None:
     (shell.folder / "memes").mkdir()
     for name in ("en-001", "en-003"):
         shutil.copy(image_path(name), shell.folder / "memes")
-    ran = shell.run("build", "pairs", "memes", "--count", "7", "--language", "en", "--json")
+    ran = shell.run("build", "pairs", "memes", "--count", "10", "--language", "en", "--json")
     assert ran.code == 0, ran.err
     built = json.loads(ran.out)
-    assert built["pairs"] == 7
+    assert built["pairs"] == 10
     assert built["kinds"] == dict.fromkeys(PAIR_KINDS, 1)
     assert built["read"] >= 0.9
     assert shell.run("data", "add", "pairs", "pairs").code == 0
     ran = shell.run("run", "pairs", "--model", "baseline/majority", "--out", "runs")
     assert ran.code == 0, ran.err
     (facts,) = (shell.folder / "runs").rglob("run.json")
-    ran = shell.run("detector", "check", "pairs", "--run", facts.parent, "--json")
+    check = ("detector", "check", "pairs", "--run", facts.parent)
+    ran = shell.run(*check, "--json", "--out", "pairs.html")
     assert ran.code == 0, ran.err
-    found = {(row["by"], row["label"]): row for row in json.loads(ran.out)["kinds"]}
+    said = json.loads(ran.out)
+    found = {(row["by"], row["label"]): row for row in said["kinds"]}
     # One answer to everything: where the label must change it never does.
     assert found["target", "the label changes"]["value"] == 0.0
-    assert found["spelling", "the label stays"]["value"] == 1.0
-    assert found["all", "both are right"]["n"] == 7
+    assert found["emoji", "the label stays"]["value"] == 1.0
+    assert found["all", "both are right"]["n"] == 10
+    assert {pair["kind"] for pair in said["failing"]} == set(PAIR_KINDS) - SAME
+    page = (shell.folder / "pairs.html").read_text(encoding="utf-8")
+    assert page.count('class="peek"') == 2 * len(said["failing"])
+    assert "the label does not change" in page.lower()
+    assert "<script" not in page
+
+
+def read_nothing(_: Image.Image) -> tuple[TextLine, ...]:
+    return ()
+
+
+def test_panels_are_exchanged_and_nothing_else() -> None:
+    with open_reader() as ocr:
+        picture = load(image_path("en-002")).convert("RGB")
+        canvas = open_canvas(picture, lambda image: ocr.read(encode_png(image), "meme").lines)
+    assert len(canvas.panels) == 2
+    (first, second), _ = draw_pair(canvas, ("so\nwhat", "what\nso"), read_nothing)
+    one, other = (box for box, _ in canvas.panels)
+    assert ImageChops.difference(first, second).getbbox() is not None
+    size = (other[2] - other[0], other[3] - other[1])
+    moved = first.crop(one).resize(size)
+    assert ImageChops.difference(moved, second.crop(other)).getbbox() is None
+    # A meme of one panel is shown twice, in either order.
+    alone = PairCanvas(canvas.image, canvas.caption)
+    (first, second), _ = draw_pair(alone, ("so\nwhat", "what\nso"), read_nothing)
+    assert first.size == second.size
+    assert first.height > 2 * picture.height
+    top = (0, 0, *picture.size)
+    down = (0, first.height - picture.height, first.width, first.height)
+    assert ImageChops.difference(first.crop(top), second.crop(down)).getbbox() is None
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "fault"),
+    [
+        (("harmful", "harmful"), "target", "the label does not change: both sides are called"),
+        (("harmless", "harmful"), "target", "both labels are wrong"),
+        (("harmless", "harmless"), "emoji", "both sides are called harmless"),
+        (("harmful", "harmless"), "emoji", "the label changes and must not"),
+    ],
+)
+def test_a_failing_pair_says_what_did_not_hold(
+    said: tuple[str, str], kind: str, fault: str, tmp_path: Path
+) -> None:
+    labels = ("harmful", "harmful" if kind == "emoji" else "harmless")
+    images = (tmp_path / "a.png", tmp_path / "b.png")
+    pair = FailingPair("p", kind, ("<b>one", "two"), labels, said, images)
+    assert pair.fault.startswith(fault)
+    page = render_page(PairCheck("m", (), (pair,), 3))
+    assert "3 left out" in page
+    assert "<b>one" not in page
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_signs_are_drawn_with_an_outline_of_its_width(sign: str) -> None:
+    plain, edged = draw_sign(sign, 40, 0.0), draw_sign(sign, 40, 3.0)
+    assert (plain.size, edged.size) == ((40, 40), (46, 46))
+    inside = edged.crop((3, 3, 43, 43))
+    body, outline = (np.asarray(mask, int) for mask in (plain, inside))
+    assert (outline >= body - 8).all()
+    assert outline.sum() > body.sum() > 0

@@ -181,7 +181,8 @@ def _audit_labels(
 def _wish(name: str, warning: str, wanted: AuditSettings) -> label_audit.LabelWishes:
     kinds = GROUP_KINDS if wanted.everything else (wanted.resplit,) if wanted.resplit else ()
     doubts = wanted.labels or wanted.everything
-    return label_audit.LabelWishes(kinds, doubts, wanted.runs / name, wanted.reviewed, warning)
+    runs, folder = tuple(wanted.probed), wanted.runs / name
+    return label_audit.LabelWishes(kinds, doubts, folder, wanted.reviewed, warning, runs)
 
 
 def _show(

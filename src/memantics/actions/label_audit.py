@@ -13,6 +13,8 @@ from memantics.core.data import DataKind
 from memantics.core.errors import InputError
 from memantics.core.finding import Finding, Gap
 from memantics.core.journal import write_lines
+from memantics.core.records import Outcome
+from memantics.core.rundir import read_facts
 from memantics.core.splits import GroupKind
 from memantics.core.tables import TABLE_ENDINGS
 from memantics.detector import mislabels
@@ -25,11 +27,26 @@ from memantics.detector.grouping import (
     group_memes,
     make_split,
 )
-from memantics.detector.held_out import HeldOutVerdicts, draw_memes, judge_held_out, list_strata
+from memantics.detector.held_out import (
+    HeldOutVerdicts,
+    RunAnswers,
+    draw_memes,
+    judge_held_out,
+    list_strata,
+    weigh_answers,
+)
 from memantics.detector.labels import FEWEST_MEMBERS
-from memantics.detector.resplit import Draft, judge_groups, judge_resplit, settle_verdicts
-from memantics.registry import Benchmark
+from memantics.detector.resplit import (
+    Draft,
+    judge_groups,
+    judge_resplit,
+    score_runs,
+    settle_verdicts,
+)
+from memantics.registry import Benchmark, open_task_of_run
 from memantics.run.facts import DataFacts
+from memantics.run.score import read_outcomes
+from memantics.tasks.choices import hits
 
 MOST = 12_000  # memes that judges compare in pairs
 _FEWEST = 40
@@ -39,13 +56,17 @@ _AGAIN = "random, again"
 
 @dataclass(frozen=True, slots=True)
 class LabelWishes:
-    """What of a label is audited. ``folder`` gets the files, ``warning`` goes with the queue."""
+    """What of a label is audited. ``folder`` gets the files, ``warning`` goes with the queue.
+
+    ``runs`` are run directories whose answers are judges, too.
+    """
 
     kinds: tuple[GroupKind, ...]
     doubts: bool
     folder: Path
     reviewed: Path | None = None
     warning: str = ""
+    runs: tuple[Path, ...] = ()
 
 
 @dataclass(slots=True)
@@ -115,15 +136,58 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> LabelN
             **{by: grouping.folds for by, grouping in groupings.items()},
         },
     )
+    runs = _read_runs(data, wishes.runs, notes)
     drafts = list(_draft_splits(data, groupings, held, wishes, notes))
+    drafts = [_add_runs(draft, data, groupings, runs) for draft in drafts]
     if wishes.doubts:
-        drafts += _draft_doubts(data, groupings["text"], held["text"], wishes, notes)
+        texts, judged = groupings["text"], held["text"]
+        joined = (*judged.judges, *(weigh_answers(data, run, texts.folds) for run in runs))
+        drafts += _draft_doubts(data, texts, replace(judged, judges=joined), wishes, notes)
     notes.findings = [replace(found, task=name) for found in settle_verdicts(drafts)]
     if wishes.reviewed is not None:
         notes.findings += mislabels.judge_reviews(
             data, groupings["text"], held["text"], wishes.reviewed
         )
     return notes
+
+
+def _read_runs(data: Loaded, folders: Sequence[Path], notes: LabelNotes) -> list[RunAnswers]:
+    """The answers of plain runs about these memes; what a run is asked otherwise is no opinion."""
+    known = {example.id for example in data.examples}
+    runs = []
+    for folder in folders:
+        facts = read_facts(folder)
+        if facts.probe:
+            continue
+        _, task = open_task_of_run(facts, None)
+        held: dict[str, list[Outcome]] = {}
+        for outcome in read_outcomes(folder, task):
+            item = outcome.item
+            named = next((name for name in (item.id, item.group) if name in known), "")
+            held.setdefault(named, []).append(outcome)
+        held.pop("", None)
+        if not held:
+            name = data.labels.name
+            notes.gaps.append(Gap(name, f"run {folder.name}", "it asks about none of these memes"))
+            continue
+        once = {name: found[0] for name, found in held.items() if len(found) == 1}
+        said = {name: str(o.value) for name, o in once.items() if o.status == "answered"}
+        ended = [(name, outcome) for name, found in held.items() for outcome in found]
+        marks = hits([outcome for _, outcome in ended])
+        right = [(name, mark) for (name, _), mark in zip(ended, marks, strict=True)]
+        runs.append(RunAnswers(facts.model, said, right))
+    return runs
+
+
+def _add_runs(
+    draft: Draft, data: Loaded, groupings: Mapping[str, Grouping], runs: Sequence[RunAnswers]
+) -> Draft:
+    """The rows of runs, in the finding on a fall."""
+    what, _, by = draft.finding.key.partition(".")
+    if what != "resplit" or not runs:
+        return draft
+    rows = (*draft.finding.rows, *score_runs(data, groupings[by], runs))
+    return draft._replace(finding=replace(draft.finding, rows=rows))
 
 
 def _group(data: Loaded, wishes: LabelWishes, notes: LabelNotes) -> dict[str, Grouping]:

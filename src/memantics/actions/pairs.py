@@ -21,15 +21,16 @@ from memantics.core.journal import replace_file, write_lines
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme, read_memes
 from memantics.core.parameters import Argument, Flag
-from memantics.core.records import Score
-from memantics.core.result import Result, Table
+from memantics.core.result import Result
 from memantics.core.rundir import read_facts
 from memantics.detector.examples import Example
-from memantics.metrics.interval import clustered_wilson
 from memantics.models.embedded.ocr import open_reader
 from memantics.registry import open_task_of_run
-from memantics.report.leaderboard import show_figure, show_span
+from memantics.report.pages.pairs import FailingPair, PairCheck
+from memantics.run.audit.rows import share
 from memantics.run.score import read_outcomes
+
+__all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
 
 PAIRS, MEMES = "pairs.jsonl", "memes.jsonl"
 
@@ -162,26 +163,6 @@ def _list_memes(row: MinimalPair) -> Iterator[dict[str, str]]:
         yield {"id": name, "image": f"images/{name}.png", "text": text, "label": label}
 
 
-@dataclass(frozen=True, slots=True)
-class PairCheck(Result):
-    """Consistency on minimal pairs, by kind: both sides as they must be, and what changed.
-
-    ``failing`` are the pairs that were not; ``judge`` is the detector or the run.
-    """
-
-    judge: str
-    kinds: tuple[Score, ...]
-    failing: tuple[str, ...]
-
-    def table(self) -> Table:
-        """A row for each kind."""
-        rows = tuple(
-            (score.by, score.label, show_figure(score.value), show_span(score), str(score.n))
-            for score in self.kinds
-        )
-        return Table(("kind", "what must hold", ">share", ">95 %", ">pairs"), rows, self.judge)
-
-
 def check_pairs(
     pairs: Annotated[Path | str, Argument("A folder that 'build pairs' wrote.")],
     *,
@@ -199,26 +180,36 @@ def check_pairs(
         for number, line in read_jsonl(folder / PAIRS)
     ]
     said = _ask_detector(model, rows) if model else _read_run(run or Path())
-    kept = [row for row in rows if f"{row.id}-a" in said and f"{row.id}-b" in said]
-    if not kept:
+    asked = [row for row in rows if f"{row.id}-a" in said and f"{row.id}-b" in said]
+    if not asked:
         raise InputError("none of the pairs was judged", hint="run pairs/harm on these pairs")
-    right = [[said[f"{row.id}-a"], said[f"{row.id}-b"]] == row.labels for row in kept]
+    names = [(said[f"{row.id}-a"], said[f"{row.id}-b"]) for row in asked]
+    right = [given == tuple(row.labels) for row, given in zip(asked, names, strict=True)]
     turned = [
-        (said[f"{row.id}-a"] == said[f"{row.id}-b"]) == (row.labels[0] == row.labels[1])
-        for row in kept
+        (given[0] == given[1]) == (row.labels[0] == row.labels[1])
+        for row, given in zip(asked, names, strict=True)
     ]
     scores = []
     for kind in (*wording.PAIR_KINDS, "all"):
-        places = [n for n, row in enumerate(kept) if kind in (row.kind, "all")]
+        places = [n for n, row in enumerate(asked) if kind in (row.kind, "all")]
+        memes = [asked[n].meme for n in places]
         what = "the label stays" if kind in wording.SAME else "the label changes"
         for label, marks in (("both are right", right), (what, turned)):
             if places and not (kind == "all" and marks is turned):
-                hits = [marks[n] for n in places]
-                low, high = clustered_wilson(hits, [kept[n].meme for n in places]) or (None, None)
-                value = sum(hits) / len(hits)
-                scores.append(Score("share", value, len(hits), low, high, kind, label))
-    failing = tuple(row.id for row, fine in zip(kept, right, strict=True) if not fine)
-    return PairCheck(str(model or run), tuple(scores), failing)
+                scores.append(share([marks[n] for n in places], memes, kind, label))
+    failing = tuple(
+        FailingPair(
+            row.id,
+            row.kind,
+            (row.first, row.second),
+            (row.labels[0], row.labels[1]),
+            given,
+            (folder / "images" / f"{row.id}-a.png", folder / "images" / f"{row.id}-b.png"),
+        )
+        for row, given, fine in zip(asked, names, right, strict=True)
+        if not fine
+    )
+    return PairCheck(str(model or run), tuple(scores), failing, len(rows) - len(asked))
 
 
 def _ask_detector(model: Path, rows: Sequence[MinimalPair]) -> dict[str, str]:
@@ -234,10 +225,9 @@ def _ask_detector(model: Path, rows: Sequence[MinimalPair]) -> dict[str, str]:
 
 def _read_run(run: Path) -> dict[str, str]:
     _, task = open_task_of_run(read_facts(run), None)
-    return {
-        outcome.item.group if outcome.item.group.endswith(("-a", "-b")) else outcome.item.id: str(
-            outcome.value
-        )
-        for outcome in read_outcomes(run, task)
-        if outcome.status == "answered"
-    }
+    said = {}
+    for outcome in read_outcomes(run, task):
+        if outcome.status == "answered":
+            texts = {option.key: option.text for option in outcome.item.form.fields[0].options}
+            said[outcome.item.group] = texts.get(str(outcome.value), str(outcome.value))
+    return said

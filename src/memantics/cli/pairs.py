@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 from memantics.actions import pairs as action
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, say, show_table
+from memantics.core.parameters import Flag
 
 
 @expose(action.build_pairs)
@@ -21,9 +25,22 @@ def build_pairs(done: action.BuiltPairs) -> None:
     say(str(done.folder))
 
 
-@expose(action.check_pairs)
-def check_pairs(done: action.PairCheck) -> None:
+def _save(
+    found: action.PairCheck,
+    out: Annotated[Path | None, Flag("Write a page of the failing pairs, blurred.")] = None,
+) -> None:
+    if out is not None:
+        found.save(out)
+
+
+@expose(action.check_pairs, save=_save)
+def check_pairs(done: action.PairCheck, out: Path | None) -> None:
     """Say how consistent a detector or a run is on minimal pairs, kind by kind."""
     show_table(done.table())
+    if done.unjudged:
+        console().print(plain(f"left out: {done.unjudged} pairs; a side has no answer"))
     if done.failing:
-        console().print(plain(f"first that fail: {', '.join(done.failing[:3])}"))
+        names = ", ".join(pair.id for pair in done.failing[:3])
+        console().print(plain(f"{len(done.failing)} fail, such as {names}"))
+    if out is not None:
+        say(str(out))

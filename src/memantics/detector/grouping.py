@@ -57,8 +57,10 @@ def group_memes(data: Loaded, by: GroupKind) -> Grouping:
     pairs = _list_bound(data)
     if by in ("source", "author"):
         keys = [getattr(meme, by) for meme in data.memes]
-        if sum(map(bool, keys)) < _KNOWN * len(keys) or len(set(keys)) < FOLDS:
-            raise InputError(f"too few memes have a column {by}", hint=f"add a column {by}")
+        named, known = len(set(keys) - {""}), sum(map(bool, keys))
+        if known < _KNOWN * len(keys) or named < FOLDS:
+            have = f"{known:,} of {len(keys):,} memes name {'an' if by == 'author' else 'a'} {by}"
+            raise InputError(f"{have}, {named:,} different", hint=f"add a column {by}")
         pairs += _join_equal(keys)
     else:
         pairs += list_near_pairs([e.text for e in data.examples], NEAR_TEXT, split_pieces)

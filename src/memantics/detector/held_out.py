@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,12 @@ from memantics.detector.decisions import decide_nested
 from memantics.detector.examples import Loaded
 from memantics.detector.features import cut_all, fit_extractor
 from memantics.detector.heads import AUTO, choose_preset, need_training
+from memantics.metrics.rounding import settle
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NEIGHBOURS = 10
-FAST, NEAREST, BAYES = "fast detector", "nearest memes", "naive Bayes"
+JUDGES = FAST, NEAREST, BAYES = "fast detector", "nearest memes", "naive Bayes"
 _BLOCK = 1024
 _PLACES = 1e-9  # breaks ties by place, so that every processor finds the same neighbours
 _SMOOTH = 0.1
@@ -83,6 +85,32 @@ def judge_held_out(
         judges = [_calibrate(judge, table, flags, folds) for judge, table in tables.items()]
         found[name] = HeldOutVerdicts(tuple(judges), nearness)
     return found
+
+
+class RunAnswers(NamedTuple):
+    """Answers of a run by meme: what was said where a meme was asked about once, and what is right.
+
+    An answer that is refused, unparsed or failed is not right.
+    """
+
+    name: str
+    said: Mapping[str, str]
+    right: Sequence[tuple[str, bool]]
+
+
+def weigh_answers(data: Loaded, run: RunAnswers, folds: Ints) -> HeldOut:
+    """What a run's answers mean: shares of labels among memes of other folds with that answer."""
+    flags = np.eye(len(data.labels.classes))[number_labels(data)]
+    names = [run.said.get(example.id, "") for example in data.examples]
+    known = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    places = np.array([known[name] for name in names])
+    table = np.zeros(flags.shape)
+    for fold in np.unique(folds):
+        out = folds == fold
+        counts = np.zeros((len(known), flags.shape[1])) + flags[~out].mean(axis=0)
+        np.add.at(counts, places[~out], flags[~out])
+        table[out] = (counts / counts.sum(axis=1, keepdims=True))[places[out]]
+    return HeldOut(run.name, table, np.asarray(settle(table).argmax(axis=1), np.int64))
 
 
 def number_labels(data: Loaded) -> Ints:

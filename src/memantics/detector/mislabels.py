@@ -21,7 +21,7 @@ from memantics.core.finding import Finding, Gap
 from memantics.core.records import Score
 from memantics.detector.examples import Loaded
 from memantics.detector.grouping import Grouping
-from memantics.detector.held_out import FAST, Floats, HeldOutVerdicts, Ints, number_labels
+from memantics.detector.held_out import FAST, JUDGES, Floats, HeldOutVerdicts, Ints, number_labels
 from memantics.detector.resplit import KNOW, WORDING, Draft, list_cases, measure_macro
 from memantics.metrics.confident import estimate_joint, find_doubtful, name_confidently
 from memantics.metrics.interval import bootstrap, sum_by_cluster, wilson
@@ -126,11 +126,12 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
     share = float(joint.sum() - np.trace(joint))
     right = float((settle(chances).argmax(axis=1) == labels).mean())
     top = float(np.bincount(labels).max() / len(labels))
+    who = "judges" if len(held.judges) > len(JUDGES) else "judges that read words alone"
     gap = Gap(
         data.labels.name,
         "share of wrong labels",
-        f"judges that read words alone agree with {right:.0%} of the labels (always the commonest: "
-        f"{top:.0%}), so that most disagreement is their own error",
+        f"{who} agree with {right:.0%} of the labels (always the commonest: {top:.0%}), "
+        "so that most disagreement is their own error",
         "review the queue, then --reviewed VERDICTS gives the share",
     )
     if settle(right - top) < settle(_AGREED * (1 - top)):

@@ -13,6 +13,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memantics.core.finding import Finding, FindingWords
 from memantics.core.records import Score
@@ -25,6 +26,7 @@ from memantics.detector.held_out import (
     HeldOut,
     HeldOutVerdicts,
     Ints,
+    RunAnswers,
     list_strata,
     number_labels,
 )
@@ -40,7 +42,7 @@ _BESIDE = 10  # neighbours on each side in the order of collection
 _DRAWS = 500
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _FEW = 20
-_MACRO = Figure("macro_f1")
+_MACRO, _ACCURACY = Figure("macro_f1"), Figure("accuracy")
 WORDING = FindingWords(__file__)
 _SOUND = f"It concerns less than {KNOW:g} of the set, or cannot be told from chance."
 
@@ -140,6 +142,58 @@ def judge_resplit(
     return Draft(finding, p, fall.value or 0.0)
 
 
+def score_runs(data: Loaded, grouping: Grouping, runs: Sequence[RunAnswers]) -> tuple[Score, ...]:
+    """Accuracy of runs on memes whose group the training part has, and on the others.
+
+    Where the data have no training part, on memes whose group has others, and on those alone. A
+    group is no part of a row of time, so there nothing is said without a training part.
+    """
+    train = {g for m, g in zip(data.memes, grouping.groups, strict=True) if m.split == "train"}
+    places = {example.id: place for place, example in enumerate(data.examples)}
+    rows = []
+    for run in runs:
+        held = [(places[name], right) for name, right in run.right if name in places]
+        parted = bool(train) and any(data.memes[place].split != "train" for place, _ in held)
+        if parted:
+            held = [one for one in held if data.memes[one[0]].split != "train"]
+            known = [grouping.groups[place] in train for place, _ in held]
+        elif grouping.order is None:
+            known = [bool(grouping.sizes[place] > 1) for place, _ in held]
+        else:
+            continue
+        cases = [
+            Case(str(n), grouping.groups[place], "right", "right" if right else "wrong")
+            for n, (place, right) in enumerate(held)
+        ]
+        words = (
+            ("group in train", "group not in train") if parted else ("group of several", "alone")
+        )
+        rows += _list_parts(run.name, cases, np.array(known, bool), words)
+    return tuple(rows)
+
+
+def _list_parts(
+    name: str, cases: Sequence[Case], known: NDArray[np.bool_], words: tuple[str, str]
+) -> list[Score]:
+    """Accuracy on both parts, and by how much the first is higher; nothing where one is small."""
+    if min(known.sum(), (~known).sum()) < _FEW:
+        return []
+    rows = []
+    for label, mask in zip(words, (known, ~known), strict=True):
+        part = [case for case, kept in zip(cases, mask.tolist(), strict=True) if kept]
+        found = measure(part, _ACCURACY, draws=_DRAWS)
+        said = f"{name}, {label}"
+        rows.append(Score("accuracy", found.value, len(part), found.low, found.high, "run", said))
+    rate = prepare(cases, _ACCURACY)
+
+    def differ(weights: Floats) -> float:
+        return (rate(weights * known) or 0.0) - (rate(weights * ~known) or 0.0)
+
+    low, high = percentile_span(_draw(cases, differ))
+    value = differ(np.ones(len(cases)))
+    return [*rows, Score("difference", value, len(cases), low, high, "run", f"{name}, difference")]
+
+
 def list_cases(data: Loaded, grouping: Grouping, judge: HeldOut) -> list[Case]:
     """What a judge said of every meme."""
     classes = data.labels.classes
@@ -231,7 +285,7 @@ def _list_nearness(data: Loaded, grouping: Grouping, random: HeldOutVerdicts) ->
             Case(str(n), grouping.groups[n], "right", "right" if right[n] else "wrong")
             for n in chosen
         ]
-        found = measure(cases, Figure("accuracy"), draws=_DRAWS)
+        found = measure(cases, _ACCURACY, draws=_DRAWS)
         label = f"nearest training meme {bounds[number]:.1f} to {bounds[number + 1]:.1f}"
         rows.append(
             Score("accuracy", found.value, found.cases, found.low, found.high, "nearness", label)

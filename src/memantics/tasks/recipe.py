@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -40,6 +40,7 @@ _CLOSED = ConfigDict(extra="forbid", frozen=True)
 _IMAGES = ("images", "Images", "img", "Labelled Images", ".")
 # How far below the given folder the files of a clone are looked for.
 _DEEPEST = 3
+_ORIGINS = ("source", "author", "date", "family")
 _HOLE = re.compile(r"\{(.+?)\}")
 
 
@@ -47,7 +48,8 @@ class Columns(BaseModel):
     """Which columns hold what every meme has; ``split`` where a table holds several splits.
 
     ``a|b`` is the first of these columns that a file has, ``folder/{a}.jpg`` a text with a cell
-    in it. Without ``id``, a row is called by its file and number.
+    in it. Without ``id``, a row is called by its file and number. What disjoint splits go by
+    (``source``, ``author``, ``date``, ``family``) is read from columns of these names, too.
     """
 
     model_config = _CLOSED
@@ -56,6 +58,10 @@ class Columns(BaseModel):
     text: str = ""
     image: str = ""
     split: str = ""
+    source: str = ""
+    author: str = ""
+    date: str = ""
+    family: str = ""
 
 
 class LabelRecipe(BaseModel):
@@ -103,7 +109,7 @@ def read_recipe(path: Path) -> Recipe:
 
 @dataclass(frozen=True, slots=True)
 class RecipeMeme:
-    """One row: its text and image, and its labels by name."""
+    """One row: its text and image, its labels by name, and ``origin``: where it came from."""
 
     id: str
     text: str
@@ -111,6 +117,7 @@ class RecipeMeme:
     split: str
     labels: Mapping[str, tuple[str, ...]]
     names_image: bool = True
+    origin: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +182,8 @@ def _read_row(
     text, picture = (_take(row, name, path, number) for name in (columns.text, columns.image))
     labels = {n: _read_label(label, row, path, number) for n, label in recipe.label.items()}
     image = _find_image(source, picture, path.parent)
-    return RecipeMeme(called, text, image, split, labels, bool(picture))
+    origin = {name: row.get(getattr(columns, name) or name, "") for name in _ORIGINS}
+    return RecipeMeme(called, text, image, split, labels, bool(picture), origin)
 
 
 def _take(row: Row, column: str, path: Path, number: int) -> str:
@@ -278,7 +286,13 @@ def read_labels(name: str, release: RecipeRelease) -> Iterator[LabelledMeme]:
         if meme.split in labelled:
             group = name_group(meme.text) or meme.id
             yield LabelledMeme(
-                meme.id, meme.text, meme.labels[name], group, image=meme.image, split=meme.split
+                meme.id,
+                meme.text,
+                meme.labels[name],
+                group,
+                image=meme.image,
+                split=meme.split,
+                **meme.origin,
             )
 
 

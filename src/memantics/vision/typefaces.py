@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from memantics.core.errors import InputError
 from memantics.vision.captions import has_chinese
+from memantics.vision.signs import SIGNS
 
 FOLDER = Path(__file__).resolve().parent / "fonts"
 _PROBE = 120  # pixels: the size at which fonts are measured
@@ -53,12 +54,13 @@ def _load(file: str, size: float) -> ImageFont.FreeTypeFont:
 
 
 def find_missing(face: Typeface, text: str) -> str:
-    """The characters of a text that a font cannot draw, each once.
+    """The characters of a text that neither a font nor ``SIGNS`` can draw, each once.
 
     >>> find_missing(ANTON, "so 好")
     '好'
     """
-    return "".join(c for c in dict.fromkeys(text) if not c.isspace() and not _draws(face, c))
+    seen = dict.fromkeys(text)
+    return "".join(c for c in seen if not (c.isspace() or c in SIGNS or _draws(face, c)))
 
 
 @lru_cache(maxsize=16384)

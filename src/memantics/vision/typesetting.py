@@ -17,6 +17,7 @@ from memantics.vision.captions import has_chinese
 from memantics.vision.ink import Colour, Ink, Mask, Pixels, choose_legible
 from memantics.vision.lettering import Lettering
 from memantics.vision.regions import PixelBox
+from memantics.vision.signs import SIGNS, draw_sign, split_signs
 from memantics.vision.typefaces import Typeface, find_face, measure_line
 
 _NO_START = frozenset("，。！？、；：）》】”’…—～·,.!?;:)]}%")
@@ -353,8 +354,14 @@ def _stamp(
     # The outline is as wide sideways as upwards: it is narrowed before the line is stretched.
     plate = Image.new("L", (math.ceil(right - left) + 2 * pad, math.ceil(bottom - top) + 2 * pad))
     pen, font, x = ImageDraw.Draw(plate), setting.face.at(setting.size), pad - left
-    for part in line if setting.tracking else (line,):
-        pen.text((x, pad - top), part, font=font, fill=255, stroke_width=edge)
+    for part in line if setting.tracking else split_signs(line):
+        if part in SIGNS:  # as high as a capital, in the place of the font's missing glyph
+            _, above, _, below = font.getbbox("H")
+            side = max(4, round(min(1.1 * (below - above), font.getlength(part))))
+            spot = round(x - round(edge)), round(pad - top + below - side - round(edge))
+            plate.paste(255, spot, mask=draw_sign(part, side, edge))
+        else:
+            pen.text((x, pad - top), part, font=font, fill=255, stroke_width=edge)
         x += font.getlength(part) + setting.tracking
     wide = max(1, round(plate.width * setting.stretch))
     if wide != plate.width:

@@ -12,17 +12,24 @@ from PIL import Image
 from memantics.core.errors import InputError
 from memantics.core.lines import TextLine
 from memantics.vision import page as pages
+from memantics.vision.regions import PixelBox
 
 Read = Callable[[Image.Image], Sequence[TextLine]]
+Draw = Callable[[Image.Image, pages.LetteredCaption, str], tuple[Image.Image, PixelBox]]
+_ALIKE = 0.1  # by which the sides of two panels may differ
 CLEAR = 0.9  # of the letters: less of them read back, and the text is set on a plate
 
 
 @dataclass(frozen=True, slots=True)
 class PairCanvas:
-    """A meme without its captions, and the caption whose place and look new texts take."""
+    """A meme without its captions, and the caption whose place and look new texts take.
+
+    ``panels`` are two panels of like size that had a caption each: their boxes and captions.
+    """
 
     image: Image.Image
     caption: pages.LetteredCaption
+    panels: tuple[tuple[PixelBox, pages.LetteredCaption], ...] = ()
 
 
 def open_canvas(image: Image.Image, read: Read) -> PairCanvas:
@@ -30,12 +37,36 @@ def open_canvas(image: Image.Image, read: Read) -> PairCanvas:
     page = pages.read_page(image, read(image))
     if not page.captions:
         raise InputError("it has no caption that could be set anew", hint="give memes with text")
+    clean = pages.erase_captions(image, page.captions)
+    return PairCanvas(clean, max(page.captions, key=_measure_area), _find_panels(page))
 
-    def area(caption: pages.LetteredCaption) -> int:
-        left, top, right, bottom = caption.ink.zone
-        return (right - left) * (bottom - top)
 
-    return PairCanvas(pages.erase_captions(image, page.captions), max(page.captions, key=area))
+def _measure_area(caption: pages.LetteredCaption) -> int:
+    left, top, right, bottom = caption.ink.zone
+    return (right - left) * (bottom - top)
+
+
+def _find_panels(page: pages.Page) -> tuple[tuple[PixelBox, pages.LetteredCaption], ...]:
+    """The two panels of a meme with their largest captions, where it has just two alike."""
+    wide, high = page.size
+    found = []
+    for number, panel in enumerate(page.panels):
+        box = (panel.left * wide, panel.top * high, panel.right * wide, panel.bottom * high)
+        left, top, right, bottom = map(round, box)
+        inside = [
+            caption
+            for caption in page.captions
+            if caption.block.panel == number
+            and left <= caption.ink.zone[0] < caption.ink.zone[2] <= right
+            and top <= caption.ink.zone[1] < caption.ink.zone[3] <= bottom
+        ]
+        if inside:
+            found.append(((left, top, right, bottom), max(inside, key=_measure_area)))
+    sizes = [(right - left, bottom - top) for (left, top, right, bottom), _ in found]
+    alike = len(found) == len(page.panels) == 2 and all(
+        abs(one - other) <= _ALIKE * one for one, other in zip(*sizes, strict=True)
+    )
+    return tuple(found) if alike else ()
 
 
 def draw_pair(
@@ -43,11 +74,15 @@ def draw_pair(
 ) -> tuple[list[Image.Image], list[float]]:
     """Both texts on the canvas, and which share of each is read back.
 
-    Where letters alone do not read, both stand on plates: a pair differs in its words alone.
+    Where letters alone do not read, both stand on plates: a pair differs in its words alone. Texts
+    of two lines are two panels, and the second side is the first with its panels exchanged.
     """
     best: tuple[list[Image.Image], list[float]] = ([], [])
     for draw in (pages.set_caption, pages.set_on_plate):
-        drawn = [draw(canvas.image, canvas.caption, text)[0] for text in texts]
+        if "\n" in texts[0]:
+            drawn = _draw_panels(canvas, texts[0].split("\n"), draw)
+        else:
+            drawn = [draw(canvas.image, canvas.caption, text)[0] for text in texts]
         shares = [
             measure_recall(text, read(image)) for text, image in zip(texts, drawn, strict=True)
         ]
@@ -58,17 +93,45 @@ def draw_pair(
     return best
 
 
+def _draw_panels(canvas: PairCanvas, lines: Sequence[str], draw: Draw) -> list[Image.Image]:
+    """A line in each panel of the meme, else on its picture twice; then in the other order."""
+    if not canvas.panels:
+        halves = [draw(canvas.image, canvas.caption, line)[0] for line in lines]
+        return [_stack(halves), _stack(halves[::-1])]
+    first = canvas.image
+    for (_, caption), line in zip(canvas.panels, lines, strict=True):
+        first = draw(first, caption, line)[0]
+    second = first.copy()
+    boxes = [box for box, _ in canvas.panels]
+    for box, other in zip(boxes, boxes[::-1], strict=True):
+        size = (box[2] - box[0], box[3] - box[1])
+        second.paste(first.crop(other).resize(size), box[:2])
+    return [first, second]
+
+
+def _stack(panels: Sequence[Image.Image]) -> Image.Image:
+    wide, high = panels[0].size
+    gap = max(4, high // 40)
+    sheet = Image.new("RGB", (wide, 2 * high + gap), "white")
+    for place, panel in enumerate(panels):
+        sheet.paste(panel, (0, place * (high + gap)))
+    return sheet
+
+
 def measure_recall(text: str, lines: Sequence[TextLine]) -> float:
-    """The share of a text's letters that was read, in order; marks and case do not count.
+    """The share of a text's letters that was read, in the order of its line.
+
+    Marks, emoji and case do not count.
 
     >>> measure_recall("So am I!", ())
     0.0
     """
-    wanted, said = fold(text), fold("".join(line.text for line in lines))
-    if not wanted:
+    wanted, said = list(map(fold, text.split("\n"))), fold("".join(line.text for line in lines))
+    if not any(wanted):
         return 1.0
-    match = SequenceMatcher(None, wanted, said, autojunk=False)
-    return sum(block.size for block in match.get_matching_blocks()) / len(wanted)
+    matches = [SequenceMatcher(None, line, said, autojunk=False) for line in wanted]
+    found = sum(block.size for match in matches for block in match.get_matching_blocks())
+    return found / sum(map(len, wanted))
 
 
 def fold(text: str) -> str:

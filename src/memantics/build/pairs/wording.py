@@ -14,25 +14,29 @@ from memantics.core.closed import Closed
 from memantics.core.data import read_toml, toml_beside
 from memantics.core.errors import DataError
 
-PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speech", "spelling",
-                   "spacing"]  # fmt: skip
+PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speech", "confounder",
+                   "panels", "spelling", "emoji", "spacing"]  # fmt: skip
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
-SAME: frozenset[PairKind] = frozenset({"spelling", "spacing"})  # what must not change
+SAME: frozenset[PairKind] = frozenset({"spelling", "emoji", "spacing"})  # what must not change
 Language = Literal["en", "zh"]
 
 
 class PairWords(Closed):
-    """Words that fill templates: ``spelled`` and ``parted`` are the insults, written otherwise."""
+    """Words that fill templates; the last three are the insults, written otherwise.
+
+    ``pictured`` has emoji in the place of letters or sounds; without it no such pair is made.
+    """
 
     groups: tuple[str, ...] = Field(min_length=1)
     neutrals: tuple[str, ...] = Field(min_length=1)
     insults: tuple[str, ...] = Field(min_length=1)
     spelled: tuple[str, ...] = Field(min_length=1)
     parted: tuple[str, ...] = Field(min_length=1)
+    pictured: tuple[str, ...] = ()
 
 
 class PairTemplate(Closed):
-    """Two texts that differ in one thing."""
+    """Two texts that differ in one thing; those of ``panels`` have a line for each panel."""
 
     id: str
     language: Language
@@ -66,7 +70,7 @@ class _Words(Closed):
 
 
 def read_templates() -> tuple[PairTemplate, ...]:
-    """The templates that ship with the package, thirty a language."""
+    """The templates that ship with the package, 39 a language."""
     return _read_sheet().template
 
 
@@ -81,8 +85,10 @@ def read_words(path: Path | None = None) -> dict[Language, PairWords]:
     form, see = "words are a UTF-8 TOML file", "see docs/audit-a-benchmark.md"
     found = read_toml(path, _Words, form, see)
     for language, words in found.words.items():
-        if not len(words.insults) == len(words.spelled) == len(words.parted):
-            raise DataError(path, f"{language}: insults, spelled and parted differ in number")
+        others = (words.spelled, words.parted, words.pictured or words.parted)
+        if any(len(listed) != len(words.insults) for listed in others):
+            fault = "insults, spelled, parted and pictured differ in number"
+            raise DataError(path, f"{language}: {fault}")
     return found.words
 
 
@@ -90,10 +96,11 @@ def fill_templates(language: Language, words: PairWords, count: int) -> list[Pai
     """So many pairs: all templates in turn, then again with the next words.
 
     >>> pairs = fill_templates("en", read_words()["en"], 61)
-    >>> pairs[0].first, pairs[30].first, len({pair.first for pair in pairs}) > 40
+    >>> pairs[0].first, pairs[39].first, len({pair.first for pair in pairs}) > 40
     ('women are annoying', 'immigrants are the worst', True)
     """
-    templates = _take_turns([one for one in read_templates() if one.language == language])
+    known = [template for template in read_templates() if template.language == language]
+    templates = _take_turns([one for one in known if one.kind != "emoji" or words.pictured])
     turns = enumerate(islice(cycle(templates), count))
     return [_fill(template, words, number // len(templates)) for number, template in turns]
 
@@ -110,18 +117,15 @@ def _take_turns(templates: Sequence[PairTemplate]) -> list[PairTemplate]:
 
 
 def _fill(template: PairTemplate, words: PairWords, turn: int) -> PairTexts:
-    chosen = {
-        "group": words.groups[turn % len(words.groups)],
-        "neutral": words.neutrals[turn % len(words.neutrals)],
-        **{
-            name: getattr(words, source)[turn % len(words.insults)]
-            for name, source in (
-                ("insult", "insults"),
-                ("spelled", "spelled"),
-                ("parted", "parted"),
-            )
-        },
+    lists = {
+        "group": words.groups,
+        "neutral": words.neutrals,
+        "insult": words.insults,
+        "spelled": words.spelled,
+        "parted": words.parted,
+        "pictured": words.pictured or words.insults,
     }
+    chosen = {name: listed[turn % len(listed)] for name, listed in lists.items()}
     return PairTexts(
         template=template.id,
         language=template.language,

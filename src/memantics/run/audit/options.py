@@ -10,7 +10,7 @@ from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Item, Option, Score
 from memantics.metrics.comparison import chi_square_tail
 from memantics.metrics.interval import clustered_wilson
-from memantics.run.audit.rows import share
+from memantics.run.audit.rows import is_above, share
 from memantics.run.audit.subject import Exam, choice_field
 
 _WORDS = FindingWords(__file__)
@@ -159,7 +159,7 @@ def _judge_lengths(exam: Exam) -> Finding:
     expected = fair / n if n else None
     figure = share(longest, groups)
     least = share(shortest, groups, "key", "strictly shortest")
-    leak = expected is not None and figure.low is not None and figure.low > expected
+    leak = expected is not None and is_above(figure, expected)
     far = leak and (figure.value or 0) - (expected or 0) >= 0.1
     verdict: FindingVerdict = "broken" if far else "worth knowing" if leak else "sound"
     left_out = ", recurring options left out" if recurring else ""

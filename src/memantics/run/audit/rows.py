@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from memantics.core.records import Score
 from memantics.metrics.comparison import paired_bootstrap
 from memantics.metrics.interval import clustered_wilson
+from memantics.metrics.rounding import settle
+
+_SURE = 2.576 / 1.96  # half of a 99 % interval, of half of a 95 % one
 
 
 def share(
@@ -47,3 +50,17 @@ def place(score: Score, by: str, label: str) -> Score:
     'blind'
     """
     return Score(score.key, score.value, score.n, score.low, score.high, by, label)
+
+
+def is_above(score: Score, bound: float) -> bool:
+    """Whether a figure lies above a bound at 99 %, since a page holds several such tests.
+
+    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.36)
+    True
+    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.37)
+    False
+    """
+    if score.value is None:
+        return False
+    low = score.value if score.low is None else score.low
+    return bool(settle(score.value - _SURE * (score.value - low)) > settle(bound))

@@ -15,6 +15,7 @@ from memantics.core.records import Field, Image, Item, Message, Option, Outcome,
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.interval import clustered_wilson
 from memantics.run.audit.options import find_dead, fold, has_own_texts, list_options
+from memantics.run.audit.rows import is_above
 from memantics.run.audit.subject import Exam, choice_field, is_judge
 
 Kind = Literal["trivial", "options", "text"]
@@ -173,10 +174,9 @@ def _weigh(figure: Score, chance: Chance, below: int, published: int, kind: Kind
         if published and below == published:
             return "broken"
         return "worth knowing" if below else "sound"
-    low = figure.low if figure.low is not None else figure.value
     # What was learnt varies with the folds, more than the interval of its answers shows.
     slack = 0.0 if kind == "trivial" else _SLACK
-    if low is None or low <= chance.value + slack:
+    if not is_above(figure, chance.value + slack):
         return "sound"
     far = (figure.value or 0.0) - chance.value >= _FAR
     rivals = bool(published) and 3 * below >= published
