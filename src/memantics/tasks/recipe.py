@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from memantics.core.card import Card, CardLanguage, ReleaseCard, SampleCard, TaskCard
+from memantics.core.closed import Closed
 from memantics.core.data import Found, Skip, Source, checksum, inside, read_toml
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.labelled import LabelledMeme, LabelSource, name_group
@@ -36,7 +37,6 @@ from memantics.tasks.choices import LETTERS, letter_field
 from memantics.tasks.factories import Prompts, choice_task, share_right
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
 
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
 _IMAGES = ("images", "Images", "img", "Labelled Images", ".")
 # How far below the given folder the files of a clone are looked for.
 _DEEPEST = 3
@@ -44,15 +44,13 @@ _ORIGINS = ("source", "author", "date", "family")
 _HOLE = re.compile(r"\{(.+?)\}")
 
 
-class Columns(BaseModel):
+class Columns(Closed):
     """Which columns hold what every meme has; ``split`` where a table holds several splits.
 
     ``a|b`` is the first of these columns that a file has, ``folder/{a}.jpg`` a text with a cell
     in it. Without ``id``, a row is called by its file and number. What disjoint splits go by
     (``source``, ``author``, ``date``, ``family``) is read from columns of these names, too.
     """
-
-    model_config = _CLOSED
 
     id: str = ""
     text: str = ""
@@ -64,29 +62,25 @@ class Columns(BaseModel):
     family: str = ""
 
 
-class LabelRecipe(BaseModel):
+class LabelRecipe(Closed):
     """A label: a column (or one place of a list in it), or columns that are flags.
 
     ``values`` renames and closes the values; ``leave_out`` are values that mean none.
     """
-
-    model_config = _CLOSED
 
     what: str
     question: str = ""
     column: str = ""
     place: int | None = None
     flags: tuple[str, ...] = ()
-    values: dict[str, str] = {}
+    values: dict[str, str] = Field(default_factory=dict)
     leave_out: tuple[str, ...] = ()
     several: bool = False
     topic: str = ""
 
 
-class Recipe(BaseModel):
+class Recipe(Closed):
     """A data set. ``counts`` are the memes of each split of the complete release."""
-
-    model_config = _CLOSED
 
     title: str
     summary: str
@@ -98,7 +92,7 @@ class Recipe(BaseModel):
     files: dict[str, tuple[str, ...]]
     format: Literal["", "jsonl", "csv", "tsv"] = ""
     columns: Columns
-    counts: dict[str, int] = {}
+    counts: dict[str, int] = Field(default_factory=dict)
     label: dict[str, LabelRecipe] = Field(min_length=1)
 
 
