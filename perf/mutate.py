@@ -157,7 +157,7 @@ ROOMS: Mapping[str, Part] = {
     "reappraise": Part(
         _name(
             "reappraise/{}.py",
-            *("candidates", "chain", "choosing", "gate", "grading", "lexicon", "planner"),
+            *("candidates", "chain", "gate", "grading", "lexicon", "planner"),
             *("ranking", "rendering", "rules", "sentiment", "stages", "understanding", "whole"),
         ),
         _name(

@@ -101,6 +101,7 @@ NAMES = [
     "retrieve_background",
     "score",
     "score_humans",
+    "score_preferences",
     "screen",
     "starter",
     "study",

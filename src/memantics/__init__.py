@@ -48,7 +48,12 @@ if TYPE_CHECKING:
     from memantics.actions.edit import Edited, edit, edit_async
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run, results
     from memantics.actions.expert import Expert, ExpertOptions
-    from memantics.actions.humans import HumanScores, export_humans, score_humans
+    from memantics.actions.humans import (
+        HumanScores,
+        export_humans,
+        score_humans,
+        score_preferences,
+    )
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.look_alikes import Grouped, group_look_alikes
@@ -110,7 +115,12 @@ _PLACES = {
     "actions.edit": ("Edited", "edit", "edit_async"),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run", "results"),
     "actions.expert": ("Expert", "ExpertOptions"),
-    "actions.humans": ("HumanScores", "export_humans", "score_humans"),
+    "actions.humans": (
+        "HumanScores",
+        "export_humans",
+        "score_humans",
+        "score_preferences",
+    ),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.look_alikes": ("Grouped", "group_look_alikes"),
@@ -236,6 +246,7 @@ __all__ = [
     "retrieve_background",
     "score",
     "score_humans",
+    "score_preferences",
     "screen",
     "starter",
     "study",

@@ -10,17 +10,28 @@ from pydantic import BaseModel, ConfigDict
 
 from memantics.actions.options import QueueVerdicts, RunFolders, RunLike
 from memantics.actions.report import find_folder
+from memantics.benchmarks.mer_bench.humans import agree_with_choices
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError, InputError
 from memantics.core.parameters import Argument, Flag
+from memantics.core.preferences import read_choices
 from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
+from memantics.core.records import Score
+from memantics.core.result import Table
 from memantics.core.rundir import read_facts
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks, open_task_of_run
+from memantics.report.leaderboard import show_figure, show_span
 from memantics.run.ratings import HumanScores, Rated, score_ratings
 from memantics.run.score import read_outcomes
 from memantics.tasks.plugin import HumanExport
 
-__all__ = ["HumanExport", "HumanScores", "export_humans", "score_humans"]
+__all__ = [
+    "HumanExport",
+    "HumanScores",
+    "export_humans",
+    "score_humans",
+    "score_preferences",
+]
 KEY, QUEUE = "key.jsonl", "queue"
 
 
@@ -163,3 +174,64 @@ def _read_marks(
             for metric, values in task.marks(outcomes).items()
         }
     return found
+
+
+def score_preferences(
+    file: Annotated[Path | str, Argument("What people chose: preferences.jsonl.")],
+    runs: Annotated[
+        Sequence[RunLike], Argument("Runs of a judge on edits by version-1, version-2, …")
+    ] = (),
+) -> list[Score]:
+    """Compare people's choices among versions with what judges say of them.
+
+    ``file`` is what ``reappraise --choose`` and the studio keep. Our ranking and the classifier of
+    kindness are judges; ``runs`` of a benchmark that judges edits are more of them. Each figure is
+    the share of pairs (``n``) on which a judge agrees, with its interval.
+    """
+    found = [choice for choice in read_choices(Path(file)).values() if choice.chosen is not None]
+    if not found:
+        raise InputError(
+            f"{file}: nobody chose a version", hint="reappraise --versions 4 --choose N"
+        )
+    judges: dict[str, dict[tuple[str, int], float]] = {"our ranking": {}, "kindness": {}}
+    for choice in found:
+        for number, offered in enumerate(choice.candidates, 1):
+            for name, value in (("our ranking", offered.score), ("kindness", offered.kindness)):
+                if value is not None:
+                    judges[name][choice.id, number] = value
+    for run in map(find_folder, runs):
+        judges[f"RFS, {run.name}"] = {
+            (choice.id, number): value
+            for (meme, number), value in _rate_versions(run).items()
+            for choice in found
+            if choice.meme == meme
+        }
+    return list(agree_with_choices(found, judges))
+
+
+def tabulate_agreement(scores: Sequence[Score]) -> Table:
+    """A line for each judge."""
+    rows = [
+        (score.label, show_figure(score.value), show_span(score), str(score.n), score.note)
+        for score in scores
+    ]
+    return Table(("judge", ">agreement", ">95 %", ">pairs", "not counted"), tuple(rows))
+
+
+def _rate_versions(run: Path) -> dict[tuple[str, int], float]:
+    """The RFS of each version of each meme, as a run judged it."""
+    facts = read_facts(run)
+    _, task = open_task_of_run(facts, None)
+    outcomes = list(read_outcomes(run, task))
+    rated = task.marks(outcomes).get("rfs", ()) if task.marks else ()
+    made = {}
+    for outcome, value in zip(outcomes, rated, strict=bool(rated)):
+        _, _, number = outcome.item.tags.get("editor", "").partition("version-")
+        if value is not None and number.isdecimal():
+            made[outcome.item.group, int(number)] = value
+    if not made:
+        raise InputError(
+            f"{run} judged no versions",
+            hint="its edits must be those of version-1, version-2, … in data/EditedResults",
+        )
+    return made

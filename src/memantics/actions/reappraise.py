@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import mean
 from typing import Annotated, TypeAlias, Unpack, overload
 
 from memantics.actions.analyze import ImagePath, ImagePaths
@@ -16,7 +15,8 @@ from memantics.actions.desk import asking_of, open_desk
 from memantics.actions.options import BuildFolder, FewMemes, MemeFolder
 from memantics.actions.reading import find_memes as find_folder
 from memantics.actions.reading import read_once
-from memantics.actions.reappraise_options import EditingOptions, ReappraiseOptions
+from memantics.actions.reappraise_options import BEST_OF, EditingOptions, ReappraiseOptions
+from memantics.actions.versions import keep_choice, show_versions
 from memantics.build.captions.mine import sees_nothing
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
@@ -25,14 +25,13 @@ from memantics.core.language import guess_language
 from memantics.core.lines import TextChoice, TextLine, explain_unread
 from memantics.core.memes import Meme, name_apart, read_memes
 from memantics.core.parameters import Argument, Flag
-from memantics.core.result import Result, Table
+from memantics.core.result import Result
 from memantics.core.waiting import make_sync, run_sync
 from memantics.detector.opinions import open_judges
 from memantics.models.editors.kinds import open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.kinds import ModelSettings
 from memantics.reappraise.chain import reappraise_all
-from memantics.reappraise.choosing import ChoosingPlanner
 from memantics.reappraise.dataset import (
     QUEUE,
     ReappraisalDraft,
@@ -41,7 +40,7 @@ from memantics.reappraise.dataset import (
     write_reappraisal_queue,
 )
 from memantics.reappraise.faces import BY_MODEL, FaceEditor, FaceFinder, open_faces
-from memantics.reappraise.folder import Shape
+from memantics.reappraise.folder import MEME, PAGE, SHEET, Shape
 from memantics.reappraise.gate import pass_gate
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.kindness import rate_kindness
@@ -56,6 +55,9 @@ from memantics.vision.roles import read_image_text
 
 __all__ = [
     "EMBEDDED",
+    "MEME",
+    "PAGE",
+    "SHEET",
     "Checks",
     "MemeFeeling",
     "Reappraisal",
@@ -136,6 +138,12 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
     editor, sticker = options.get("editor", "none"), options.get("sticker")
+    wanted, choose = options.get("versions", 1), options.get("choose")
+    if choose is not None and (wanted == 1 or len(memes) != 1):
+        raise InputError(
+            "--choose takes one of several versions of one meme",
+            hint="name one image, and --versions as for its contact sheet",
+        )
     memes = await _read_for(memes, options)
     given = options.get("ocr")
     with nullcontext(given) if given is not None else open_reader() as ocr:
@@ -150,7 +158,13 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
             faces = _find_faces(planner, options, len(memes))
             # A person's words are not weighed by a classifier.
             shop = replace(shop, faces=faces, kindness=None if review else rate_kindness)
-            return await _take_all(memes, shop, options)
+            shop = replace(shop, versions=wanted, choose=choose or 0)
+            results = await _take_all(memes, shop, options)
+    for meme, made in zip(memes, results, strict=True):
+        show_versions(made, meme.image, wanted)
+        if choose is not None and made.versions:
+            keep_choice(made, meme.image, choose, options.get("model", EMBEDDED))
+    return results
 
 
 async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[Meme]:
@@ -196,17 +210,11 @@ async def open_planner(
     """A model's planner with its journal in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
-        if options.get("best_of", 1) > 1:
-            raise InputError(
-                "best_of goes with a model: our own planner ranks all its rewritings",
-                hint="name one with --model, or leave it out",
-            )
         yield EmbeddedPlanner(judge=open_judges([EMOTION]).get(EMOTION), force=force)
         return
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
-        count = options.get("best_of", 1)
-        planner = ModelPlanner(desk) if count == 1 else ChoosingPlanner(desk, count)
-        calls = (2 if count == 1 else count + 2) + (BY_MODEL in options.get("face", ()))
+        planner = ModelPlanner(desk, options.get("best_of", BEST_OF))
+        calls = 2 + (BY_MODEL in options.get("face", ()))
         desk.expect((calls + (_find_judge(planner, options) is not None)) * memes)
         yield planner
 
@@ -259,50 +267,6 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
             )
     order = {meme.id: place for place, meme in enumerate(memes)}
     return tuple(sorted(results, key=lambda result: order[result.meme]))
-
-
-def tabulate_results(results: Sequence[Reappraisal]) -> Table:
-    """The memes that were drawn, and what the checks of each measured."""
-    columns = ("meme", "emotion", ">panels", ">region IoU", ">text read", ">changed outside")
-    return Table(columns, tuple(_measure(result) for result in results if result.drawn))
-
-
-def tell_flaws(results: Sequence[Reappraisal]) -> list[str]:
-    """What is wrong with each flawed result, and what a person may do about it."""
-    return [
-        f"{result.meme} flawed: {flaw.what}. {flaw.advice}."
-        for result in results
-        for flaw in (result.checks.flaws if result.checks else ())
-    ]
-
-
-def tell_sources(results: Sequence[Reappraisal]) -> list[str]:
-    """Who says what each meme feels like, one line for each source that is not the model."""
-    found: dict[str, list[str]] = {}
-    for result in results:
-        if result.feeling is not None and result.feeling.source:
-            found.setdefault(result.feeling.source, []).append(result.meme)
-    return [f"emotion of {', '.join(memes)}: {source}" for source, memes in found.items()]
-
-
-def _measure(result: Reappraisal) -> tuple[str, ...]:
-    checks, plan, feeling = result.checks, result.plan, result.feeling
-    if checks is None or plan is None or feeling is None:
-        return (result.meme, *"–––––")
-    captions = checks.captions
-    return (
-        result.meme,
-        f"{feeling.emotion} -> {plan.target}",
-        f"{checks.panels_before} -> {checks.panels_after}",
-        f"{mean(c.overlap for c in captions):.2f}" if captions else "–",
-        f"{mean(c.read for c in captions):.2f}" if captions else "–",
-        f"{checks.changed_outside:.1%}",
-    )
-
-
-def none_read(results: Sequence[Reappraisal]) -> bool:
-    """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
-    return all(result.status == "failed" and result.stage == "reading" for result in results)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,14 @@ from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.records import Target
 from memantics.reappraise.workshop import StageReview
 
+BEST_OF = 3
+
 
 class EditingOptions(AskingOptions, total=False):
     """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached.
 
-    ``best_of`` is how many plans a model makes, of which the best is taken. ``mood`` False: a model
+    ``best_of`` is how many plans a model makes in one call, of which the best by our checks is
+    taken; 1 asks for a single plan, as MER-Bench's authors do. ``mood`` False: a model
     that sees is not asked whether faces go with the new captions. ``face`` lets a generative editor
     repaint faces alone: places (``X,Y,W,H`` in pixels), ``model``, or the file of a YuNet detector.
     ``text`` is which lines of a picture are captions and may be rewritten: what their roles say, or
@@ -32,10 +35,11 @@ class EditingOptions(AskingOptions, total=False):
     best_of: Annotated[
         int,
         Flag(
-            "Plans that the model makes; the best by judge and layout is taken.",
+            "Plans that a model makes in one call; the best by our checks is taken. 1: as the"
+            " authors of MER-Bench ask.",
             min=1,
-            max=16,
-            default=1,
+            max=8,
+            default=BEST_OF,
         ),
     ]
     mood: Annotated[
@@ -66,8 +70,10 @@ class ReappraiseOptions(EditingOptions, total=False):
     ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
     repaints: none, embedded, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
     one add a drawing; ``out`` is where the folders of the memes go; ``force`` turns memes around,
-    too, in which our words find nothing negative; ``review`` sees each stage and may correct it;
-    ``ocr`` reads the captions, where one is loaded already.
+    too, in which our words find nothing negative; ``versions`` is how many are wanted that pass
+    every check, with a contact sheet; ``choose`` takes one by its number (0: back to the best), and
+    keeps that as a preference; ``review`` sees each stage and may correct it; ``ocr`` reads the
+    captions, where one is loaded already.
     """
 
     target: Annotated[
@@ -90,6 +96,14 @@ class ReappraiseOptions(EditingOptions, total=False):
     ]
     force: Annotated[
         bool, Flag("Turn memes around in which our words find nothing negative.", default=False)
+    ]
+    versions: Annotated[
+        int,
+        Flag("Versions that pass all checks, on a contact sheet.", min=1, max=8, default=1),
+    ]
+    choose: Annotated[
+        int | None,
+        Flag("Take this version of the contact sheet; 0 takes the choice back.", min=0, max=16),
     ]
     review: StageReview | None
     ocr: RememberingOcr | None

@@ -7,7 +7,6 @@ of images stay in memory only, and models are asked without a cache.
 from __future__ import annotations
 
 import asyncio
-import base64
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,13 +20,11 @@ from memantics.actions.asking import Asking
 from memantics.actions.desk import Watch, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.knowledge import read_starter_knowledge
-from memantics.actions.reappraise import EMBEDDED, line_reader, open_planner
-from memantics.actions.reappraise_options import EditingOptions
 from memantics.build.analysis.gather import VERDICTS, ask_all
 from memantics.build.analysis.records import Feeling, Findings, Harm, Missing
 from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import InputError, MissingExtra, ModelError, UnknownName
-from memantics.core.images import MIME, decode, probe, read_bytes
+from memantics.core.images import MIME, decode, probe
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import TextLine
 from memantics.core.memes import BESIDE, Meme
@@ -44,16 +41,12 @@ from memantics.models.embedded.ocr import RememberingOcr
 from memantics.models.embedded.rapid import RapidReader
 from memantics.phonetics.reading import Settings, SoundChange
 from memantics.phonetics.speech import read_aloud
-from memantics.reappraise.chain import reappraise as take_through
-from memantics.reappraise.folder import MEME
-from memantics.reappraise.kindness import rate_kindness
-from memantics.reappraise.workshop import Workshop
 from memantics.run.progress import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
 from memantics.vision.panels import count_panels
 from memantics.vision.roles import read_image_text
 
-__all__ = ["EMBEDDED", "Progress", "Studio", "image_path", "read_style"]
+__all__ = ["Progress", "Studio", "image_path", "read_style"]
 PHONETICS = "phonetic engine"
 AUTHORS = "starter pack"
 
@@ -175,26 +168,6 @@ class Drawings:
     legend: tuple[Legend, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KinderFound(Result):
-    """A kinder version as a PNG in a data URL, or why there is none.
-
-    ``flaws`` say why it is not called done and what a person may do; ``notes`` what did not change.
-    """
-
-    status: str
-    reason: str
-    before: str
-    after: str
-    emotion: str
-    target: str
-    picture: str
-    by: str
-    baseline: bool
-    flaws: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def read_text(studio: Studio, picture: Picture) -> TextFound:
     """Find the captions of a meme."""
     image = decode(picture.data, picture.name)
@@ -276,7 +249,7 @@ async def ask_meaning(
     """What one model says about a meme, in the language of the person who asks."""
     name = studio.find_model(model)
     read = await asyncio.to_thread(read_text, studio, picture)
-    with _laid_out(picture) as (meme, folder):
+    with lay_out(picture) as (meme, folder):
         beside = {BESIDE: read.left_out} if read.left_out else {}
         known = replace(meme, text=read.text, language=read.language, notes=beside)
         lines = tuple(line.text for line in read.lines if line.role == "caption")
@@ -347,37 +320,8 @@ def draw_meaning(found: MeaningFound) -> Drawings:
     return Drawings(draw(known), draw_narrow(known), tuple(make_legend(known)))
 
 
-async def soften(studio: Studio, picture: Picture, model: str = EMBEDDED) -> KinderFound:
-    """A kinder version, planned from a lexicon (a baseline) or by a model."""
-    name = model if model == EMBEDDED else studio.find_model(model)
-    asking = replace(studio.asking, use_cache=False)
-    options: EditingOptions = {"model": name, "asking": asking, "mood": False}
-    with _laid_out(picture) as (meme, folder):
-        async with open_planner(options, folder / "plan", 1) as planner:
-            shop = Workshop(planner, line_reader(studio.ocr), folder / "made")
-            shop = replace(shop, kindness=rate_kindness)
-            made = await take_through(meme, shop)
-        before = (await asyncio.to_thread(read_text, studio, picture)).text
-        drawn = read_bytes(made.folder / MEME) if made.drawn else b""
-    return KinderFound(
-        made.status,
-        made.reason,
-        before,
-        made.caption,
-        made.feeling.emotion if made.feeling else "",
-        made.plan.target if made.plan else "",
-        f"data:image/png;base64,{base64.b64encode(drawn).decode()}" if made.drawn else "",
-        name,
-        baseline=name == EMBEDDED,
-        flaws=tuple(f"{flaw.what}. {flaw.advice}." for flaw in made.checks.flaws)
-        if made.checks
-        else (),
-        notes=tuple(made.checks.notes) if made.checks else (),
-    )
-
-
 @contextmanager
-def _laid_out(picture: Picture) -> Iterator[tuple[Meme, Path]]:
+def lay_out(picture: Picture) -> Iterator[tuple[Meme, Path]]:
     """The image as a file of a folder that is gone afterwards; its name is ours, not the user's."""
     kind = probe(picture.data, picture.name).format
     with tempfile.TemporaryDirectory(prefix="memantics-") as place:

@@ -7,6 +7,7 @@ import typer
 from memantics.actions import humans as action
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, show_table
+from memantics.core.records import Score
 
 app = typer.Typer(
     help="Replies rated by people: export a blind queue, and score what came back.",
@@ -32,3 +33,10 @@ def score(done: action.HumanScores) -> None:
     show_table(done.agreement_table())
     if done.followed:
         show_table(done.metric_table())
+
+
+@app.command("preferences")
+@expose(action.score_preferences)
+def preferences(done: list[Score]) -> None:
+    """Compare what people chose among versions of memes with what judges say of them."""
+    show_table(action.tabulate_agreement(done))

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from memantics.actions import reappraise as action
+from memantics.actions import reappraise_lines as lines
 from memantics.actions.reappraise import EMBEDDED, Reappraisal, ReappraisalDrafts
 from memantics.cli.expose import expose
 from memantics.cli.progress import Prices, watch
@@ -34,7 +35,7 @@ def _watch(prices: Prices, interactive: Interactive = False) -> Iterator[Mapping
 
 def _end(results: Sequence[Reappraisal]) -> None:
     failed = [result for result in results if result.status == "failed"]
-    if failed and action.none_read(results):
+    if failed and lines.none_read(results):
         for result in failed:
             tell(f"error: {result.reason}")
         raise typer.Exit(2)
@@ -48,18 +49,20 @@ def _end(results: Sequence[Reappraisal]) -> None:
     dump=lambda results: [result.to_dict() for result in results],
     end=_end,
     defaults={"concurrency": 8},
-    first=("target", "model", "editor", "out", "interactive", "force"),
+    first=("target", "model", "editor", "out", "interactive", "force", "versions", "choose"),
 )
-def reappraise(results: Sequence[Reappraisal], model: str) -> None:
+def reappraise(results: Sequence[Reappraisal], model: str, versions: int) -> None:
     """Turn negative memes around: captions rewritten in place, panels and layout kept."""
-    out, shown = console(), action.tabulate_results(results)
+    out, shown = console(), lines.tabulate_results(results)
     if shown.rows:
         show_table(shown)
-        print_lines(action.tell_sources(results))
+        print_lines(lines.tell_sources(results))
     for result in results:
-        if not result.drawn and not action.none_read(results):
+        if not result.drawn and not lines.none_read(results):
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
-    print_lines(action.tell_flaws(results))
+    print_lines(lines.tell_flaws(results))
+    for result in results:
+        print_lines(lines.tell_versions(result, versions))
     drawn = [result for result in results if result.drawn]
     if drawn:
         notes: dict[str, list[str]] = {}

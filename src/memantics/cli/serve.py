@@ -28,6 +28,9 @@ ShadowFile = Annotated[Path | None, Flag("Detector that judges beside; disagreem
 StoreFolder = Annotated[
     Path | None, Flag("Knowledge store. Default: the starter pack's knowledge.")
 ]
+ChoicesFile = Annotated[
+    Path | None, Flag("File to add choices in the studio to. Default: not kept.")
+]
 Workers = Annotated[int, Flag("Processes; each loads the models.", min=1, max=64)]
 StateFolder = Annotated[Path | None, Flag("Folder of jobs. Default: serve in the home folder.")]
 Proxies = Annotated[list[str] | None, Flag("Proxy whose X-Forwarded-For is believed.")]
@@ -47,6 +50,7 @@ def serve(
     store: StoreFolder = None,
     runs: Annotated[Path | None, Flag("Folder of runs to browse.")] = None,
     images: Annotated[Path | None, Flag("Folder of the store's memes.")] = None,
+    preferences: ChoicesFile = None,
     host: Annotated[str, Flag("Where to listen.")] = "127.0.0.1",
     port: Annotated[int, Flag("0 takes any free port.", min=0, max=65535)] = 8080,
     workers: Workers = 1,
@@ -68,13 +72,8 @@ def serve(
     from memantics.serve.settings import Bounds, Models, Reach, ServeSettings, find_tokens
     from memantics.web.address import check_public_url, read_proxies
 
-    reach = Reach(
-        host,
-        port,
-        check_public_url(public_url),
-        read_proxies(trusted_proxy or ()),
-        tuple(origin or ()),
-    )
+    proxies, public = read_proxies(trusted_proxy or ()), check_public_url(public_url)
+    reach = Reach(host, port, public, proxies, tuple(origin or ()))
     settings = ServeSettings(
         reach,
         Models(
@@ -88,6 +87,7 @@ def serve(
             tuple(detector[1:] if detector else ()),
             shadow,
             flag_unjudged,
+            preferences,
         ),
         Bounds(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
         find_tokens(tokens),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -25,29 +25,34 @@ from memantics.reappraise.folder import (
     FEELING,
     MEME,
     PLAN,
+    SHEET,
+    VERSIONS,
     Shape,
     StageFile,
-    StageStatus,
     hash_inputs,
     read_stage,
     write_stage,
 )
 from memantics.reappraise.records import (
+    BROKEN,
     Checks,
     Emotion,
+    KinderVersion,
     MemeFeeling,
     ReappraisalPlan,
+    VersionSheet,
     find_source,
+    settle_offers,
 )
 from memantics.reappraise.rendering import (
     LEGIBLE,
-    DrawnMeme,
     MadeMeme,
     Painted,
     check_result,
     paint_meme,
     set_captions,
     show_both,
+    show_versions,
     tell_mood,
 )
 from memantics.reappraise.rules import find_faults
@@ -59,6 +64,8 @@ from memantics.vision.page import Page, read_page
 MOST_PIXELS = 4_000_000  # a larger picture is reduced: time and memory grow with its area
 _SETTINGS = 3  # how often captions are set and read back at most
 _RULES = 4  # raise it when the same plan gives another picture
+_TRIED = 3  # plans that are drawn at most where one is wanted
+_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that other words may mend
 
 
 @dataclass(slots=True)
@@ -123,14 +130,13 @@ async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
         job = await _open(meme, shop, folder)
         feeling = await _feel(job)
         plan = await _plan(job, feeling)
-        checks = await _draw(job, feeling, plan)
+        plan, checks, versions = await _draw(job, feeling, plan)
     except _Stopped as stop:
         return Reappraisal(meme.id, folder, stop.ending, stop.stage, stop.reason)
     reason = "; ".join(flaw.what for flaw in checks.flaws)
     ending: Ending = "flawed" if checks.flaws else "done"
-    return Reappraisal(
-        meme.id, folder, ending, "picture", reason, feeling, plan, checks, resumed=job.resumed
-    )
+    made = Reappraisal(meme.id, folder, ending, "picture", reason, feeling, plan, checks)
+    return replace(made, resumed=job.resumed, versions=versions)
 
 
 async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
@@ -173,10 +179,7 @@ async def _feel(job: _Job) -> MemeFeeling:
 
 async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
     """Stage two; a plan that a person edited has to keep the rules as well."""
-    shop = job.shop
-    inputs = hash_inputs(
-        job.digest, shop.planner.name, feeling.model_dump(mode="json", exclude={"source"})
-    )
+    shop, inputs = job.shop, _hash_feeling(job, feeling)
     known = _recall(job.folder / PLAN, ReappraisalPlan, inputs, "plan")
 
     def check(plan: ReappraisalPlan) -> list[str]:
@@ -189,51 +192,128 @@ async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
         if shop.review is None:
             return known
     taken = await shop.planner.plan(job.subject, feeling) if known is None else None
-    plan = _review(job, "plan", known or _take(job, "plan", inputs, taken), check)
+    plan = known or _take(job, "plan", inputs, taken)
+    if shop.review is not None:  # a person's plan has no rivals
+        plan = _review(job, "plan", plan.model_copy(update={"others": []}), check)
     _keep(job, "plan", inputs, plan)
     return plan
 
 
-async def _draw(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> Checks:
-    """Stage three, with its checks."""
+def _hash_feeling(job: _Job, feeling: MemeFeeling) -> str:
+    said = feeling.model_dump(mode="json", exclude={"source"})
+    return hash_inputs(job.digest, job.shop.planner.name, said)
+
+
+async def _draw(
+    job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan
+) -> tuple[ReappraisalPlan, Checks, tuple[KinderVersion, ...]]:
+    """Stage three: the best plan drawn and checked, with all versions where several are wanted."""
+    shop, folder = job.shop, job.folder
+    known = _recall(folder / CHECKS, Checks, _hash_picture(job, feeling, plan), "picture")
+    if shop.versions == 1 and known is not None and (folder / MEME).is_file():
+        return plan, known, ()
+    texts = sorted(map(str, (plan.captions, *(offer.captions for offer in plan.others))))
+    key = hash_inputs(_hash_picture(job, feeling), shop.versions, *texts)
+    sheet = _recall(folder / VERSIONS, VersionSheet, key, "picture")
+    if sheet is None or not all(version.path(folder).is_file() for version in sheet.versions):
+        job.resumed, sheet = False, await _draw_all(job, feeling, plan)
+    versions = sheet.versions
+    if shop.choose > len(versions):
+        what = f"{job.meme.id} has no version {shop.choose}: {len(versions)} were drawn"
+        raise InputError(what, hint=f"look at {folder / SHEET}")
+    best = versions[max(0, shop.choose - 1)]
+    made = await asyncio.to_thread(read_bytes, best.path(folder))
+    after = decode(made, "the new meme")
+    both = await asyncio.to_thread(show_both, job.image, after, feeling.emotion, best.plan)
+    replace_file(folder / MEME, made)
+    replace_file(folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
+    taken = settle_offers(plan, sheet, best)
+    _keep(job, "plan", _hash_feeling(job, feeling), taken)
+    checks, inputs = best.checks, _hash_picture(job, feeling, taken)
+    said = StageFile(status=best.status, made_by="", made_from=inputs, reason=best.reason)
+    _write(job, "picture", said.model_copy(update={"value": checks.model_dump(mode="json")}))
+    if shop.versions == 1:
+        for version in versions:
+            version.path(folder).unlink()
+        return taken, checks, ()
+    pictures = [decode(read_bytes(version.path(folder)), "a version") for version in versions]
+    shown = await asyncio.to_thread(show_versions, job.image, pictures, versions)
+    replace_file(folder / SHEET, await asyncio.to_thread(encode_png, shown, 6))
+    value = sheet.model_dump(mode="json")
+    write_stage(
+        folder / VERSIONS,
+        StageFile(status="done", made_by=shop.planner.name, made_from=key, value=value),
+    )
+    return taken, checks, tuple(versions)
+
+
+def _hash_picture(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan | None = None) -> str:
+    """What a picture depends on; without a plan, what pictures of all plans depend on."""
     editor = job.shop.editor
     identity = None if editor is None else dict(editor.identity)
+    asked = [judge.name for judge in (job.shop.judge, job.shop.faces) if judge is not None]
+    said = plan.model_dump(mode="json", exclude={"others", "score"}) if plan else None
+    return hash_inputs(job.digest, said, identity, _RULES, feeling.emotion, *asked)
+
+
+async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> VersionSheet:
+    """Draw plans in their order until as many as are wanted pass every check; good ones first.
+
+    Where one is wanted, no other plan is tried after a flaw that no words can mend.
+    """
+    wanted, error = job.shop.versions, ""
+    offers = [
+        offer
+        for offer in plan.others
+        if not offer.lost or (wanted > 1 and not offer.lost.startswith(BROKEN))
+    ]
+    made: list[tuple[ReappraisalPlan, bytes, Checks]] = []
+    for each in [plan.model_copy(update={"others": []}), *map(plan.take, offers)][
+        : max(_TRIED, 2 * wanted)
+    ]:
+        try:
+            picture, checks = await _draw_one(job, each)
+        except (Unavailable, MissingExtra):
+            raise  # every meme would end like this one
+        except ModelError as failed:
+            error = error or str(failed)
+            break
+        except InputError as failed:
+            error = error or str(failed)
+            continue
+        made.append((each, picture, checks))
+        by_words = {flaw.check for flaw in checks.flaws} <= _BY_WORDS
+        good = sum(not checks.flaws for *_, checks in made)
+        if good >= wanted or (wanted == 1 and not by_words):
+            break
+    if not made:
+        _fail(job, "picture", _hash_picture(job, feeling, plan), error)
+    made.sort(key=lambda drawn: len(drawn[2].flaws))
+    versions = []
+    for number, (each, picture, checks) in enumerate(made, 1):
+        versions.append(KinderVersion(number=number, plan=each, checks=checks))
+        replace_file(versions[-1].path(job.folder), picture)
+    return VersionSheet(versions=versions)
+
+
+async def _draw_one(job: _Job, plan: ReappraisalPlan) -> tuple[bytes, Checks]:
+    """One plan as a picture, with its checks."""
     finder = job.shop.faces
-    asked = [judge.name for judge in (job.shop.judge, finder) if judge is not None]
-    inputs = hash_inputs(
-        job.digest, plan.model_dump(mode="json"), identity, _RULES, feeling.emotion, *asked
-    )
-    known = _recall(job.folder / CHECKS, Checks, inputs, "picture")
-    if known is not None and (job.folder / MEME).is_file():
-        return known
-    job.resumed = False
+    found = await finder.find(job.meme.id, job.meme.image, job.image) if finder else None
+    painted = await paint_meme(job.image, job.page, plan, job.shop.editor, found or ())
+    faces = None if found is None else len(found)
+    made, checks = await asyncio.to_thread(_set_and_read, job, plan, painted, faces)
+    looked_at = job.folder / "looked-at.png"
+    replace_file(looked_at, made)
     try:
-        found = await finder.find(job.meme.id, job.meme.image, job.image) if finder else None
-        painted = await paint_meme(job.image, job.page, plan, editor, found or ())
-        faces = None if found is None else len(found)
-        drawn, made, checks = await asyncio.to_thread(_set_and_read, job, plan, painted, faces)
-    except (Unavailable, MissingExtra):
-        raise  # every meme would end like this one
-    except (ModelError, InputError) as error:
-        _fail(job, "picture", inputs, str(error))
-    both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
-    replace_file(job.folder / MEME, made)
-    replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
-    checks = await _judge(job, plan, checks)
-    said = checks.model_dump(mode="json")
-    reason = "; ".join(flaw.what for flaw in checks.flaws)
-    status: StageStatus = "flawed" if checks.flaws else "done"
-    _write(
-        job,
-        "picture",
-        StageFile(status=status, made_by="", made_from=inputs, reason=reason, value=said),
-    )
-    return checks
+        return made, await _judge(job, plan, checks, looked_at)
+    finally:
+        looked_at.unlink()
 
 
 def _set_and_read(
     job: _Job, plan: ReappraisalPlan, painted: Painted, faces: int | None
-) -> tuple[DrawnMeme, bytes, Checks]:
+) -> tuple[bytes, Checks]:
     """Set captions and read them back; those that do not read are set again on plain plates."""
     editor = job.shop.editor
     plates: frozenset[str] = frozenset()
@@ -247,20 +327,19 @@ def _set_and_read(
         if not dim or not left:
             break
         plates |= dim
-    return drawn, made, checks
+    return made, checks
 
 
-async def _judge(job: _Job, plan: ReappraisalPlan, checks: Checks) -> Checks:
+async def _judge(job: _Job, plan: ReappraisalPlan, checks: Checks, image: Path) -> Checks:
     """The checks with what is known about faces and kindness, and all that they find wrong."""
     judge, rate = job.shop.judge, job.shop.kindness
-    taken = await judge.judge_mood(job.meme.id, job.folder / MEME) if judge else None
+    taken = await judge.judge_mood(job.meme.id, image) if judge else None
     update: dict[str, object] = {"mood": taken.value if taken else None}
     if taken is None:
         update["notes"] = [*checks.notes, *tell_mood(plan)]
     if rate is not None and checks.captions:
         old = [caption.text for caption in job.page.captions]
-        new = [plan.captions[str(number)] for number in range(1, len(old) + 1)]
-        update["kindness"] = await asyncio.to_thread(lambda: [rate(old), rate(new)])
+        update["kindness"] = await asyncio.to_thread(lambda: [rate(old), rate(plan.texts)])
     checks = checks.model_copy(update=update)
     flaws = await asyncio.to_thread(find_flaws, job.page, plan, checks, job.lines, taken)
     return checks.model_copy(update={"flaws": flaws})

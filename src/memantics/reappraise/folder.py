@@ -19,6 +19,7 @@ from memantics.core.journal import replace_file
 
 FEELING, PLAN, CHECKS = "feeling.json", "plan.json", "checks.json"
 MEME, BOTH = "meme.png", "before-after.png"
+VERSIONS, SHEET, PAGE = "versions.json", "versions.png", "versions.html"
 Shape = TypeVar("Shape", bound=BaseModel)
 StageStatus = Literal["done", "flawed", "failed", "declined"]
 

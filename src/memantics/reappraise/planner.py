@@ -40,6 +40,7 @@ from memantics.vision.page import LetteredCaption, Page
 from memantics.vision.typesetting import fit_text
 
 NAME = "embedded/planner"
+_OFFERED = 12  # plans for one meme, of which the first are drawn
 _GLAD = 0.3  # valence of captions that are positive
 _LOOKS: dict[Target, str] = {
     "happy": "Brighter, warmer light and richer colours; mouths and eyes smile.",
@@ -148,13 +149,14 @@ def choose_emotion(found: Understanding) -> Emotion:
 def choose_plan(
     page: Page, emotion: Emotion, meter: FeelingMeter
 ) -> tuple[ReappraisalPlan | None, str]:
-    """The best plan, or None and why there is none."""
+    """The best plan, which holds those that rank below it, or None and why there is none."""
     found = understand(_list_texts(page))
     target = PAIRS[emotion]
     if not page.captions:
         return _make_plan(page, target, (), "only light and colours: it has no caption"), ""
     ranked = rank_candidates(found, target, meter)
     faults: list[str] = []
+    plans: dict[str, ReappraisalPlan] = {}
     for candidate, merit in ranked:
         if merit.gain < LEAST:
             continue
@@ -165,7 +167,13 @@ def choose_plan(
         plan = _make_plan(page, target, texts, tell_why(candidate))
         faults = find_faults(plan, emotion, page)
         if not faults:
-            return plan, ""
+            score = round(merit.score, 4)
+            plans.setdefault(str(texts), plan.model_copy(update={"score": score}))
+        if len(plans) == _OFFERED:
+            break
+    if plans:
+        first, *others = plans.values()
+        return first.model_copy(update={"others": [other.offer() for other in others]}), ""
     if faults:
         return None, f"it cannot be turned here: {'; '.join(faults)}"
     return None, "it cannot be turned here: none of our rewritings makes it kinder"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, get_args
 
 from pydantic import Field
 
+from memantics.build.analysis.asking import WordedFeeling
 from memantics.core.closed import Closed
 from memantics.core.errors import UnknownName
 
@@ -18,6 +20,7 @@ Polarity = Literal["Negative", "Neutral", "Positive"]
 Layout = Literal["SinglePanel", "MultiPanel"]
 EMOTIONS: tuple[Emotion, ...] = get_args(Emotion)
 TARGETS: tuple[Target, ...] = get_args(Target)
+BROKEN = "breaks a rule"  # so begins why a plan cannot be drawn
 VISUAL_TYPES: tuple[VisualType, ...] = get_args(VisualType)
 POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 # The only pairs there are: a reappraisal keeps the situation and turns its feeling.
@@ -41,10 +44,11 @@ def find_source(target: str) -> Emotion:
     raise UnknownName("target emotion", target, TARGETS)
 
 
-class MemeFeeling(Closed):
+class MemeFeeling(WordedFeeling):
     """Stage one: what a meme feels like and what it shows.
 
-    ``source`` says who tells the emotion and how well, where that is not the planner's model.
+    ``source`` says who tells the emotion and how well, where that is not the planner's model;
+    ``word`` is a model's word for it where that is none of ours.
     """
 
     emotion: Emotion
@@ -54,13 +58,25 @@ class MemeFeeling(Closed):
     source: str = Field(default="", max_length=500)
 
 
+class PlanOffer(Closed):
+    """Another plan for the same meme; ``lost`` says why it was not taken, once that is known."""
+
+    captions: dict[str, str]
+    visual: str = Field(min_length=1, max_length=2000)
+    scenario: list[str] = Field(default=[], max_length=50)
+    why: str = Field(default="", max_length=500)
+    score: float | None = None
+    lost: str = ""
+
+
 class ReappraisalPlan(Closed):
     """Stage two: what becomes of each caption and of the picture, and what must stay.
 
     ``captions`` has one text for every region of the source, by its number from "1"; a text that
     equals the old one leaves that region untouched. ``scenario`` names words of the old captions
     that the new ones keep. ``visual`` is the instruction for an editor of pictures. ``why`` says
-    how the feeling is turned.
+    how the feeling is turned, ``word`` what the feeling is called where that is none of our words.
+    ``score`` is that of the captions (``ranking.py``), ``others`` are plans that rank below it.
     """
 
     target: Target
@@ -69,12 +85,29 @@ class ReappraisalPlan(Closed):
     keep: str = Field(min_length=1, max_length=2000)
     scenario: list[str] = Field(default=[], max_length=50)
     why: str = Field(default="", max_length=500)
+    word: str = Field(default="", max_length=60)
+    score: float | None = None
+    others: list[PlanOffer] = Field(default=[], max_length=40)
 
     @property
     def rewritten(self) -> str:
         """The new captions, region by region."""
+        return " ".join(" ".join(text.split()) for text in self.texts)
+
+    @property
+    def texts(self) -> list[str]:
+        """The new captions in the order of their regions."""
         order = sorted(self.captions, key=lambda name: (len(name), name))
-        return " ".join(" ".join(self.captions[name].split()) for name in order)
+        return [self.captions[name] for name in order]
+
+    def offer(self, lost: str = "") -> PlanOffer:
+        """This plan as it stands beside another one that is taken."""
+        parts = self.model_dump(include=set(PlanOffer.model_fields))
+        return PlanOffer(**parts | {"lost": lost})
+
+    def take(self, offer: PlanOffer) -> ReappraisalPlan:
+        """The same plan with what another one offers in place of its captions."""
+        return self.model_copy(update=offer.model_dump(exclude={"lost"}) | {"others": []})
 
 
 class CaptionCheck(Closed):
@@ -152,3 +185,46 @@ class Checks(Closed):
     def panels_kept(self) -> bool:
         """Whether there are as many panels as before."""
         return self.panels_before == self.panels_after
+
+
+class KinderVersion(Closed):
+    """A version of a meme that was drawn: ``number`` is its place on the contact sheet."""
+
+    number: int
+    plan: ReappraisalPlan
+    checks: Checks
+
+    def path(self, folder: Path) -> Path:
+        """Its picture in the folder of its meme."""
+        return folder / f"version-{self.number}.png"
+
+    @property
+    def status(self) -> Literal["done", "flawed"]:
+        """Whether it passed every check."""
+        return "flawed" if self.checks.flaws else "done"
+
+    @property
+    def reason(self) -> str:
+        """What is wrong with it."""
+        return "; ".join(flaw.what for flaw in self.checks.flaws)
+
+
+class VersionSheet(Closed):
+    """All versions of a meme that were drawn, those that passed every check first."""
+
+    versions: list[KinderVersion]
+
+
+def settle_offers(
+    plan: ReappraisalPlan, sheet: VersionSheet, best: KinderVersion
+) -> ReappraisalPlan:
+    """The plan that is taken, with every other one and why it lost."""
+    flawed = {str(version.plan.captions): version.reason for version in sheet.versions}
+    others = []
+    for offer in (plan.offer(), *plan.others):
+        text = str(offer.captions)
+        if text != str(best.plan.captions):
+            rank = f"ranks below the one taken: score {offer.score}, that one {best.plan.score}"
+            drawn = flawed.get(text, "") if text in flawed else offer.lost
+            others.append(offer.model_copy(update={"lost": drawn or offer.lost or rank}))
+    return best.plan.model_copy(update={"others": others})

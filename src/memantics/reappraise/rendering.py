@@ -19,7 +19,13 @@ from memantics.core.errors import ImageError, InputError, Rejected
 from memantics.core.images import decode, encode_png
 from memantics.core.lines import TextLine
 from memantics.reappraise.grading import NAME as EMBEDDED
-from memantics.reappraise.records import CaptionCheck, Checks, Emotion, ReappraisalPlan
+from memantics.reappraise.records import (
+    CaptionCheck,
+    Checks,
+    Emotion,
+    KinderVersion,
+    ReappraisalPlan,
+)
 from memantics.vision.captions import CaptionBlock, has_chinese
 from memantics.vision.fidelity import compare_lettering, find_damage, find_strokes
 from memantics.vision.hashes import compare_pictures, share_changed
@@ -311,14 +317,35 @@ def show_both(
     before: Image.Image, after: Image.Image, emotion: Emotion, plan: ReappraisalPlan
 ) -> Image.Image:
     """Both pictures side by side, with the two emotions above them."""
-    scale = min(1.0, 720 / max(before.size))
-    size = (max(1, round(before.width * scale)), max(1, round(before.height * scale)))
-    sheet = Image.new("RGB", (2 * size[0] + 3 * _GAP, size[1] + _STRIP + _GAP), _PAPER)
+    return _lay_out([(before, f"before: {emotion}"), (after, f"after: {plan.target}")], 720, 2)
+
+
+def show_versions(
+    before: Image.Image, pictures: Sequence[Image.Image], versions: Sequence[KinderVersion]
+) -> Image.Image:
+    """The contact sheet: the original and its versions, each with its number and what it missed."""
+    labels = (
+        f"{one.number}"
+        + (f": flawed ({', '.join(sorted({f.check for f in flaws}))})" if flaws else "")
+        for one in versions
+        for flaws in [one.checks.flaws]
+    )
+    return _lay_out([(before, "original"), *zip(pictures, labels, strict=True)], 480, 3)
+
+
+def _lay_out(shown: Sequence[tuple[Image.Image, str]], side: int, columns: int) -> Image.Image:
+    """Pictures of one size in rows, each with a label above it."""
+    first = shown[0][0]
+    scale = min(1.0, side / max(first.size))
+    width, height = (max(1, round(length * scale)) for length in first.size)
+    rows = -(-len(shown) // columns)
+    across = min(columns, len(shown)) * (width + _GAP) + _GAP
+    sheet = Image.new("RGB", (across, rows * (height + _STRIP) + _GAP), _PAPER)
     pen = ImageDraw.Draw(sheet)
-    for place, (picture, label) in enumerate(
-        ((before, f"before: {emotion}"), (after, f"after: {plan.target}"))
-    ):
-        left = _GAP + place * (size[0] + _GAP)
-        sheet.paste(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS), (left, _STRIP))
-        pen.text((left, _STRIP / 2), label, fill=_INK, font=BALOO.at(24), anchor="lm")
+    for place, (picture, label) in enumerate(shown):
+        left = _GAP + place % columns * (width + _GAP)
+        top = place // columns * (height + _STRIP) + _STRIP
+        small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+        sheet.paste(small, (left, top))
+        pen.text((left, top - _STRIP / 2), label, fill=_INK, font=BALOO.at(24), anchor="lm")
     return sheet

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from memantics.build.drafts import show_material
+from memantics.core.closed import Closed
 from memantics.core.memes import BESIDE, HEARD, TEMPLATE
 from memantics.core.prompt import enclose, prompts_beside
-from memantics.core.records import Field, Form, Image, Message, Request, Sampling
+from memantics.core.records import Field as FormField
+from memantics.core.records import Form, Image, Message, Request, Sampling
 from memantics.core.reply import describe_object, describe_reply, read_object
 from memantics.core.step import Asker, Step, Taken
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
+from memantics.reappraise.ranking import rank_captions
 from memantics.reappraise.records import (
+    BROKEN,
     LOOKS,
     PAIRS,
     Emotion,
     MemeFeeling,
     Mood,
+    PlanOffer,
     ReappraisalPlan,
+    Target,
 )
 from memantics.reappraise.rules import find_faults
 from memantics.vision.page import Page
@@ -81,15 +87,18 @@ class MoodJudge(Protocol):
 
 
 class ModelPlanner:
-    """Asks a model, and asks again with the reason where a reply breaks a rule."""
+    """Asks a model for ``count`` plans in one call, and again with the reason where none is valid.
 
-    def __init__(self, asker: Asker) -> None:
-        self.asker = asker
+    One plan is what MER-Bench's authors ask for, by another prompt.
+    """
+
+    def __init__(self, asker: Asker, count: int = 1) -> None:
+        self.asker, self._count = asker, count
 
     @property
     def name(self) -> str:
-        """The name of the model."""
-        return self.asker.model
+        """The name of the model, and how many plans it makes: other numbers give other plans."""
+        return self.asker.model + (f", best of {self._count}" if self._count > 1 else "")
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
         """Stage one."""
@@ -104,10 +113,11 @@ class ModelPlanner:
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
         """Stage two."""
+        read = read_plan if self._count == 1 else read_plans
         step = Step(
             f"{subject.id}/plan",
-            ask_plan(subject, feeling),
-            lambda text: read_plan(text, subject.page, feeling),
+            ask_plan(subject, feeling, self._count),
+            lambda text: read(text, subject.page, feeling),
         )
         return await self.asker.take(step)
 
@@ -125,46 +135,111 @@ def ask_feeling(subject: ReappraisalSubject) -> Request:
     text = find_prompts()["feeling"].fill(
         panels=str(len(page.panels)), captions=list_captions(page, budgets=False)
     )
-    fields, schema = describe_reply(MemeFeeling)
+    fields, schema = describe_reply(MemeFeeling, word={"type": "string"})
     return _request(subject, text, fields, schema)
 
 
 def read_feeling(text: str) -> MemeFeeling:
     """The value of stage one."""
     feeling = read_object(text, MemeFeeling)
-    return feeling.model_copy(update={"description": clean_line(feeling.description, 4000)})
+    word = clean_line(feeling.word, 60).casefold()
+    return feeling.model_copy(
+        update={
+            "description": clean_line(feeling.description, 4000),
+            "word": "" if word == feeling.emotion else word,
+        }
+    )
 
 
-def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling) -> Request:
-    """The request of stage two."""
+def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling, count: int = 1) -> Request:
+    """The request of stage two: for one plan, as MER-Bench's authors ask, or for several."""
     target = PAIRS[feeling.emotion]
-    text = find_prompts()["plan"].fill(
+    text = find_prompts()["plan" if count == 1 else "plans"].fill(
         description=enclose("description", feeling.description),
-        emotion=feeling.emotion,
+        emotion=feeling.emotion + (f' (in one word: "{feeling.word}")' if feeling.word else ""),
         target=target,
         captions=list_captions(subject.page, budgets=True),
+        **({} if count == 1 else {"count": str(count)}),
     )
     regions = [str(number) for number in range(1, len(subject.page.captions) + 1)]
     string: dict[str, JsonValue] = {"type": "string"}
+    captions = describe_object(**dict.fromkeys(regions, string))
+    scenario: dict[str, JsonValue] = {"type": "array", "items": string}
     fields, schema = describe_reply(
         ReappraisalPlan,
         target={"type": "string", "enum": [target]},
-        captions=describe_object(**dict.fromkeys(regions, string)),
-        scenario={"type": "array", "items": string},
+        captions=captions,
+        scenario=scenario,
     )
-    return _request(subject, text, fields, schema)
+    if count > 1:
+        offer = describe_object(captions=captions, visual=string, scenario=scenario, why=string)
+        plans: JsonValue = {"type": "array", "items": offer, "minItems": count, "maxItems": count}
+        aim: JsonValue = {"type": "string", "enum": [target]}
+        schema = describe_object(target=aim, keep=string, plans=plans)
+    sampling = replace(_SAMPLING, max_tokens=1000 + 500 * count)
+    return replace(_request(subject, text, fields, schema), sampling=sampling)
 
 
 def read_plan(text: str, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
-    """The value of stage two; a plan that breaks a rule is refused with all reasons.
+    """The value of stage two; a plan that breaks a rule is refused with all reasons."""
+    plan = _settle(read_object(text, ReappraisalPlan), page, feeling)
+    faults = find_faults(plan, feeling.emotion, page)
+    if faults:
+        raise Unparsed("; ".join(faults))
+    return plan
+
+
+class OfferedPlans(Closed):
+    """Several plans in one reply."""
+
+    target: Target
+    keep: str = Field(min_length=1, max_length=2000)
+    plans: list[PlanOffer] = Field(min_length=1, max_length=16)
+
+
+def read_plans(text: str, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
+    """The best of several plans by our score; it holds the others, and why some cannot be.
+
+    It is refused where no plan keeps the rules, with all reasons.
+    """
+    said = read_object(text, OfferedPlans)
+    plans = []
+    for offer in said.plans:
+        parts = offer.model_dump(exclude={"lost", "score"}) | {"target": said.target}
+        plans.append(_settle(ReappraisalPlan(keep=said.keep, **parts), page, feeling))
+    faults = ["; ".join(find_faults(plan, feeling.emotion, page)) for plan in plans]
+    valid = [plan for plan, fault in zip(plans, faults, strict=True) if not fault]
+    if not valid:
+        raise Unparsed("; ".join(f"plan {n}: {fault}" for n, fault in enumerate(faults, 1)))
+    broken = [
+        plan.offer(f"{BROKEN}: {fault}") for plan, fault in zip(plans, faults, strict=True) if fault
+    ]
+    return order_plans(valid, page, broken)
+
+
+def order_plans(
+    plans: Sequence[ReappraisalPlan], page: Page, broken: Sequence[PlanOffer] = ()
+) -> ReappraisalPlan:
+    """The best of plans by the score of their captions, holding the others in their order."""
+    by_text = {tuple(plan.texts): plan for plan in reversed(plans)}
+    offers = []
+    for ranked in rank_captions([caption.text for caption in page.captions], by_text):
+        plan = by_text[ranked.captions]
+        offers.append(
+            plan.offer(ranked.declined).model_copy(update={"score": round(ranked.score, 4)})
+        )
+    return plans[0].take(offers[0]).model_copy(update={"others": [*offers[1:], *broken]})
+
+
+def _settle(plan: ReappraisalPlan, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
+    """A plan in clean lines, with the word of its feeling.
 
     Words that it lists as kept and that are not are left out: whether it keeps the scenario is
     seen from the captions.
     """
-    plan = read_object(text, ReappraisalPlan)
     old = " ".join(caption.text for caption in page.captions).casefold()
     new = plan.rewritten.casefold()
-    plan = plan.model_copy(
+    return plan.model_copy(
         update={
             "captions": {key: clean_line(said, 500) for key, said in plan.captions.items()},
             "visual": clean_line(plan.visual),
@@ -174,12 +249,12 @@ def read_plan(text: str, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
                 for word in map(clean_line, plan.scenario)
                 if word and word.casefold() in old and word.casefold() in new
             ],
+            "why": clean_line(plan.why, 500),
+            "word": feeling.word,
+            "score": None,
+            "others": [],
         }
     )
-    faults = find_faults(plan, feeling.emotion, page)
-    if faults:
-        raise Unparsed("; ".join(faults))
-    return plan
 
 
 def ask_mood(image: Path) -> Request:
@@ -212,7 +287,7 @@ def list_captions(page: Page, *, budgets: bool) -> str:
 def _request(
     subject: ReappraisalSubject,
     text: str,
-    fields: tuple[Field, ...],
+    fields: tuple[FormField, ...],
     schema: dict[str, JsonValue],
 ) -> Request:
     """The image, then what was read of the meme before, then the task."""

@@ -17,8 +17,15 @@ from memantics.core.images import read_bytes
 from memantics.core.journal import replace_file
 from memantics.core.result import Result, html_table
 from memantics.reappraise.faces import FaceFinder
-from memantics.reappraise.folder import BOTH, MEME, Shape
-from memantics.reappraise.records import Checks, Emotion, MemeFeeling, ReappraisalPlan, Target
+from memantics.reappraise.folder import BOTH, MEME, SHEET, Shape
+from memantics.reappraise.records import (
+    Checks,
+    Emotion,
+    KinderVersion,
+    MemeFeeling,
+    ReappraisalPlan,
+    Target,
+)
 from memantics.reappraise.stages import MoodJudge, Planner
 from memantics.vision.captions import ReadLines
 
@@ -46,6 +53,8 @@ class Workshop:
     ``emotions`` are the feelings that people agreed on, by meme; ``faces`` says where faces are
     that an editor may repaint. ``kindness`` rates old and new captions and took no part in the
     plan; None where what is wanted is not a kinder text but that of an index or a person.
+    ``versions`` is how many are wanted that pass every check, ``choose`` the number of the one that
+    is taken; 0: the best.
     """
 
     planner: Planner
@@ -58,6 +67,8 @@ class Workshop:
     emotions: Mapping[str, Emotion] = field(default_factory=dict)
     faces: FaceFinder | None = None
     kindness: RateKindness | None = None
+    versions: int = 1
+    choose: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,8 @@ class Reappraisal(Result):
 
     A planner declines what is not negative and what it cannot turn. A result that missed a check
     is flawed: its picture is there, and ``checks.flaws`` say what is wrong and what a person may
-    do. A notebook shows the meme before and after.
+    do. ``versions`` are all that were drawn where several were wanted, the good ones first. A
+    notebook shows the meme before and after, or the contact sheet.
     """
 
     meme: str
@@ -78,6 +90,7 @@ class Reappraisal(Result):
     plan: ReappraisalPlan | None = None
     checks: Checks | None = None
     resumed: bool = False
+    versions: tuple[KinderVersion, ...] = ()
 
     @property
     def caption(self) -> str:
@@ -112,12 +125,17 @@ class Reappraisal(Result):
                 name: None if part is None else part.model_dump(mode="json")
                 for name, part in parts.items()
             },
+            "versions": [
+                version.model_dump(mode="json") | {"status": version.status}
+                for version in self.versions
+            ],
         }
 
     def _repr_html_(self) -> str:
         if not self.drawn:
             return html_table(self.to_dict())
-        picture = base64.b64encode(read_bytes(self.folder / BOTH)).decode()
+        shown = SHEET if self.versions else BOTH
+        picture = base64.b64encode(read_bytes(self.folder / shown)).decode()
         return (
             f'<img src="data:image/png;base64,{picture}" alt="before and after">'
             f"<p>{html.escape(self.caption)}</p>"

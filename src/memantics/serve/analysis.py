@@ -94,7 +94,7 @@ async def post_reappraise(request: Request) -> Response:
     body, image = await read_upload(request, records.ReappraiseBody, service.door)
     asked = body.with_model or body.model
     model = find_model(service, body.model) if asked else None
-    options = {"model": model, "target": body.target}
+    options = {"model": model, "target": body.target, "versions": body.versions}
     return await accept(service, "reappraise", owner, options, image)
 
 

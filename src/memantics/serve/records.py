@@ -44,6 +44,7 @@ class ReappraiseBody(ClosedBody):
     with_model: bool = False
     model: str | None = Field(default=None, description="One of the service's models.")
     target: Target | None = None
+    versions: int = Field(default=1, ge=1, le=8, description="How many to draw and compare.")
 
 
 class QueryBody(ClosedBody):
@@ -79,9 +80,17 @@ AnalysisRecord = describe_result(
     left_out=tuple[Missing, ...],
 )
 PunsRecord = describe_result("PunsRecord", Heard, meant=str | None)
-# ``image`` is the new meme as a data URL, ``by`` who planned it.
+# ``image`` is the new meme as a data URL, ``by`` who planned it. Where several versions were
+# wanted, ``images`` are theirs, ``sheet`` all of them on one picture, ``page`` the same as HTML.
 ReappraisalRecord = describe_result(
-    "ReappraisalRecord", Reappraisal, without=("folder", "resumed"), by=str, image=str | None
+    "ReappraisalRecord",
+    Reappraisal,
+    without=("folder", "resumed"),
+    by=str,
+    image=str | None,
+    images=list[str],
+    sheet=str | None,
+    page=str | None,
 )
 RowsRecord = describe_result("RowsRecord", QueryRows)
 

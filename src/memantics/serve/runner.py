@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from memantics.actions.analyze import analyze_async
 from memantics.actions.desk import Watch
-from memantics.actions.reappraise import EMBEDDED, reappraise_async
+from memantics.actions.reappraise import EMBEDDED, MEME, PAGE, SHEET, reappraise_async
 from memantics.core.errors import MemanticsError
 from memantics.core.images import MIME, probe, read_bytes
 from memantics.serve.engine import Engine
@@ -214,16 +214,22 @@ async def run_job(job: StoredJob, place: Path, engine: Engine, watch: Watch) -> 
         ocr=engine.ocr,
         asking=engine.asking,
         out=place / "out",
+        versions=job.options.get("versions", 1),
         progress=watch,
     )
     shown = made.to_dict()
     del shown["folder"]  # it is gone when the job has ended
     shown["by"] = model or EMBEDDED
-    shown["image"] = None
-    if made.drawn:
-        drawn = base64.b64encode(read_bytes(made.save(place / "made.png"))).decode()
-        shown["image"] = f"data:image/png;base64,{drawn}"
+    shown["image"] = show_png(made.folder / MEME) if made.drawn else None
+    shown["images"] = [show_png(version.path(made.folder)) for version in made.versions]
+    shown["sheet"] = show_png(made.folder / SHEET) if made.versions else None
+    shown["page"] = (made.folder / PAGE).read_text("utf-8") if made.versions else None
     return shown
+
+
+def show_png(path: Path) -> str:
+    """A picture of a job as a data URL."""
+    return f"data:image/png;base64,{base64.b64encode(read_bytes(path)).decode()}"
 
 
 def show_analysis(found: Any) -> dict[str, JsonValue]:

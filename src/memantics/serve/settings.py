@@ -55,6 +55,8 @@ class Models:
     ``language`` what all texts are said to be in, where their letters allow that. ``others`` are
     detectors beside the first, for other languages; ``shadow`` judges what they judge, and only its
     disagreements are counted. With ``flag_unjudged`` what could not be judged is flagged.
+    ``preferences`` is the file to which people's choices in the studio are added; None: they are
+    not kept.
     """
 
     detector: Path | None = None
@@ -67,6 +69,7 @@ class Models:
     others: tuple[Path, ...] = ()
     shadow: Path | None = None
     flag_unjudged: bool = False
+    preferences: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,13 @@ from pydantic import BaseModel, ConfigDict
 from memantics.benchmarks.mer_bench.judgement import EditJudgement
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import InputError
+from memantics.core.preferences import Preference
 from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item, Score
 from memantics.core.rundir import last_answers, read_items
 from memantics.metrics.agreement import krippendorff_alpha
-from memantics.tasks.factories import mean_score
+from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.factories import mean_score, spanned
 from memantics.tasks.plugin import HumanExport
 from memantics.tasks.rating import KEY, QUEUE, copy_image, name_origin, read_runs, write_apart
 
@@ -242,3 +244,28 @@ def win_rates(study: JudgeStudy) -> tuple[Score, ...]:
         )
         for name in study.judges
     )
+
+
+def agree_with_choices(
+    choices: Sequence[Preference], judges: Mapping[str, Mapping[tuple[str, int], float]]
+) -> Iterator[Score]:
+    """By judge, how often it rates the version that a person chose above one that they did not.
+
+    ``judges`` holds each judge's figures by choice and number of the version. Pairs on which a
+    judge is tied count for nobody and stand in the note.
+    """
+    for name, rated in judges.items():
+        hits, memes, ties = [], [], 0
+        for choice in choices:
+            for chosen, other in choice.pairs():
+                one, two = rated.get((choice.id, chosen)), rated.get((choice.id, other))
+                if one is None or two is None:
+                    continue
+                if abs(one - two) < 1e-9:
+                    ties += 1
+                else:
+                    hits.append(one > two)
+                    memes.append(choice.meme)
+        share = fsum(hits) / len(hits) if hits else None
+        score = Score("agreement", share, len(hits), label=name, note=f"{ties} ties")
+        yield spanned(score, clustered_wilson(hits, memes))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from memantics.build import drafts
 from memantics.build.analysis.records import Feeling, Harm
 from memantics.build.harm import HARM_TERMS, THRESHOLD, list_types
 from memantics.core.closed import Closed
+from memantics.core.data import toml_beside
 from memantics.core.memes import Meme
 from memantics.core.prompt import prompts_beside
 from memantics.core.reply import read_object
@@ -35,7 +36,31 @@ class _HarmReply(Closed):
     reason: str
 
 
-class _FeelingReply(Closed):
+class WordedFeeling(Closed):
+    """A feeling by one of our emotions, and in ``word`` what it was called where that is none.
+
+    A word that we know goes to its nearest emotion: "tired" is bored, "disgusted" angry.
+    """
+
+    emotion: str
+    word: str = Field(default="", max_length=60)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name(cls, given: Any) -> Any:
+        said = str(given.get("emotion")) if isinstance(given, dict) else ""
+        nearest = _NEAREST.get(said.strip().casefold())
+        return given if nearest is None else {**given, "emotion": nearest, "word": said[:60]}
+
+
+_NEAREST = {
+    word: emotion
+    for emotion, words in toml_beside(__file__, "emotions.toml").items()
+    for word in words
+}
+
+
+class _FeelingReply(WordedFeeling):
     emotion: Emotion
     reason: str
 
@@ -97,7 +122,8 @@ def _read_harm(model: str, reply: str) -> Harm:
 
 def _read_feeling(model: str, reply: str) -> Feeling:
     said = read_object(reply, _FeelingReply)
-    return Feeling(said.emotion, model, clean_line(said.reason, 1000))
+    word = f"{said.word}: " if said.word.casefold() not in ("", said.emotion) else ""
+    return Feeling(said.emotion, model, clean_line(word + said.reason, 1000))
 
 
 def _show(meme: Meme, known: Knowledge | None, *dimensions: Dimension) -> dict[str, str]:

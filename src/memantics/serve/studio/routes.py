@@ -7,11 +7,12 @@ from typing import Annotated
 from xml.etree import ElementTree
 
 import orjson
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from markupsafe import Markup
 from pydantic import BaseModel, Field, JsonValue
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
+from memantics.actions import kinder
 from memantics.actions import studio as action
 from memantics.core.errors import MemanticsError
 from memantics.core.result import Result
@@ -21,7 +22,7 @@ from memantics.serve.context import find_service
 from memantics.serve.engine import Engine
 from memantics.serve.inputs import read_json
 from memantics.serve.pages import Pages, describe
-from memantics.serve.studio.saving import StudioRecord, render_record
+from memantics.serve.studio.saving import MOST_PICTURE, StudioRecord, read_url, render_record
 from memantics.web.site import Language
 
 NAME = "this picture"
@@ -40,6 +41,17 @@ class Said(BaseModel):
     language: str = Field(default="", max_length=16)
     unread: int = Field(default=0, ge=0)
     left_out: str = Field(default="", max_length=_MOST_TEXT)
+
+
+class OwnWords(BaseModel):
+    """A picture as a data URL, and captions for it, one a line."""
+
+    picture: str = Field(max_length=MOST_PICTURE)
+    words: str = Field(min_length=1, max_length=_MOST_TEXT)
+
+    def read(self) -> action.Picture:
+        """The picture that was sent."""
+        return action.Picture(read_url(self.picture), NAME)
 
 
 def need_own_page(request: Request) -> None:
@@ -93,6 +105,7 @@ def show_page(request: Request, pages: SharedPages) -> Response:
     context = {
         "picks": action.list_starter(words.language, FIRST[words.language]),
         "models": request.app.state.settings.models.models,
+        "keeps": request.app.state.settings.models.preferences is not None,
         "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
     }
     return pages.show(request, "studio.html", context)
@@ -135,14 +148,34 @@ async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Res
 
 @router.post("/studio/kinder", dependencies=_own_page)
 async def find_kinder(
-    picture: SentPicture, studio: SharedStudio, queues: Queues, model: str = action.EMBEDDED
+    picture: SentPicture,
+    studio: SharedStudio,
+    queues: Queues,
+    model: str = kinder.EMBEDDED,
+    versions: Annotated[int, Query(ge=1, le=8)] = 1,
 ) -> Response:
-    """A kinder version."""
-    if (
-        model != action.EMBEDDED
-    ):  # waits for a model most of the time, and takes no thread meanwhile
-        return await answer(action.soften(studio, picture, model))
-    return await answer(queues.work(make_sync(action.soften), studio, picture))
+    """A kinder version, or several to choose from."""
+    if model != kinder.EMBEDDED:  # waits for a model most of the time, and takes no thread for it
+        return await answer(kinder.soften(studio, picture, model, versions))
+    return await answer(queues.work(make_sync(kinder.soften), studio, picture, versions=versions))
+
+
+@router.post("/studio/words", dependencies=_own_page)
+async def draw_words(request: Request, studio: SharedStudio, queues: Queues) -> Response:
+    """A version in a person's words."""
+    sent = await read_json(request, OwnWords)
+    return await answer(queues.work(make_sync(kinder.redraw), studio, sent.read(), sent.words))
+
+
+@router.post("/studio/choice", dependencies=_own_page)
+async def keep_choice(request: Request, queues: Queues) -> Response:
+    """A person's choice, kept where whoever runs the service wants that."""
+    place = request.app.state.settings.models.preferences
+    if place is None:
+        raise HTTPException(404, "choices are not kept here")
+    preference = await read_json(request, kinder.Preference)
+    await queues.work(kinder.append_preference, place, preference)
+    return JSONResponse({"kept": True})
 
 
 @router.post("/studio/meaning", dependencies=_own_page)

@@ -10,13 +10,14 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from memantics.actions import studio
+from memantics.actions.kinder import KinderFound
 from memantics.core.errors import InputError
 from memantics.core.images import MIME, probe
 from memantics.report.page import fill_page
 from memantics.web.site import Catalogue, Language
 
 _HERE = Path(__file__).parent
-_MOST = 40 * 1024 * 1024  # characters of a picture as a data URL
+MOST_PICTURE = 40 * 1024 * 1024  # characters of a picture as a data URL
 
 
 class StudioRecord(BaseModel):
@@ -29,11 +30,11 @@ class StudioRecord(BaseModel):
 
     name: str = Field(max_length=500)
     language: Language = "en"
-    picture: str = Field(max_length=_MOST)
+    picture: str = Field(max_length=MOST_PICTURE)
     text: studio.TextFound | None = None
     sound: studio.SoundFound | None = None
     harm: studio.HarmFound | None = None
-    kinder: studio.KinderFound | None = None
+    kinder: KinderFound | None = None
     meanings: tuple[studio.MeaningFound, ...] = ()
 
 
@@ -71,14 +72,19 @@ def is_harmful(record: StudioRecord) -> bool:
 
 def check_picture(url: str) -> str:
     """A data URL of a picture as it may stand in a page, under the type that its bytes show."""
+    data = read_url(url)
+    return f"data:{MIME[probe(data, 'picture').format]};base64,{url.partition(';base64,')[2]}"
+
+
+def read_url(url: str) -> bytes:
+    """The bytes of a picture in a data URL."""
     head, _, body = url.partition(";base64,")
     try:
-        data = base64.b64decode(body, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise InputError("a picture is no data URL", hint="send data:image/…;base64,…") from error
-    if not head.startswith("data:"):
-        raise InputError("a picture is no data URL", hint="send data:image/…;base64,…")
-    return f"data:{MIME[probe(data, 'picture').format]};base64,{body}"
+        if head.startswith("data:"):
+            return base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError):
+        pass
+    raise InputError("a picture is no data URL", hint="send data:image/…;base64,…")
 
 
 def _level(share: float) -> str:

@@ -9,6 +9,7 @@
   const t = (key, values = {}) => (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
   const tell = (key, fallback) => words[key] ?? fallback;
   const percent = (share) => Math.round(share * 100);
+  const keeps = byId("result").dataset.keeps === "yes"; // whether choices go to a file of the service
 
   const el = (tag, properties = {}, ...children) => {
     const { dataset, ...plain } = properties;
@@ -247,40 +248,98 @@
 
   /* ---- a kinder version ---- */
   const emotion = (name) => tell(`emotion.${name}`, name);
-  const showKinder = (found) => {
+  const showKinder = (found, at = 0) => {
     meme.parts.kinder = found;
+    const choice = meme.choice ??= { id: [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join(""), chosen: null, undone: [], words: "" };
     const models = [...(byId("model")?.options ?? [])].map((option) => option.value).filter((name) => name !== found.by);
     const more = models.map((name) => el("button", { type: "button", className: "small", textContent: t("kinder.ask", { model: name }), onclick: () => soften(name) }));
     if (!found.picture) {
-      settle("kinder", [el("p", {}, own(t("kinder.failed", { reason: found.reason }))), el("div", { className: "row" }, ...more)]);
+      settle("kinder", [el("p", {}, own(t("kinder.failed", { reason: found.reason }))), el("div", { className: "row" }, ...more), ownWords(found)]);
       announce(t("kinder.failed", { reason: found.reason }));
       return;
     }
+    const shown = found.versions[at];
+    const text = shown.captions.join(" ");
     const range = el("input", { type: "range", min: 0, max: 100, value: 50 });
     range.setAttribute("aria-label", t("kinder.slide"));
     const slide = el("div", { className: "slide" },
-      el("img", { src: found.picture, alt: t("kinder.alt", { text: found.after }) }),
+      el("img", { src: shown.picture, alt: t("kinder.alt", { text }) }),
       el("img", { src: meme.url, alt: "", className: "before" }),
       el("span", { className: "corner left", textContent: t("kinder.before") }),
       el("span", { className: "corner right", textContent: t("kinder.after") }), range);
     const move = () => slide.style.setProperty("--at", `${range.value}%`);
     range.addEventListener("input", move);
     move();
-    const flawed = found.flaws?.length ? [el("p", { textContent: t("kinder.flawed") }), el("ul", {}, ...found.flaws.map((flaw) => el("li", {}, own(flaw))))] : [];
+    const flawed = shown.flaws.length ? [el("p", { textContent: t("kinder.flawed") }), el("ul", {}, ...shown.flaws.map((flaw) => el("li", {}, own(flaw))))] : [];
+    const button = (key, onclick, className = "small") => el("button", { type: "button", className, textContent: t(key), onclick });
+    const take = choice.chosen === at + 1 ? [el("b", { className: "taken", textContent: t("kinder.taken", { number: at + 1 }) }), button("kinder.undo", () => choose(found, at, null))]
+      : [button("kinder.take", () => choose(found, at, at + 1), "small main")];
+    const others = found.versions.length < 2 && !found.asked && found.by !== "a person" ? [button("kinder.more", () => soften(found.by, 4))] : [];
     settle("kinder", [
       slide,
+      ...(found.versions.length > 1 ? [pickVersion(found, at)] : []),
+      found.asked && found.versions.filter((one) => one.status === "done").length < found.asked ? el("p", { className: "quiet small", textContent: t("kinder.fewer", { count: found.versions.filter((one) => one.status === "done").length, wanted: found.asked }) }) : null,
       ...flawed,
-      found.after === found.before ? el("p", { className: "quiet", textContent: t("kinder.same") })
-        : el("p", { className: "said" }, own(found.after)),
+      text === found.before ? el("p", { className: "quiet", textContent: t("kinder.same") })
+        : el("p", { className: "said" }, own(text)),
       el("p", { className: "quiet", textContent: t("kinder.turn", { emotion: emotion(found.emotion), target: emotion(found.target) }) }),
       ...(found.notes ?? []).map((note) => el("p", { className: "quiet", textContent: note })),
-      el("div", { className: "row" }, el("a", { className: "button small", href: found.picture, download: `${stem()}-kinder.png`, textContent: t("kinder.download") }), ...more),
-    ], [found.baseline ? t("kinder.by_baseline") : t("kinder.by", { by: found.by })]);
-    announce(found.flaws?.length ? t("kinder.flawed") : t("kinder.done", { text: found.after }));
+      el("div", { className: "row" }, ...take, ...others, el("a", { className: "button small", href: shown.picture, download: `${stem()}-kinder.png`, textContent: t("kinder.download") }), ...more),
+      keeps ? el("p", { className: "quiet small", textContent: t("kinder.kept") }) : null,
+      ownWords(found),
+    ], [shown.by === "a person" ? t("kinder.by_person") : found.baseline ? t("kinder.by_baseline") : t("kinder.by", { by: shown.by })]);
+    announce(shown.flaws.length ? t("kinder.flawed") : t("kinder.done", { text }));
   };
-  const soften = (model) => make("kinder", async (signal) => {
-    const found = await ask(`/studio/kinder?model=${encodeURIComponent(model)}`, meme.file, signal);
-    if (!signal.aborted) showKinder(found);
+  const pickVersion = (found, at) => {
+    const group = el("div", { className: "versions" }, ...found.versions.map((one, place) => {
+      const label = `${place + 1}${one.by === "a person" ? ` ${t("kinder.yours")}` : ""}${one.flaws.length ? ` ${t("kinder.has_flaws")}` : ""}`;
+      const made = el("button", { type: "button", className: "version", onclick: () => { showKinder(found, place); byId("part-kinder").querySelectorAll(".version")[place].focus(); } },
+        el("img", { src: one.picture, alt: one.captions.join(" ") }), el("span", { textContent: label }));
+      made.setAttribute("aria-pressed", String(place === at));
+      return made;
+    }));
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", t("kinder.versions"));
+    return group;
+  };
+  const choose = (found, at, number) => {
+    const { choice } = meme;
+    if (choice.chosen !== null) choice.undone.push(choice.chosen);
+    choice.chosen = number;
+    const candidates = found.versions.map(({ captions, by, status, score, kindness }) => ({ captions, by, status, score, kindness }));
+    if (keeps) send("/studio/choice", { ...choice, meme: meme.starter?.id ?? found.meme, candidates }, stop.signal).catch((error) => { if (error.name !== "AbortError") notice(error.message); });
+    showKinder(found, at);
+    announce(t(number ? "kinder.taken" : "kinder.undone", { number }));
+  };
+  const ownWords = (found) => {
+    const first = found.versions?.[0]?.captions ?? [found.before];
+    const field = el("textarea", { rows: Math.max(2, first.length), value: meme.choice.words || first.join("\n"), maxLength: 2000 });
+    const form = el("form", {}, el("label", {}, el("span", { className: "plain", textContent: t("kinder.own_hint") }), field), el("button", { className: "small", textContent: t("kinder.own_draw") }));
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const words = field.value.trim();
+      if (!words) return;
+      await make("kinder", async (signal) => {
+        const made = await ask("/studio/words", { picture: await asUrl(meme.file), words }, signal);
+        if (signal.aborted) return;
+        meme.choice.words = words;
+        if (!made.picture) {
+          notice(t("kinder.own_failed", { reason: made.reason }));
+          showKinder(found);
+          return;
+        }
+        const kept = (found.versions ?? []).filter((one) => one.by !== "a person");
+        showKinder(found.picture ? { ...found, versions: [...kept, ...made.versions] } : made, found.picture ? kept.length : 0);
+      });
+    });
+    return el("details", { className: "own-words", open: Boolean(meme.choice.words) }, el("summary", { textContent: t("kinder.own") }), form);
+  };
+  const soften = (model, versions = 1) => make("kinder", async (signal) => {
+    const found = await ask(`/studio/kinder?model=${encodeURIComponent(model)}&versions=${versions}`, meme.file, signal);
+    if (signal.aborted) return;
+    meme.choice = null;
+    if (versions > 1) found.asked = versions;
+    showKinder(found);
   });
 
   /* ---- what it may mean ---- */
@@ -482,7 +541,7 @@
     text: meme.parts.text ?? null,
     sound: meme.parts.sound ?? null,
     harm: meme.parts.harm ?? null,
-    kinder: meme.parts.kinder ?? null,
+    kinder: meme.parts.kinder ? (({ asked, ...kinder }) => kinder)(meme.parts.kinder) : null,
     meanings: (meme.parts.meanings ?? []).filter((one) => one.found).map((one) => one.found),
   });
   const save = (blob, name) => {
