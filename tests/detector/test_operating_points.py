@@ -73,7 +73,7 @@ def test_a_rule_that_finds_hardly_anything_warns(recall: float, lines: int) -> N
     point = OperatingPoint(0.7, rule="precision=0.9")
     told = describe_point([[0.3, 0.6, 0.9], [0.7, 0.95, recall]], point)
     assert len(told) == lines
-    assert all(line.startswith("warning: 90 of 100") for line in told[1:])
+    assert all(line.startswith("warning: 90.0 % of harmful memes") for line in told[1:])
     assert "not known" in describe_point([], point)[0]
 
 

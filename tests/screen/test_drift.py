@@ -22,13 +22,13 @@ from memantics.metrics.drift import REST, compare_counts, pool_rare
 from tests.commands import Shell
 
 
-def write(folder: Path, *rows: dict[str, Any]) -> Path:
+def write(folder: Path, *rows: dict[str, Any], detector: str = "d") -> Path:
     """A screened folder of such verdicts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     made = [
-        Verdict(id=str(n), detector="d", **{"status": "judged", "reason": "", **row}).to_row()
+        Verdict(id=str(n), detector=detector, **{"status": "judged", "reason": "", **row}).to_row()
         for n, row in enumerate(rows)
     ]
     (folder / "parts").mkdir(parents=True)
@@ -99,6 +99,17 @@ def test_a_shift_is_found_with_the_memes_that_drive_it(shell: Shell) -> None:
     page = (shell.folder / "d.html").read_text()
     assert '<span class="hidden-text"><bdi>bad words</bdi>' in page
     assert page.count("<svg") >= 4
+
+
+def test_another_detector_is_named(shell: Shell) -> None:
+    """Scores that moved since another detector judges are no news about the memes."""
+    for name, detector in (("then", "old.zip@1"), ("now", "new.zip@2"), ("again", "new.zip@2")):
+        write(shell.folder / name, *draw(3, 50), detector=detector)
+    told = " ".join(shell.run("drift", "now", "--against", "then", "--out", "d.html").err.split())
+    assert "note: judged by new.zip@2 now and by old.zip@1 then" in told
+    assert "Judged by new.zip@2" in (shell.folder / "d.html").read_text(encoding="utf-8")
+    assert "judged by" not in shell.run("drift", "now", "--against", "again").err
+    assert mm.drift(shell.folder / "now", against=shell.folder / "again").note == ""
 
 
 def test_limits_are_both_needed(tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ class DailySample:
         if self._kept >= self._choice.most:
             return
         row = verdict.to_row()
-        kept = {name: row[name] for name in COLUMNS} | {"id": f"{day}-{self._kept}"}
+        kept = {name: row[name] for name in (*COLUMNS, "detector")}
+        kept["id"] = f"{day}-{self._kept}"
         if not self._choice.texts:
             kept["text"] = ""
         folder = self._choice.folder / day

@@ -52,13 +52,22 @@ def drift(
         drivers = tuple(_list_drivers(places[0], name, grown)) if grown else ()
         aspects.append(DriftedAspect(name, p, distance, beyond, rows, grown, drivers))
     memes = tuple(counts["verdicts"].total() for counts in counted)
-    return Drift(*places, (memes[0], memes[1]), tuple(aspects), limits.alpha, limits.distance)
+    judges = [" and ".join(sorted(counts["detectors"])) for counts in counted]
+    note = (
+        f"judged by {judges[0]} now and by {judges[1]} then: scores, verdicts, types and novelty"
+        " differ by that, too"
+        if all(judges) and judges[0] != judges[1]
+        else ""
+    )
+    return Drift(*places, (memes[0], memes[1]), tuple(aspects), limits.alpha, limits.distance, note)
 
 
 def _count(folder: Path) -> dict[str, Counter[str]]:
-    """Categories of all verdicts of a folder, in one pass."""
-    counts: dict[str, Counter[str]] = {name: Counter() for name in ASPECTS}
+    """Categories of all verdicts of a folder, and who judged, in one pass."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*ASPECTS, "detectors")}
     for row in _read(folder):
+        if judge := row.get("detector"):
+            counts["detectors"][judge] += 1
         for name, category in _classify(row).items():
             counts[name][category] += 1
     return counts
@@ -72,7 +81,7 @@ def _read(folder: Path) -> Iterator[Mapping[str, Any]]:
         hint = "give a folder that 'screen' wrote, or a day of 'serve --sample'"
         raise InputError(f"{folder} holds no verdicts", hint=hint)
     need_parquet()
-    for table in read_tables(folder, COLUMNS):
+    for table in read_tables(folder, (*COLUMNS, "detector")):
         yield from table.to_pylist()
 
 

@@ -36,3 +36,5 @@ def drift(found: action.Drift) -> None:
     for all of them (Holm). A shift counts where it is sure (--alpha) and large (--distance).
     """
     show_table(found.table)
+    if found.note:
+        tell(f"note: {found.note}")

@@ -192,7 +192,7 @@ def describe_point(points: Sequence[Sequence[float]], point: OperatingPoint) -> 
     ]
     if recall < FEW:
         lines.append(
-            f"warning: {100 - 100 * recall:.0f} of 100 harmful memes stay unflagged at that"
+            f"warning: {100 - 100 * recall:.1f} % of harmful memes stay unflagged at that"
             " threshold; ask for less, or train on more memes"
         )
     return lines

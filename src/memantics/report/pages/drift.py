@@ -47,7 +47,10 @@ class DriftedAspect:
 
 @dataclass(frozen=True, slots=True)
 class Drift(Result):
-    """What moved between two screenings, by how much, and the limits that hold."""
+    """What moved between two screenings, by how much, and the limits that hold.
+
+    ``note`` says where another detector judged now.
+    """
 
     now: Path
     then: Path
@@ -55,6 +58,7 @@ class Drift(Result):
     aspects: tuple[DriftedAspect, ...]
     alpha: float
     distance: float
+    note: str = ""
 
     @property
     def beyond(self) -> tuple[str, ...]:
