@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from memantics.core.records import Item, Outcome, Score
-from memantics.run.audit.needs import PICTURE_ALONE, WORDS_ALONE, judge_needs
+from memantics.run.audit.needs import PICTURE_ALONE, WORDS_ALONE, judge_memory, judge_needs
 from tests.audit.toys import make_items
 
 ITEMS = make_items(100)
@@ -24,7 +26,6 @@ def test_the_share_that_needs_both() -> None:
         "m",
         answer(lambda n: n < 80),
         {WORDS_ALONE: answer(lambda n: n < 40), PICTURE_ALONE: answer(lambda n: 30 <= n < 50)},
-        {"memory=id": Score("recalled", 0.1, 50)},
     )
     assert found is not None
     # Of 80 solved, 40 are solved by words and ten more by the picture.
@@ -33,7 +34,6 @@ def test_the_share_that_needs_both() -> None:
     assert rows["words alone"] == 0.4
     assert rows["words alone, lost"] == 0.4
     assert rows["picture alone"] == 0.2
-    assert rows["known by heart: id"] == 0.1
 
 
 def test_little_is_worth_knowing_on_one_side_of_a_tenth_alone() -> None:
@@ -42,7 +42,7 @@ def test_little_is_worth_knowing_on_one_side_of_a_tenth_alone() -> None:
         (answer(lambda n: n < 72), "sound"),
         (answer(lambda n: n < 73), "worth knowing"),
     ):
-        found = judge_needs("t", "m", plain, {WORDS_ALONE: words, PICTURE_ALONE: none}, {})
+        found = judge_needs("t", "m", plain, {WORDS_ALONE: words, PICTURE_ALONE: none})
         assert found is not None
         assert found.verdict == verdict
 
@@ -50,8 +50,36 @@ def test_little_is_worth_knowing_on_one_side_of_a_tenth_alone() -> None:
 def test_conditions_are_compared_on_shared_items() -> None:
     half = answer(lambda _: True, ITEMS[:50])
     probed = {WORDS_ALONE: half, PICTURE_ALONE: answer(lambda _: False)}
-    found = judge_needs("t", "m", answer(lambda _: True), probed, {})
+    found = judge_needs("t", "m", answer(lambda _: True), probed)
     assert found is not None
     assert found.figure.n == 50
-    assert judge_needs("t", "m", half, {WORDS_ALONE: half}, {}) is None
-    assert judge_needs("t", "m", half, {**probed, PICTURE_ALONE: []}, {}) is None
+    assert judge_needs("t", "m", half, {WORDS_ALONE: half}) is None
+    assert judge_needs("t", "m", half, {**probed, PICTURE_ALONE: []}) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "canary", "verdict"),
+    [
+        (0.019, 0.0, "sound"),
+        (0.02, 0.0, "worth knowing"),
+        (0.099, None, "worth knowing"),
+        (0.1, 0.0, "broken"),
+        (0.0, 1.0, "broken"),
+    ],
+)
+def test_what_is_known_by_heart(low: float, canary: float | None, verdict: str) -> None:
+    recalled = {"memory=caption": Score("recalled", 0.3, 50, low, 0.5)}
+    recalled |= {"memory=canary": Score("recalled", canary, 1)}
+    found = judge_memory("toy/qa", "m", recalled, answer(lambda n: n < 40))
+    assert found is not None
+    assert found.verdict == verdict
+    rows = {row.label: row.value for row in found.rows}
+    assert rows["second halves of captions"] == 0.3
+    assert rows["question and options alone"] == 0.4
+    # A set without a canary string was not asked about one.
+    assert ("the canary string" in rows) == (canary is not None)
+
+
+def test_nothing_is_said_of_memory_that_was_not_asked() -> None:
+    assert judge_memory("toy/qa", "m", {}) is None
+    assert judge_memory("toy/qa", "m", {"memory=id": Score("recalled", None, 0)}) is None

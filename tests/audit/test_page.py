@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +12,13 @@ from playwright.sync_api import Browser
 
 from memantics.core.finding import Finding, Gap
 from memantics.core.records import Score
+from memantics.detector import resplit
 from memantics.report.pages.audit import Audit, render_page
+from memantics.run.audit import needs
+from memantics.run.audit.shortcuts import TITLES
 from tests.audit.toys import BENCHMARK, DATA
 from tests.browser import launch, watch
+from tests.places import ROOT
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -78,3 +84,13 @@ def test_an_audit_without_findings_says_so() -> None:
     page = render_page(Audit(BENCHMARK, DATA, [], [], ()))
     assert "Nothing could be measured" in page
     assert "No model was asked." in page
+
+
+def test_the_guide_explains_every_finding() -> None:
+    """Every title that a page may show stands in the guide, as far as it has no hole."""
+    guide = (ROOT / "docs" / "audit-a-benchmark.md").read_text(encoding="utf-8")
+    titles = set(TITLES.values())
+    for module in (needs, resplit):
+        entries = tomllib.loads(Path(str(module.__file__)).with_name("findings.toml").read_text())
+        titles |= {re.sub(r"\{.*?\}", "…", entry["title"]) for entry in entries.values()}
+    assert [title for title in sorted(titles - {"…"}) if title not in guide] == []

@@ -212,6 +212,21 @@ def test_ids_and_templates_are_asked_with_the_picture() -> None:
     assert remember("template")[1] == []
 
 
+def test_a_canary_string_is_asked_for_once() -> None:
+    known = replace(tools(), canary="CANARY 7f3a-99e0")
+    task = probe_task(pose(make("a1"), make("b1")), "memory=canary", known)
+    (item,) = task.items()
+    (text,) = task.ask(item, None).messages[0].parts
+    assert isinstance(text, str)
+    assert "CANARY 7" in text
+    assert "99e0" not in text
+    said = ("F3A-99E0.", "it goes on: f3a99e0", "f3a-99e1", "")
+    scores = [task.score([Outcome(item, "answered", value)])[0].value for value in said]
+    assert scores == [1.0, 1.0, 0.0, 0.0]
+    with pytest.raises(DataError, match="no canary string"):
+        list(probe_task(pose(make("a1")), "memory=canary", tools()).items())
+
+
 @pytest.mark.parametrize(
     ("text", "halves"),
     [

@@ -9,7 +9,13 @@ from memantics.core.finding import Finding, Gap
 from memantics.core.records import Outcome, Score
 from memantics.core.rundir import read_facts
 from memantics.registry import open_task_of_run
-from memantics.run.audit.needs import PICTURE_ALONE, WORDS_ALONE, judge_needs
+from memantics.run.audit.needs import (
+    HEART,
+    PICTURE_ALONE,
+    WORDS_ALONE,
+    judge_memory,
+    judge_needs,
+)
 from memantics.run.score import read_outcomes
 
 
@@ -32,13 +38,19 @@ def audit_probed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
             probed.setdefault(key, {})[facts.probe] = outcomes
     findings, gaps = [], []
     for key in dict.fromkeys((*plain, *probed, *recalled)):
-        found = None
-        if key in plain:
-            known = recalled.get(key, {})
-            found = judge_needs(*key, plain[key], probed.get(key, {}), known)
-        if found is not None:
-            findings.append(found)
-        else:
+        changed = probed.get(key, {})
+        found = judge_needs(*key, plain[key], changed) if key in plain else None
+        learnt = judge_memory(*key, recalled.get(key, {}), changed.get("meme=removed", ()))
+        findings += [finding for finding in (found, learnt) if finding is not None]
+        if found is None:
             need = f"a plain run, one with {WORDS_ALONE} and one with {PICTURE_ALONE}"
             gaps.append(Gap(key[0], f"what needs both, {key[1]}", f"it takes {need}"))
+        if learnt is None:
+            asked = " or ".join(HEART)
+            gaps.append(
+                Gap(key[0], f"what is known by heart, {key[1]}", f"it takes a run with {asked}")
+            )
+    if not folders:
+        hint = "memantics probe TASK --model MODEL --probe memory=caption; then --run DIR"
+        gaps.append(Gap("", "what needs both, what is known by heart", "no run was given", hint))
     return findings, gaps

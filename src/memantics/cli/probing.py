@@ -25,8 +25,8 @@ def probe(
         Flag(
             "What to change, may be repeated: picture=swapped|blank, "
             "caption=removed|reworded|shuffled, meme=removed, options=permuted, "
-            "memory=caption|id|template. Default: picture=swapped and blank, caption=removed, "
-            "options=permuted.",
+            "memory=caption|id|template|canary. Default: picture=swapped and blank, "
+            "caption=removed, options=permuted.",
             "--probe",
             metavar="WHAT=HOW",
         ),

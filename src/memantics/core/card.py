@@ -82,7 +82,8 @@ class Card(_Closed):
     """A benchmark's card.
 
     ``like`` names the family whose code reads and asks it: such a benchmark is data alone, in
-    that family's official format, in its folder ``data``.
+    that family's official format, in its folder ``data``. ``canary`` is a string unlike any other
+    that its files hold, so that a model which trained on them can be told by it.
     """
 
     name: Name
@@ -93,6 +94,7 @@ class Card(_Closed):
     warning: str = ""
     citation: str
     revision: str = ""
+    canary: str = ""
     release: ReleaseCard | None = None
     sample: SampleCard
     publish: PublishCard | None = None

@@ -60,7 +60,8 @@ def pose_task(
     if change.shots is not None:
         task = show_shots(task, read_shots(change.shots))
     if change.probe:
-        task = probe_task(task, change.probe, open_probe_tools(change.rewordings))
+        tools = replace(open_probe_tools(change.rewordings), canary=ref.benchmark.card.canary)
+        task = probe_task(task, change.probe, tools)
     describe, cards = partial(describe_data, ref.benchmark, source), (ref.benchmark.card, ref.card)
     return replace(pose(cards, task, describe, replace(scope, split=split)), wording=wording)
 

@@ -11,6 +11,7 @@
 ``memory=caption``   contamination: the first half of a caption is shown, the rest is wanted
 ``memory=id``        contamination: the picture is shown, its id in the data set is wanted
 ``memory=template``  contamination: the picture's template, where the data name it
+``memory=canary``    contamination: the rest of the canary string of the data, where they have one
 ===================  ==========================================================================
 
 A model that ignores what was changed answers as before; one that rests on it falls.
@@ -26,6 +27,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.labelled import name_group
 from memantics.core.matching import image_key, item_images
 from memantics.core.records import Field, Form, Image, Item, Message, Outcome, Request, Score
 from memantics.core.task import Task, Unparsed
@@ -40,7 +42,7 @@ PROBES: Mapping[str, tuple[str, ...]] = {
     "caption": ("removed", "reworded", "shuffled"),
     "meme": ("removed",),
     "options": ("permuted",),
-    "memory": ("caption", "id", "template"),
+    "memory": ("caption", "id", "template", "canary"),
 }
 _LEAST = 4
 
@@ -50,13 +52,15 @@ class ProbeTools:
     """What probes need besides the items.
 
     ``blank`` gives a white picture of the size of another, ``erase`` a picture without its text,
-    ``read`` what is printed on one; ``rewordings`` are captions in other words, by image.
+    ``read`` what is printed on one; ``rewordings`` are captions in other words, by image;
+    ``canary`` is the string by which the data are recognised.
     """
 
     blank: Callable[[Path], Path]
     erase: Callable[[Path], Path]
     read: Callable[[Path], str]
     rewordings: Mapping[str, str]
+    canary: str = ""
 
 
 def check_probe(probe: str) -> tuple[str, str]:
@@ -217,6 +221,8 @@ _QUESTIONS = {
     "id": "This picture is part of a published data set. What is its id (its file name without the"
     " ending) there? Reply with the id alone.",
     "template": "Which meme template is this? Reply with its name alone.",
+    "canary": "The files of a published data set hold a canary string, by which training on them is"
+    " recognised. It begins with {head}\n\nHow does it go on? Reply with the rest alone.",
 }
 
 
@@ -224,6 +230,9 @@ def _ask_memory(task: Task, how: str, tools: ProbeTools | None) -> Task:
     """What a model that has seen the data may know by heart, asked once for each meme."""
 
     def items() -> Iterator[Item]:
+        if how == "canary":
+            yield _ask_canary(task, tools)
+            return
         seen: set[str] = set()
         asked = 0
         for item in task.items():
@@ -265,6 +274,18 @@ def _ask_memory(task: Task, how: str, tools: ProbeTools | None) -> Task:
         marks=None,
         complete=complete if tools is not None else None,
     )
+
+
+def _ask_canary(task: Task, tools: ProbeTools | None) -> Item:
+    """One question about the whole set."""
+    canary = tools.canary if tools else ""
+    if not canary:
+        hint = "name it in the card (canary); else use memory=caption or memory=id"
+        raise DataError(task.name, "its data hold no canary string", hint=hint)
+    head, tail = canary[: len(canary) // 2], canary[len(canary) // 2 :]
+    field, context = Field("memory", "text"), {"head": head}
+    form = Form(_QUESTIONS["canary"], (field,), reply="text", context=context)
+    return Item("canary", "canary", tail, form)
 
 
 def _make_memory(item: Item, how: str) -> Item | None:
@@ -309,10 +330,14 @@ def _score_memory(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     exact = [value == 1.0 for value in likeness]
     if how == "id":
         exact = [image_key(text) == o.item.gold for text, o in zip(said, known, strict=True)]
+    if how == "canary":
+        wanted = [name_group(str(o.item.gold)) for o in known]
+        exact = [rest in name_group(text) for rest, text in zip(wanted, said, strict=True)]
     note = {
         "caption": "the second half of the caption, word for word",
         "id": "the id of the picture in its data set",
         "template": "the name of the template",
+        "canary": "the rest of the canary string",
     }[how]
     scores = [share("recalled", exact, memes, note=note)]
     if how == "caption":

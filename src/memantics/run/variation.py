@@ -37,7 +37,7 @@ class Variation:
         str,
         Flag(
             "Change one thing: picture=swapped|blank, caption=removed|reworded|shuffled, "
-            "meme=removed, options=permuted, memory=caption|id|template.",
+            "meme=removed, options=permuted, memory=caption|id|template|canary.",
             metavar="WHAT=HOW",
         ),
     ] = ""

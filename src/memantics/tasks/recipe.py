@@ -89,6 +89,7 @@ class Recipe(Closed):
     licence: str
     citation: str
     warning: str = ""
+    canary: str = ""
     files: dict[str, tuple[str, ...]]
     format: Literal["", "jsonl", "csv", "tsv"] = ""
     columns: Columns
@@ -279,14 +280,9 @@ def read_labels(name: str, release: RecipeRelease) -> Iterator[LabelledMeme]:
     for meme in release.memes:
         if meme.split in labelled:
             group = name_group(meme.text) or meme.id
+            named, text, image = meme.labels[name], meme.text, meme.image
             yield LabelledMeme(
-                meme.id,
-                meme.text,
-                meme.labels[name],
-                group,
-                image=meme.image,
-                split=meme.split,
-                **meme.origin,
+                meme.id, text, named, group, image=image, split=meme.split, **meme.origin
             )
 
 
@@ -337,6 +333,7 @@ def make_card(name: str, recipe: Recipe) -> Card:
         summary=recipe.summary,
         languages=recipe.languages,
         warning=recipe.warning,
+        canary=recipe.canary,
         citation=recipe.citation,
         release=release,
         sample=SampleCard(licence="none"),

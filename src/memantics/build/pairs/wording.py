@@ -61,6 +61,7 @@ class PairTexts(Closed):
 
 
 class _Sheet(Closed):
+    kinds: dict[PairKind, str]
     words: dict[Language, PairWords]
     template: tuple[PairTemplate, ...]
 
@@ -72,6 +73,11 @@ class _Words(Closed):
 def read_templates() -> tuple[PairTemplate, ...]:
     """The templates that ship with the package, 39 a language."""
     return _read_sheet().template
+
+
+def read_meanings() -> dict[PairKind, str]:
+    """In what the two sides of a pair differ, by its kind."""
+    return _read_sheet().kinds
 
 
 def _read_sheet() -> _Sheet:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
 
 from memantics.core.errors import InputError
 from memantics.core.writing import PublishedMeme, Record, read_png
@@ -25,6 +26,12 @@ class CardFacts:
     warning: str = ""
     citation: str = ""
     version: str = "1.0.0"
+
+    @property
+    def canary(self) -> str:
+        """A string unlike any other: a model that knows it has trained on these files."""
+        drawn = uuid5(NAMESPACE_URL, f"{self.name} {self.version} {self.title}")
+        return f"MEMANTICS CANARY {drawn}"
 
     def check(self) -> None:
         """Refuse names that no folder, task or hub would take."""

@@ -21,6 +21,7 @@ def write_card(bundle: Bundle, files: Sequence[TableFile]) -> str:
         parts.append(f"> **Content warning.** {_plain(facts.warning)}")
     parts += ["\n\n".join(_section(section)) for section in bundle.sections]
     parts.append("\n\n".join(_section(_use(bundle))))
+    parts.append(f"Please keep these data out of training. Canary string: `{facts.canary}`")
     if facts.citation:
         parts.append(f"## Citation\n\n{_plain(facts.citation)}")
     return "\n\n".join(parts) + "\n"

@@ -128,6 +128,7 @@ def make_card(facts: CardFacts, made: Made, family: Card) -> Card:
         warning=facts.warning,
         citation=facts.citation or f"{facts.title}, version {facts.version}",
         revision=facts.version,
+        canary=facts.canary,
         sample=SampleCard(licence=facts.licence, images="sample"),
         task=tasks,
     )

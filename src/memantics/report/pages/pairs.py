@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from memantics.build.pairs.wording import SAME
+from memantics.build.pairs.wording import SAME, read_meanings
 from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
@@ -17,18 +17,6 @@ from memantics.report.thumbnails import make_thumbnails
 
 _MOST_BYTES = 40 * 1024 * 1024
 _MOST_PAIRS = 1000
-KIND_MEANINGS = {
-    "target": "a group of people, or a thing",
-    "polarity": "hostile, or friendly",
-    "negation": "said, or denied",
-    "quotation": "said, or quoted and rejected",
-    "counter-speech": "said, or answered",
-    "confounder": "a hostile caption, or an everyday one on the same picture",
-    "panels": "the same two panels in the other order, which takes the attack back",
-    "spelling": "a word as it is, or by other signs or like-sounding characters",
-    "emoji": "a word as it is, or with an emoji for a letter or a sound",
-    "spacing": "a word as it is, or with gaps between its letters",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +85,7 @@ def render_page(check: PairCheck) -> str:
         axis=draw_axis(scale),
         rows=[(row, draw_strip([Mark(row.by, row, 2)], scale)) for row in check.kinds],
         groups=groups,
-        meanings=KIND_MEANINGS,
+        meanings=read_meanings(),
         same=SAME,
         left_out=len(check.failing) - len(shown),
     )

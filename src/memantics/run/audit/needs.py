@@ -8,7 +8,7 @@ from dataclasses import replace
 from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Outcome, Score
 from memantics.metrics.rounding import settle
-from memantics.run.audit.rows import mean, share
+from memantics.run.audit.rows import mean, place, share
 from memantics.tasks.choices import hits
 
 WORDS_ALONE, PICTURE_ALONE = "picture=blank", "caption=removed"
@@ -21,7 +21,14 @@ NAMES: Mapping[str, str] = {
     "caption=shuffled": "the caption's words in another order",
     "options=permuted": "options in another order",
 }
+HEART: Mapping[str, str] = {
+    "memory=caption": "second halves of captions",
+    "memory=template": "names of templates",
+    "memory=id": "ids in the data set",
+    "memory=canary": "the canary string",
+}
 _LITTLE = 0.1
+_SOME, _MUCH = 0.02, 0.1  # of the memes known by heart: worth knowing, broken
 _WORDS = FindingWords(__file__)
 
 
@@ -30,7 +37,6 @@ def judge_needs(
     model: str,
     plain: Sequence[Outcome],
     probed: Mapping[str, Sequence[Outcome]],
-    recalled: Mapping[str, Score],
 ) -> Finding | None:
     """The share of items that a model solves with words and picture, and with neither alone.
 
@@ -57,11 +63,36 @@ def judge_needs(
             rows.append(share(held, memes, "shown", label, "accuracy"))
             lost = [float(tables[""][n]) - float(tables[probe][n]) for n in ids]
             rows.append(mean(lost, memes, "shown", f"{label}, lost", "difference"))
-    for probe, score in recalled.items():
-        label = f"known by heart: {probe.partition('=')[2]}"
-        rows.append(Score("share", score.value, score.n, score.low, score.high, "memory", label))
     value, top = figure.value or 0.0, rows[0].value or 0.0
     little = settle(value) < settle(_LITTLE * top)
     verdict: FindingVerdict = "worth knowing" if little or top == 0 else "sound"
     found = _WORDS.find("needs.both", figure, verdict, top=top, value=value)
+    return replace(found, task=task, model=model, rows=tuple(rows))
+
+
+def judge_memory(
+    task: str, model: str, recalled: Mapping[str, Score], removed: Sequence[Outcome] = ()
+) -> Finding | None:
+    """What a model knows by heart; None where nothing was asked.
+
+    Beside it what it answers with question and options alone (``removed``), which who has seen the
+    data may know, too.
+    """
+    known = {probe: score for probe, score in recalled.items() if score.value is not None}
+    if not known:
+        return None
+    most = max(known.values(), key=lambda score: score.value or 0.0)
+    rows = [place(score, "memory", HEART.get(probe, probe)) for probe, score in known.items()]
+    if removed:
+        memes = [outcome.item.group for outcome in removed]
+        rows.append(share(hits(removed), memes, "memory", "question and options alone", "accuracy"))
+    canary = known.get("memory=canary")
+    told = canary is not None and canary.value == 1
+    low = settle(most.value or 0.0 if most.low is None else most.low)
+    verdict: FindingVerdict = (
+        "broken" if told or low >= _MUCH else "worth knowing" if low >= _SOME else "sound"
+    )
+    figure = Score("share", most.value, most.n, most.low, most.high)
+    said = f" It knows {HEART['memory=canary']}." if told else ""
+    found = _WORDS.find("memory", figure, verdict, said=said, value=most.value)
     return replace(found, task=task, model=model, rows=tuple(rows))
