@@ -7,7 +7,7 @@ bubble. Signs, plates, keys, maps, watermarks and status bars are drawn into the
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from memantics.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
 
 Box = tuple[int, int, int, int]
+Draw = Callable[[Image.Image, random.Random, "Words"], None]
 SIDE = 640
 
 
@@ -67,22 +68,26 @@ class Meme:
     caption: str
 
 
-def draw_meme(ground: Image.Image, text: str, seed: int) -> Meme:
+def draw_meme(
+    ground: Image.Image, text: str, seed: int, scenes: Sequence[Draw] | None = None
+) -> Meme:
     """A caption over a picture with other text in it, the same for the same seed."""
     rng = random.Random(seed)
     image = _scale(ground)
-    for draw in rng.sample(SCENES, rng.choice((0, 1, 1, 1, 2))):
+    for draw in rng.sample(scenes or SCENES, rng.choice((0, 1, 1, 1, 2))):
         draw(image, rng, ENGLISH)
     image, caption = rng.choice(STYLES)(image, text, rng)
     return Meme(_finish(image, rng, ENGLISH), caption)
 
 
-def crowd_meme(meme: Image.Image, captions: Sequence[Box], seed: int) -> Image.Image:
+def crowd_meme(
+    meme: Image.Image, captions: Sequence[Box], seed: int, scenes: Sequence[Draw] | None = None
+) -> Image.Image:
     """A Chinese meme with other text drawn into its picture; its captions stay as they are."""
     rng = random.Random(seed)
     image = _scale(meme)
     share, plain = image.width / meme.width, image.copy()
-    for draw in rng.sample(SCENES, rng.choice((1, 1, 2))):
+    for draw in rng.sample(scenes or SCENES, rng.choice((1, 1, 2))):
         draw(image, rng, CHINESE)
     for box in captions:
         left, top, right, bottom = (round(value * share) for value in box)
@@ -172,6 +177,25 @@ def add_keys(image: Image.Image, rng: random.Random, words: Words) -> None:
         pen.rounded_rectangle((x + 2, y + 2, x + side - 3, y + side - 3), 6, fill)
         key = rng.choice(words.keys)
         pen.text((x + side / 2, y + side / 2), key, ink, REGULAR.at(side * 0.4), "mm")
+
+
+def add_tiles(image: Image.Image, rng: random.Random, words: Words) -> None:
+    """A row of tiles or toy letters, one character each, often of the caption's size."""
+    pen = ImageDraw.Draw(image)
+    letters = "".join(words.signs).replace(" ", "").upper()
+    count, side = rng.randint(3, 7), round(image.height * rng.uniform(0.07, 0.13))
+    pitch = round(side * rng.uniform(1.15, 1.6))
+    x = rng.randint(0, max(1, image.width - count * pitch))
+    y = rng.randint(
+        round(0.15 * image.height), max(round(0.2 * image.height), image.height - 2 * side)
+    )
+    fill, ink = rng.choice((("#f7f3e3", "#b02a2a"), ("#e8c98a", "#222222"), ("#ffffff", "#1d6b3a")))
+    face = rng.choice((REGULAR, BLACK))
+    for place in range(count):
+        left = x + place * pitch
+        pen.rounded_rectangle((left, y, left + round(1.1 * side), y + round(1.3 * side)), 6, fill)
+        spot = (left + 0.55 * side, y + 0.65 * side)
+        pen.text(spot, rng.choice(letters), ink, face.at(side * 0.75), "mm")
 
 
 def add_watermark(image: Image.Image, rng: random.Random, words: Words) -> None:
@@ -321,5 +345,7 @@ def _meets(one: Sequence[float], other: Sequence[float]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-SCENES = (add_signs, add_map, add_keys, add_plate)
+# What the study is judged on; lessons hold tiles, too.
+SCENES: tuple[Draw, ...] = (add_signs, add_map, add_keys, add_plate)
+LESSONS: tuple[Draw, ...] = (*SCENES, add_tiles)
 STYLES = (set_classic, set_classic, set_bar, set_labels, set_subtitle, set_bubble)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageDraw
 
 import memantics as mm
+from memantics.actions.collect import make_settings
 from memantics.actions.reading import read_once
 from memantics.actions.reappraise import line_reader
 from memantics.actions.screen_work import ScreenSettings
+from memantics.actions.studio import Picture, Studio, read_text
+from memantics.actions.verdicts import Moderator
 from memantics.build.collect.looks import look_at
 from memantics.core.images import load
-from memantics.core.memes import BESIDE, Meme
-from memantics.models.embedded.ocr import open_reader
+from memantics.core.lines import TextChoice
+from memantics.core.memes import BESIDE, KIND, Meme
+from memantics.detector.subjects import Subject
+from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.models.embedded.rapid import RapidReader
+from memantics.reappraise.stages import ReappraisalSubject, _request
 from memantics.vision.page import read_page
+from memantics.vision.typefaces import BALOO
 from tests.vision.worded import CASES, Worded
 
 pytestmark = pytest.mark.slow
@@ -66,10 +76,98 @@ def test_analyze_takes_captions_and_names_the_rest(drawn: dict[Path, Worded]) ->
     assert "screenshot" not in kinds["number-plate"].get("made as", "").removeprefix("drawing or ")
 
 
-def test_all_text_is_taken_where_a_person_says_so(drawn: dict[Path, Worded]) -> None:
+def open_doors(path: Path, folder: Path) -> dict[str, Callable[[TextChoice], str]]:
+    """Every way to the caption of an image, by the name of the command."""
+    data, detector = path.read_bytes(), mm.Detector.starter()
+
+    def collect(choice: TextChoice) -> str:
+        (folder / path.name).write_bytes(data)
+        (kept,) = mm.collect(folder, make_settings(text=choice), page=False).memes
+        return kept.text
+
+    def screen(choice: TextChoice) -> str:
+        settings = ScreenSettings(readings="none", printed=choice)
+        (row,) = mm.screen([path], settings, out=folder / choice).rows_iter()
+        return str(row["caption"])
+
+    def serve(choice: TextChoice) -> str:
+        (subject,) = Moderator(detector, text=choice).read([data])
+        assert isinstance(subject, Subject)
+        return subject.example.text
+
+    def show(choice: TextChoice) -> str:
+        ocr = RememberingOcr(RapidReader(), None, choice)
+        return read_text(Studio(detector, ocr=ocr), Picture(data, "meme")).text
+
+    def reappraise(choice: TextChoice) -> str:
+        with open_reader(text=choice) as ocr:
+            page = read_page(load(path), line_reader(ocr)(data, path.name))
+        return " ".join(caption.text for caption in page.captions)
+
+    return {
+        "analyze": lambda choice: mm.analyze(path, text=choice).text,
+        "build": lambda choice: asyncio.run(read_once([Meme("m", path)], text=choice))[0].text,
+        "collect": collect,
+        "predict": lambda choice: detector.prepare(path, choice)[0].text,
+        "reappraise": reappraise,
+        "screen": screen,
+        "serve": serve,
+        "studio": show,
+    }
+
+
+def test_all_text_is_taken_where_a_person_says_so(
+    drawn: dict[Path, Worded], tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
     path = next(path for path in drawn if path.stem == "watermark")
-    assert "memelord" in mm.analyze(path, text="all").text
-    assert "memelord" not in mm.analyze(path).text
+    for name, take in open_doors(path, tmp_path).items():
+        assert "memelord" in take("all"), name
+        assert "memelord" not in take("caption"), name
+
+
+def test_words_that_were_run_together_are_parted(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("wordfreq")
+    path, folder = tmp_path / "run.png", tmp_path / "collected"
+    folder.mkdir()
+    image = Image.new("RGB", (760, 420), "#d8e6d0")
+    ImageDraw.Draw(image).text((380, 60), "internationalboxing day", "black", BALOO.at(56), "mm")
+    image.save(path)
+    for name, take in open_doors(path, folder).items():
+        assert "international boxing day" in take("caption"), name
+
+
+def test_prompts_name_the_kind_of_picture_where_it_is_sure(drawn: dict[Path, Worded]) -> None:
+    memes = {meme.id: meme for meme in asyncio.run(read_once([Meme(p.stem, p) for p in drawn]))}
+    kinds = {name: meme.notes.get(KIND, "") for name, meme in memes.items()}
+    assert kinds.pop("chat") == "screenshot of a chat"
+    assert kinds.pop("screenshot") == "screenshot"
+    assert set(kinds.values()) == {""}
+    path = memes["chat"].image
+    assert mm.analyze(path).meme.notes[KIND] == "screenshot of a chat"
+    page = read_page(load(path), ())
+    request = _request(
+        ReappraisalSubject("m", path, page, notes=memes["chat"].notes), "plan", (), {}
+    )
+    told = "".join(part for part in request.messages[0].parts if isinstance(part, str))
+    assert KIND in told
+    assert "screenshot of a chat" in told
+
+
+def test_text_of_a_screen_begins_at_the_left_on_plain_ground(drawn: dict[Path, Worded]) -> None:
+    for path, case in drawn.items():
+        rough = path.with_suffix(".jpg")
+        case.image.convert("RGB").save(rough, quality=30)
+        with open_reader() as ocr:
+            lines = line_reader(ocr)(rough.read_bytes(), rough.name)
+        page = read_page(load(rough), lines)
+        rough.unlink()
+        screen = path.stem in ("chat", "screenshot")
+        assert page.kind.startswith("screenshot") == screen, path.stem
+        for caption in page.captions if screen else ():
+            assert caption.ink.ground.flat, caption.text
+            assert caption.lettering.align == "left", caption.text
 
 
 def test_screen_has_captions_and_what_was_left_out(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,12 @@ from memantics.actions.detect import Detector, TrainOptions
 from memantics.actions.detector_data import looks_like_path, read_starter_examples
 from memantics.core.errors import ImageError, InputError
 from memantics.core.lines import ImageReading, TextLine
+from memantics.core.records import Field, Form, Image, Message, Option, Request
+from memantics.detector.answering import DetectorModel
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train
+from memantics.detector.judges import read_images
 from memantics.models.embedded import ocr
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
@@ -108,6 +112,39 @@ class Reader:
 
         dark = decode(data, name).convert("L").getextrema() == (0, 0)
         return ImageReading(() if dark else (TextLine("我们买苦瓜酸菜", (0, 0, 9, 9), 1.0),))
+
+
+class SignReader(Reader):
+    """Reads a harmless caption, and bitter words on a small sign below it."""
+
+    def read(self, data: bytes, name: str) -> ImageReading:
+        caption = TextLine("今天天气真好", (40, 20, 560, 100), 1.0)
+        return ImageReading((caption, TextLine("我们买苦瓜酸菜", (520, 350, 580, 362), 0.8)))
+
+
+def test_caption_and_all_text_are_judged_alike_through_every_door(
+    detector: Detector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The graver verdict stands; the feature ``ocr`` is every line, whatever its role."""
+    monkeypatch.setattr(ocr, "RapidReader", SignReader)
+    path, file = tmp_path / "meme.png", tmp_path / "d.zip"
+    Pillow.new("RGB", (600, 400), "white").save(path)
+    detector.save(file)
+    (example,) = detector.prepare(path)
+    assert example.text == "今天天气真好"
+    assert example.printed == "今天天气真好\n我们买苦瓜酸菜"
+    assert not detector.predict("今天天气真好")[0].label
+    (whole,) = detector.predict(example.printed)
+    assert whole.label
+    (read,) = detector.predict(path)
+    assert (read.label, read.probability) == (1, whole.probability)
+    options = (Option("A", "harmless"), Option("B", "harmful"))
+    form = Form("?", (Field("verdict", "choice", options),))
+    request = Request((Message("user", (Image(path),)),), form)
+    reply = asyncio.run(DetectorModel(f"detector/{file}").answer(request))
+    assert (reply.text, reply.served_by) == ("B", f"{whole.probability:.4f}")
+    (seen,), missed = read_images([Example("m", "given", image=path)])
+    assert (seen.text, seen.ocr, missed) == ("given", example.printed, 0)
 
 
 def test_a_path_is_read_or_refused_and_never_judged_as_a_text(

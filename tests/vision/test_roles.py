@@ -56,7 +56,9 @@ def test_captions_are_told_from_the_rest(name: str, ocr: RememberingOcr) -> None
 def test_all_text_is_the_caption_where_a_person_says_so(ocr: RememberingOcr) -> None:
     drawn = CASES["watermark"]()
     data = as_png(drawn.image)
-    assert "memelord" in read_image_text(ocr, data, "m", text="all").caption
+    assert (
+        "memelord" in read_image_text(RememberingOcr(RapidReader(), None, "all"), data, "m").caption
+    )
     found = read_image_text(ocr, data, "m")
     assert "memelord" in found.left_out
     assert "memelord" in found.text

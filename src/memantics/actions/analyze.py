@@ -27,7 +27,7 @@ from memantics.build.analysis.records import (
 from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
 from memantics.core.language import UNKNOWN, guess_language
-from memantics.core.lines import ImageReading, TextChoice
+from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme, name_apart
 from memantics.core.opinion import Judges
 from memantics.core.parameters import Argument, Flag
@@ -131,10 +131,9 @@ class LocalParts:
         judges: Judges | None = None,
         known: Pool | None = None,
         faces: Path | None = None,
-        text: TextChoice = "caption",
     ) -> None:
         self.tools = Tools(
-            read=partial(read_image_text, ocr, text=text),
+            read=partial(read_image_text, ocr),
             tell_language=lambda text: guess_language(text).language,
             listen=listen,
             screen=_open_screen(detector),
@@ -261,14 +260,13 @@ def _look_all(
     if parts is not None:
         return _look_each(memes, parts.tools)
     file = find_detector(options.get("detector"))
-    with open_reader() as ocr:
+    with open_reader(text=options.get("text", "caption")) as ocr:
         detector = Detector.load(file) if file is not None else Detector.starter()
         places = options.get("known")
         known = None if places is None else open_known(places)
         faces = options.get("faces")
         yunet = None if faces is None else Path(faces)
-        choice = options.get("text", "caption")
-        parts = LocalParts(detector, ocr, None, known, yunet, choice)
+        parts = LocalParts(detector, ocr, None, known, yunet)
         return _look_each(memes, parts.tools)
 
 

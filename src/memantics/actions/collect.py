@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from memantics.actions.desk import Watch
+from memantics.actions.options import TextTaken
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gather
 from memantics.build.collect.listing import OWN
@@ -58,9 +60,10 @@ def make_settings(
         int, Flag("Bits within which images share a template.", min=0, max=24)
     ] = FAMILY_BITS,
     workers: Annotated[int, Flag("Processes that read images.", min=1, max=64)] = 1,
+    text: TextTaken = "caption",
 ) -> CollectSettings:
     """How a folder is read, from what a user says."""
-    return CollectSettings(out, ruleset or RuleSet(), copies, family, workers)
+    return CollectSettings(out, ruleset or RuleSet(), copies, family, workers, text)
 
 
 def find_page(done: Collected) -> Path:
@@ -111,7 +114,8 @@ def collect(
             seconds = time.monotonic() - begin
             progress(Progress(done=now, total=total, answered=now, seconds=seconds))
 
-    done = gather(Path(folder), open_reader, settings or CollectSettings(), watch)
+    settings = settings or CollectSettings()
+    done = gather(Path(folder), partial(open_reader, text=settings.text), settings, watch)
     if page:
         write_page(done, find_page(done))
     return done

@@ -17,6 +17,7 @@ from memantics.actions.detector_data import (
 from memantics.actions.detector_training import TrainOptions, train_judge
 from memantics.core.errors import InputError
 from memantics.core.language import read_language
+from memantics.core.lines import TextChoice
 from memantics.core.result import Result, html_table, to_plain
 from memantics.detector.card import (
     SAMPLE_LIMIT,
@@ -136,10 +137,12 @@ class TrainedDetector(OpenDetector, Generic[FiguresT]):
         lines = "".join(f"- {line}\n" for line in self.describe_point(self.stored_point))
         return f"{card}\n## Operating point, as set\n\n{lines}"
 
-    def prepare(self, items: Item | Sequence[Item]) -> tuple[Example, ...]:
+    def prepare(
+        self, items: Item | Sequence[Item], taken: TextChoice = "caption"
+    ) -> tuple[Example, ...]:
         """Texts and image files as examples; a file without a text that can be read is refused."""
         given = [items] if isinstance(items, str | Path | Example) else items
-        examples = make_examples(given)
+        examples = make_examples(given, taken)
         for item, example in zip(given, examples, strict=True):
             unread = example.image is not None and example.empty and item is not example
             if unread and isinstance(self.machine, FastJudge):

@@ -14,7 +14,7 @@ from memantics.core.card import read_card
 from memantics.core.data import checksum
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.images import read_bytes
-from memantics.core.lines import explain_unread
+from memantics.core.lines import TextChoice, explain_unread
 from memantics.core.memes import read_captions, read_memes
 from memantics.core.parameters import Flag
 from memantics.core.registry import read_registry
@@ -278,19 +278,19 @@ def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> 
     )
 
 
-def make_examples(items: Sequence[Item]) -> tuple[Example, ...]:
+def make_examples(items: Sequence[Item], taken: TextChoice = "caption") -> tuple[Example, ...]:
     """Texts, image files and examples as examples; an image file is read by OCR.
 
     A path is never taken for a text: a directory, a table, and what looks like a file that is not
     there are refused.
     """
     return tuple(
-        item if isinstance(item, Example) else _make_example(str(number), item)
+        item if isinstance(item, Example) else _make_example(str(number), item, taken)
         for number, item in enumerate(items, 1)
     )
 
 
-def _make_example(name: str, item: str | Path) -> Example:
+def _make_example(name: str, item: str | Path, taken: TextChoice) -> Example:
     text = str(item)
     if isinstance(item, Path) or looks_like_path(text):
         path = Path(item).expanduser()
@@ -300,11 +300,8 @@ def _make_example(name: str, item: str | Path) -> Example:
             raise InputError(f"no such file: {text}", hint="check the path, or give a text")
         if re.fullmatch(_TABLES, path.suffix[1:].lower()):
             raise InputError(f"{text} is a table, not a text", hint=f"use --data {text}")
-        reader = open_reader()
-        try:
+        with open_reader(text=taken) as reader:
             said = read_image_text(reader, read_bytes(path), path.name)
-        finally:
-            reader.close()
         if said.unread:
             raise InputError(f"{text}: {explain_unread(said.unread)}", hint="cut it into parts")
         return Example(name, said.caption, image=path, printed=said.said if said.left_out else "")

@@ -19,6 +19,7 @@ from memantics.actions.detector_data import (
 from memantics.actions.detector_files import write_predictions
 from memantics.actions.expert import Expert, load_labelled, use_expert
 from memantics.actions.expert_data import find_labelled, read_memes
+from memantics.actions.options import TextTaken
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
@@ -233,13 +234,15 @@ def predict_harm(
     labels: Version = "v1",
     out: _Lines = None,
     language: Annotated[str, Flag("Language of the texts. Default: told.")] = "",
+    text: TextTaken = "caption",
     embedder: detector_training.Encoder = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
     """Whether texts, images, or memes from a file are harmful."""
     judge = Detector.load(model, embedder, pictures=pictures)
     _need_one(texts, data)
-    loaded = Loaded("texts", judge.prepare(texts)) if texts else load_examples(data, split, labels)
+    known = judge.prepare(texts, text) if texts else ()
+    loaded = Loaded("texts", known) if texts else load_examples(data, split, labels)
     said = judge.predict(loaded, language)
     if out is not None:
         write_predictions(out, said)
@@ -255,6 +258,7 @@ def predict_labels(
     ] = None,
     split: detector_training.Part = "all",
     out: _Lines = None,
+    text: TextTaken = "caption",
     embedder: detector_training.Encoder = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
@@ -264,7 +268,7 @@ def predict_labels(
     if data is None and not texts:
         raise InputError("nothing to judge", hint="give texts, images or --data")
     if data is None:
-        loaded = Loaded("texts", judge.prepare(texts))
+        loaded = Loaded("texts", judge.prepare(texts, text))
     else:
         loaded = read_memes(data) if Path(data).exists() else find_labelled(data, split=split)
     said = judge.predict(loaded)

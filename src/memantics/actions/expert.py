@@ -12,6 +12,7 @@ from memantics.actions.detector_training import TrainOptions, train_judge
 from memantics.actions.expert_data import find_labelled
 from memantics.core.errors import InputError
 from memantics.core.home import home
+from memantics.core.lines import TextChoice
 from memantics.core.opinion import Opinion
 from memantics.core.result import Table
 from memantics.detector.examples import Example, Loaded
@@ -103,9 +104,11 @@ class Expert(TrainedDetector[LabelEvaluation]):
             data = find_labelled(data, data=kind, split=split, classes=self.classes)
         return evaluate_labels(data, self.machine.classify(data.examples))
 
-    def prepare(self, items: Item | Sequence[Item]) -> tuple[Example, ...]:
+    def prepare(
+        self, items: Item | Sequence[Item], taken: TextChoice = "caption"
+    ) -> tuple[Example, ...]:
         """Texts and image files as examples; one without a text is refused."""
-        examples = super().prepare(items)
+        examples = super().prepare(items, taken)
         for example in examples:
             if example.empty and not self.reads(example):
                 raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")

@@ -29,6 +29,7 @@ from memantics.registry import open_task_of_run
 from memantics.report.pages.pairs import FailingPair, PairCheck
 from memantics.run.audit.rows import share
 from memantics.run.score import read_outcomes
+from memantics.vision.roles import read_image_text
 
 __all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
 
@@ -93,7 +94,7 @@ def build_pairs(
     with open_reader() as ocr, open_reader("fast") as quick:
 
         def read(image: Image.Image) -> Sequence[TextLine]:
-            return ocr.read(encode_png(image), "meme").lines
+            return read_image_text(ocr, encode_png(image), "meme", image=image).lines
 
         def read_back(image: Image.Image) -> Sequence[TextLine]:
             return quick.read(encode_png(image), "pair").lines

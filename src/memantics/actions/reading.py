@@ -12,15 +12,16 @@ from pathlib import Path
 from memantics.actions.analyze import listen
 from memantics.build.analysis.records import tell_sounds
 from memantics.core.errors import ImageError, InputError, MissingExtra
-from memantics.core.images import read_bytes
+from memantics.core.images import decode, read_bytes
 from memantics.core.language import language_of
 from memantics.core.lines import TextChoice
-from memantics.core.memes import BESIDE, HEARD, TEMPLATE, Meme, read_memes
+from memantics.core.memes import HEARD, TEMPLATE, Meme, read_memes
 from memantics.core.registry import read_registry
 from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.registry import find_benchmark, find_source
 from memantics.starter import image_path, read_starter
+from memantics.vision.appearance import list_notes
 from memantics.vision.roles import read_image_text
 
 STARTER = "starter"
@@ -83,28 +84,28 @@ async def read_once(
 ) -> tuple[Meme, ...]:
     """Memes with what this machine can tell about the first ``limit``; what was given stays.
 
-    Text that is no caption is a note of its own. An image that cannot be read is left to whoever
-    opens it next.
+    Text that is no caption and the kind of picture are notes of their own. An image that cannot be
+    read is left to whoever opens it next.
     """
 
     def work() -> tuple[Meme, ...]:
-        with open_reader() as ocr:
-            return tuple(_read(meme, ocr, text) for meme in memes[:limit])
+        with open_reader(text=text) as ocr:
+            return tuple(_read(meme, ocr) for meme in memes[:limit])
 
     read = (*await asyncio.to_thread(work), *(memes[limit:] if limit is not None else ()))
     return tuple(tell_templates(read))
 
 
-def _read(meme: Meme, ocr: RememberingOcr, choice: TextChoice) -> Meme:
+def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
     text, notes = meme.text, dict(meme.notes)
     if not text.strip():
         try:
-            found = read_image_text(ocr, read_bytes(meme.image), meme.image.name, text=choice)
+            data = read_bytes(meme.image)
+            image = decode(data, meme.image.name)
+            found = read_image_text(ocr, data, meme.image.name, image=image)
         except ImageError:
             return meme
-        text = found.caption
-        if found.left_out:
-            notes.setdefault(BESIDE, found.left_out)
+        text, notes = found.caption, list_notes(image, found) | notes
     if not text.strip():
         return meme
     known = replace(meme, text=text, notes=notes)

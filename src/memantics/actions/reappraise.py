@@ -22,7 +22,7 @@ from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import guess_language
-from memantics.core.lines import TextChoice, TextLine, explain_unread
+from memantics.core.lines import TextLine, explain_unread
 from memantics.core.memes import Meme, name_apart, read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
@@ -146,15 +146,15 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
         )
     memes = await _read_for(memes, options)
     given = options.get("ocr")
-    with nullcontext(given) if given is not None else open_reader() as ocr:
+    choice = options.get("text", "caption")
+    with nullcontext(given) if given is not None else open_reader(text=choice) as ocr:
         async with (
             open_painter(editor, options, sticker=sticker) as painter,
             open_planner(options, out, len(memes), force=options.get("force", False)) as planner,
         ):
             judge = _find_judge(planner, options)
             target = options.get("target")
-            read = line_reader(ocr, options.get("text", "caption"))
-            shop = Workshop(planner, read, out, painter, target, review, judge)
+            shop = Workshop(planner, line_reader(ocr), out, painter, target, review, judge)
             faces = _find_faces(planner, options, len(memes))
             # A person's words are not weighed by a classifier.
             shop = replace(shop, faces=faces, kindness=None if review else rate_kindness)
@@ -232,11 +232,11 @@ def _find_faces(planner: Planner, options: EditingOptions, memes: int) -> FaceFi
     return open_faces(options.get("face", ()), asker, memes)
 
 
-def line_reader(ocr: RememberingOcr, text: TextChoice = "caption") -> ReadLines:
+def line_reader(ocr: RememberingOcr) -> ReadLines:
     """How a reappraisal reads captions."""
 
     def read(data: bytes, name: str) -> Sequence[TextLine]:
-        found = read_image_text(ocr, data, name, text=text)
+        found = read_image_text(ocr, data, name)
         if found.unread:  # captions would stay that nobody knows of
             raise InputError(explain_unread(found.unread), hint="cut out the part that matters")
         return found.lines
@@ -323,7 +323,7 @@ async def reappraisal_async(
     gate = pass_gate(found, None if verdicts is None else Path(verdicts))
     memes = await _read_for(gate.memes, options)
     made: dict[str, Results] = {}
-    with open_reader() as ocr:
+    with open_reader(text=options.get("text", "caption")) as ocr:
         async with open_planner(options, place, len(memes) * len(names)) as planner:
             for name in names:
                 # Every editor has a folder of its own; plans are asked for once.
@@ -331,8 +331,7 @@ async def reappraisal_async(
                 async with open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
                     judge = _find_judge(planner, options)
-                    read = line_reader(ocr, options.get("text", "caption"))
-                    shop = Workshop(planner, read, edited, painter, judge=judge)
+                    shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
                     faces = _find_faces(planner, options, len(memes))
                     shop = replace(
                         shop, emotions=gate.emotions, faces=faces, kindness=rate_kindness

@@ -158,7 +158,7 @@ class _Screener:
 
     def __init__(self, work: ScreenWork, detector: Detector) -> None:
         self._work, self._settings, self._detector = work, work.settings, detector
-        self._fetcher, self._ocr = Fetcher(), open_reader(work.settings.ocr)
+        self._fetcher, self._ocr = Fetcher(), open_reader(work.settings.ocr, work.settings.printed)
         self._seen = SeenPictures()
         self._experts = open_judges(work.experts)
 
@@ -229,9 +229,7 @@ class _Screener:
             return known
         found = self._seen.find(look, image)
         if found is None:
-            found = read_image_text(
-                self._ocr, data, ref.id, image=image, text=self._settings.printed
-            )
+            found = read_image_text(self._ocr, data, ref.id, image=image)
             if not found.unread:
                 self._seen.add(look, image, found)
         return known.read(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from memantics.core.errors import InputError, MissingExtra, ModelError, UnknownN
 from memantics.core.images import MIME, decode, probe
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import TextLine
-from memantics.core.memes import BESIDE, Meme
+from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.detector.examples import Example
 from memantics.detector.explanation import Explanation
@@ -43,6 +43,7 @@ from memantics.phonetics.reading import Settings, SoundChange
 from memantics.phonetics.speech import read_aloud
 from memantics.run.progress import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
+from memantics.vision.appearance import PictureKind, list_notes, tell_kind, tell_medium
 from memantics.vision.panels import count_panels
 from memantics.vision.roles import read_image_text
 
@@ -82,7 +83,8 @@ class TextFound(Result):
     """The lines of a meme with roles and boxes in pixels; ``score`` of a line is how sure OCR is.
 
     ``text`` are the captions, ``left_out`` is all other text; ``unread`` is how many regions of
-    text were left out because the image has too many.
+    text were left out because the image has too many. ``kind`` says how the picture was made,
+    ``notes`` what models are told beside the captions.
     """
 
     lines: tuple[TextLine, ...]
@@ -94,6 +96,8 @@ class TextFound(Result):
     by: str
     unread: int = 0
     left_out: str = ""
+    kind: PictureKind = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +178,9 @@ def read_text(studio: Studio, picture: Picture) -> TextFound:
     found = read_image_text(studio.ocr, picture.data, picture.name, image=image)
     text = " ".join(line.text for line in found.captions)
     language = guess_language(text).language if text else UNKNOWN
-    panels, by = count_panels(image), "RapidOCR"
-    return TextFound(
-        found.lines, text, language, panels, *image.size, by, found.unread, found.left_out
-    )
+    form = (count_panels(image), *image.size, "RapidOCR", found.unread, found.left_out)
+    kind = tell_kind(image, found.lines) or tell_medium(image)
+    return TextFound(found.lines, text, language, *form, kind, list_notes(image, found))
 
 
 def hear(text: str, language: str) -> SoundFound:
@@ -250,8 +253,7 @@ async def ask_meaning(
     name = studio.find_model(model)
     read = await asyncio.to_thread(read_text, studio, picture)
     with lay_out(picture) as (meme, folder):
-        beside = {BESIDE: read.left_out} if read.left_out else {}
-        known = replace(meme, text=read.text, language=read.language, notes=beside)
+        known = replace(meme, text=read.text, language=read.language, notes=read.notes)
         lines = tuple(line.text for line in read.lines if line.role == "caption")
         seen = Findings(known, lines, read.language, read.panels)
         settings = ExtractSettings(language=language, toxicity="reviewer")

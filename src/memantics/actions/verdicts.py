@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from memantics.actions.detect import Detector
 from memantics.core.errors import MemanticsError
 from memantics.core.images import decode
+from memantics.core.lines import TextChoice
 from memantics.detector.examples import Example
 from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.subjects import Subject
@@ -36,7 +37,8 @@ class Moderator:
     """A detector and an OCR that stay loaded. Readings of images are kept in memory only.
 
     ``language`` is what all texts are said to be in, where their letters allow that; ``others`` are
-    further detectors, which judge what they know of a text beside the first.
+    further detectors, which judge what they know of a text beside the first; ``text`` is which text
+    of an image is its caption, where no ``ocr`` is given that knows.
     """
 
     def __init__(
@@ -45,10 +47,11 @@ class Moderator:
         ocr: RememberingOcr | None = None,
         language: str = "",
         others: Sequence[Detector] = (),
+        text: TextChoice = "caption",
     ) -> None:
         self.detector, self._language = detector, language
         self.detectors = (detector, *others)
-        self.ocr = ocr or RememberingOcr(RapidReader(), None)
+        self.ocr = ocr or RememberingOcr(RapidReader(), None, text)
         self.name = detector.version
         for one in self.detectors:  # what cannot judge is refused here
             one.predict([Example("start", "开始")])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from memantics.actions.asking import Asking, make_asking
 from memantics.actions.daily_sample import SampleChoice, choose_sample
+from memantics.actions.options import TextTaken
 from memantics.cli.expose import spread, spread_with
 from memantics.cli.terminal import say
 from memantics.core.language import read_language
@@ -47,6 +48,7 @@ def serve(
     shadow: ShadowFile = None,
     flag_unjudged: Annotated[bool, Flag("Flag what cannot be judged.")] = False,
     language: Annotated[str, Flag("Language of all texts. Default: each is told.")] = "",
+    text: TextTaken = "caption",
     store: StoreFolder = None,
     runs: Annotated[Path | None, Flag("Folder of runs to browse.")] = None,
     images: Annotated[Path | None, Flag("Folder of the store's memes.")] = None,
@@ -88,6 +90,7 @@ def serve(
             shadow,
             flag_unjudged,
             preferences,
+            text,
         ),
         Bounds(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
         find_tokens(tokens),

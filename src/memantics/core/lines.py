@@ -52,11 +52,13 @@ class TextLine:
 class ImageReading:
     """What an image says, in reading order.
 
-    ``unread`` is how many regions of text were left out because the image has too many.
+    ``unread`` is how many regions of text were left out because the image has too many. With
+    ``taken`` ``all`` a person wants every line to be a caption, whatever roles say.
     """
 
     lines: tuple[TextLine, ...] = ()
     unread: int = 0
+    taken: TextChoice = "caption"
 
     @property
     def text(self) -> str:

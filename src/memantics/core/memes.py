@@ -16,6 +16,8 @@ from memantics.core.text import escape_surrogates
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
 # Notes that our own reading adds.
 HEARD, TEMPLATE, BESIDE = "heard as", "template", "text in the picture that is no caption"
+KIND = "kind of picture"
+NOTED = (HEARD, TEMPLATE, BESIDE, KIND)
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
 # The length stands apart: counted in the pattern it took a tenth of a second to compile.
 ID, LONGEST_ID = r"^\w[\w.\-]*$", 200
@@ -26,7 +28,8 @@ class Meme:
     """One meme. ``text`` is what is printed on it; ``notes`` are mined or given texts by name.
 
     Known notes: ``meaning`` (of the text), ``description`` (of the image), ``background``,
-    ``heard as`` (what the text sounds like), ``template`` (what other texts its picture carries).
+    ``heard as`` (what the text sounds like), ``template`` (what other texts its picture carries),
+    ``kind of picture`` (a screenshot, a chat, text only; where that is sure).
     ``family`` names the memes of one template, which belong into one split.
     """
 

@@ -8,21 +8,25 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from memantics.core.data import checksum
 from memantics.core.errors import Rejected
+from memantics.core.images import read_bytes
 from memantics.core.records import Form, Image, Reply, Request
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
 from memantics.detector.fast import Prediction
-from memantics.detector.judges import OpenDetector, open_judge, read_images
+from memantics.detector.judges import OpenDetector, open_judge
 from memantics.detector.lora.judging import ADAPTER
 from memantics.detector.lora.writing import find_writer
+from memantics.models.embedded.ocr import open_reader
 from memantics.models.local import LocalModel, read_settings
 from memantics.models.replies import answer_choice
+from memantics.vision.roles import read_image_text
 
 # How forms call the texts that a detector reads.
 _TEXTS = ("text", "caption")
@@ -44,7 +48,7 @@ class DetectorModel:
     """Answers with the verdict of a detector; a question of another kind is refused.
 
     It reads the text that the task gives. Where the task gives none, the text is read from the
-    image, as ``memantics screen`` does.
+    image, and the graver verdict on its caption or on all of it stands, as in ``memantics screen``.
     """
 
     cacheable = False
@@ -72,7 +76,7 @@ class DetectorModel:
     def _answer(self, request: Request) -> Reply:
         options = _find_verdicts(request.form)  # before an image is read for nothing
         with self._alone:  # one set of weights and one OCR reader
-            (said,) = self._detector.say([_read(request)])
+            said = max(self._detector.say(_read(request)), key=lambda one: one.probability)
         verdict = said.name if len(options) == 2 else _name_type(said)
         if verdict not in options:
             raise Rejected(
@@ -127,8 +131,8 @@ def _find_verdicts(form: Form) -> dict[str, str]:
     )
 
 
-def _read(request: Request) -> Example:
-    """The meme of a request as a detector sees it."""
+def _read(request: Request) -> list[Example]:
+    """The meme of a request as a detector sees it: by its caption and, if it has more, by all."""
     context = request.form.context
     parts = [part for message in request.messages for part in message.parts]
     image = next((part.path for part in parts if isinstance(part, Image)), None)
@@ -136,11 +140,12 @@ def _read(request: Request) -> Example:
     more = {name: context.get(name, "") for name in ("text_caption", "image_caption")}
     example = Example("meme", text, more["text_caption"], more["image_caption"], image)
     if not example.empty:
-        return example
+        return [example]
     if image is None:
         raise Rejected("a detector needs a text or an image", hint="choose another --set input=…")
-    read = read_images([example])[0][0]
-    return Example("meme", read.ocr, image=image, ocr=read.ocr)
+    with open_reader() as ocr:
+        found = read_image_text(ocr, read_bytes(image), image.name)
+    return [replace(example, text=text) for text in dict.fromkeys((found.caption, found.said))]
 
 
 def _digest(path: Path) -> str:

@@ -349,7 +349,11 @@ def open_embedders(
 
 
 def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
-    """Examples with what OCR reads in their images, and how many images it could not read."""
+    """Examples with what OCR reads in their images, and how many images it could not read.
+
+    The feature ``ocr`` is every line as it was read, whatever its role: detectors learnt from that.
+    Which part of it is the caption tells ``Subject.read``.
+    """
     reader = open_reader()
     found, missed = [], 0
     try:

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from memantics.build.drafts import show_material
 from memantics.core.closed import Closed
-from memantics.core.memes import BESIDE, HEARD, TEMPLATE
+from memantics.core.memes import NOTED
 from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Image, Message, Request, Sampling
@@ -293,8 +293,6 @@ def _request(
     """The image, then what was read of the meme before, then the task."""
     said = " ".join(caption.text for caption in subject.page.captions)
     form = Form("", fields, subject.page.language, "json", {"caption": said})
-    told = show_material(
-        {name: subject.notes.get(name, "") for name in (HEARD, TEMPLATE, BESIDE)}, ""
-    )
+    told = show_material({name: subject.notes.get(name, "") for name in NOTED}, "")
     parts = (Image(subject.image), *((told,) if told else ()), text)
     return Request((Message("user", parts),), form, _SAMPLING, schema)

@@ -54,9 +54,8 @@ class Engine:
         models = self._settings
         file = find_detector(models.detector)
         first = Detector.load(file) if file is not None else Detector.starter()
-        return Moderator(
-            first, ocr, models.language, [Detector.load(path) for path in models.others]
-        )
+        others = [Detector.load(path) for path in models.others]
+        return Moderator(first, ocr, models.language, others, models.text)
 
     def reload(self) -> str:
         """Open the files of the detectors again, and judge by them from the next batch on.

@@ -9,6 +9,7 @@ from memantics.actions.asking import Asking
 from memantics.actions.daily_sample import SampleChoice
 from memantics.core.errors import InputError
 from memantics.core.home import home
+from memantics.core.lines import TextChoice
 from memantics.serve.tokens import Token, read_tokens
 from memantics.web.address import is_local, list_hosts, name_address
 from memantics.web.shell import Limits
@@ -57,6 +58,7 @@ class Models:
     disagreements are counted. With ``flag_unjudged`` what could not be judged is flagged.
     ``preferences`` is the file to which people's choices in the studio are added; None: they are
     not kept.
+    ``text`` is which text of an image is its caption, for everything that the service reads.
     """
 
     detector: Path | None = None
@@ -70,6 +72,7 @@ class Models:
     shadow: Path | None = None
     flag_unjudged: bool = False
     preferences: Path | None = None
+    text: TextChoice = "caption"
 
 
 @dataclass(frozen=True, slots=True)

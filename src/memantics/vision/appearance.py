@@ -10,17 +10,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from memantics.core.errors import MissingExtra
-from memantics.core.lines import TextLine
+from memantics.core.lines import ImageReading, TextLine
+from memantics.core.memes import BESIDE, KIND
 from memantics.core.result import Result
 from memantics.vision.panels import Region
 
 Shares = NDArray[np.float64]
+PictureKind = Literal[
+    "", "photograph", "drawing or screenshot", "screenshot", "screenshot of a chat", "text only"
+]
 _SIDE = 96
 _MOST, _LEAST = 3, 0.1  # colours that are named, and the share from which one is
 MEDIUM_ACCURACY = "right on 37 of 37 memes (always “drawing”: 29)"
@@ -127,7 +132,7 @@ def measure_flatness(image: Image.Image) -> float:
 _PHOTO, _DRAWN = 0.3, 0.45
 
 
-def tell_medium(image: Image.Image) -> str:
+def tell_medium(image: Image.Image) -> PictureKind:
     """Whether a picture is drawn or photographed; empty in between, where that cannot be told."""
     flat = measure_flatness(image)
     return "photograph" if flat <= _PHOTO else "drawing or screenshot" if flat >= _DRAWN else ""
@@ -137,7 +142,7 @@ _FEWEST, _BARE = 2, 0.97  # lines of an interface; share of one colour around th
 _INDENT = 0.12  # of the width: bubbles of a chat stand at one side and leave the other free
 
 
-def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> str:
+def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> PictureKind:
     """A screenshot, a chat, or text only, by the roles of its lines; empty where none is sure.
 
     >>> status = [TextLine(text, (0, 0, 9, 9), role="interface") for text in ("9:41", "87%")]
@@ -160,6 +165,12 @@ def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> str:
     if not captions or not colours.size:
         return ""
     return "text only" if np.bincount(colours).max() >= _BARE * colours.size else ""
+
+
+def list_notes(image: Image.Image, found: ImageReading) -> dict[str, str]:
+    """What prompts are told of a picture beside its captions: other text, and its kind if sure."""
+    told = {BESIDE: found.left_out, KIND: tell_kind(image, found.lines)}
+    return {name: text for name, text in told.items() if text}
 
 
 def has_nudity_check() -> bool:

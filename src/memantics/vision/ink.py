@@ -20,6 +20,8 @@ _THICKEST = 0.24  # of the height of a line
 _MOST = 0.6  # of the ink: what the letters' own colours must be
 _SPECK = 0.06  # of a line's height
 _SURE = 40  # pixels
+# Of the ground, and how far it may lie from one colour; likewise where the kind of picture says so.
+_EVEN, _NOISY = (0.96, FLAT // 2), (0.9, FLAT)
 _HALF = 0.4  # of a pixel: what turning leaves of a letter's edge
 __all__ = [
     "Background",
@@ -85,8 +87,13 @@ def find_zone(block: CaptionBlock, size: tuple[int, int]) -> PixelBox:
     )
 
 
-def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = ()) -> Ink:
-    """Tell letters from what is behind them; ``others`` are boxes of other captions."""
+def find_ink(
+    pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (), *, plain: bool = False
+) -> Ink:
+    """Tell letters from what is behind them; ``others`` are boxes of other captions.
+
+    ``plain``: the kind of picture says that text stands on one colour, so that noise is no picture.
+    """
     if len(block.lines) == 1 and block.lines[0].tilted:
         return _find_tilted_ink(pixels, block)
     size = (pixels.shape[1], pixels.shape[0])
@@ -107,7 +114,7 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
     lines = tuple(
         _tighten(whole[group], zone, box) for box in _part_rows(whole[group], zone, block)
     )
-    ground = _judge_ground(crop[group], whole[group] | borders[group])
+    ground = _judge_ground(crop[group], whole[group] | borders[group], _NOISY if plain else _EVEN)
     fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
     whole = _drop_strangers(crop, whole, fill, outline if width else None)
     body = _find_body(crop, whole, fill, outline if width else ground.colour)
@@ -224,7 +231,7 @@ def _mark_around(frame: PixelBox, zone: PixelBox, others: Iterable[PixelBox]) ->
     return around
 
 
-def _judge_ground(values: Pixels, ink: Mask) -> Background:
+def _judge_ground(values: Pixels, ink: Mask, even: tuple[float, int]) -> Background:
     """What lies behind, from the pixels between the letters."""
     import cv2
 
@@ -232,7 +239,7 @@ def _judge_ground(values: Pixels, ink: Mask) -> Background:
     between = values[rest] if rest.sum() >= 20 else values.reshape(-1, 3)
     red, green, blue = (int(value) for value in np.median(between, axis=0))
     gaps = np.abs(between.astype(np.int16) - (red, green, blue)).max(axis=1)
-    return Background((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
+    return Background((red, green, blue), bool((gaps <= even[1]).mean() >= even[0]))
 
 
 def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | None) -> Mask:

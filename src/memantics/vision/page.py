@@ -11,6 +11,7 @@ from PIL import Image
 from memantics.core.errors import InputError
 from memantics.core.lines import TextLine
 from memantics.vision import typesetting
+from memantics.vision.appearance import PictureKind, tell_kind
 from memantics.vision.captions import CaptionBlock, find_blocks, has_chinese
 from memantics.vision.ink import Ink, Mask, Pixels, choose_legible, find_ink
 from memantics.vision.lettering import Lettering, find_plain_ground, measure_lettering
@@ -48,11 +49,12 @@ class LetteredCaption:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A meme's structure: what reappraisal must not move."""
+    """A meme's structure: what reappraisal must not move; ``kind`` of picture, where it is sure."""
 
     size: tuple[int, int]
     panels: tuple[Region, ...]
     captions: tuple[LetteredCaption, ...]
+    kind: PictureKind = ""
 
     @property
     def language(self) -> str:
@@ -62,8 +64,13 @@ class Page:
 
 
 def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
-    """Measure a meme, given the lines of text that an OCR found on it."""
+    """Measure a meme, given the lines of text that an OCR found on it.
+
+    Its kind says what cannot be seen in one line: text of a screen stands on plain ground and
+    begins at the left.
+    """
     pixels: Pixels = np.asarray(image.convert("RGB"))
+    kind = tell_kind(image, lines)
     panels = find_panels(image)
     blocks = find_blocks(lines, panels, image.size)
     if len(blocks) > MOST_CAPTIONS:
@@ -75,13 +82,15 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
     for read in blocks:
         others = [other.box for other in blocks if other is not read]
         found = take_in_marks(pixels, read, others)
-        ink = find_ink(pixels, found, others)
+        ink = find_ink(pixels, found, others, plain=bool(kind))
         spaced = zip(found.lines, ink.texts, strict=True)
         block = replace(found, lines=tuple(replace(line, text=text) for line, text in spaced))
         lettering = measure_lettering(pixels, block, ink, panels)
+        if kind.startswith("screenshot") and lettering.rows == 1 and not lettering.vertical:
+            lettering = replace(lettering, align="left")
         look = typesetting.calibrate(block.text, lettering, ink.room)
         captions.append(LetteredCaption(block, *match_look(pixels, block.text, ink, look)))
-    return Page(image.size, panels, tuple(captions))
+    return Page(image.size, panels, tuple(captions), kind)
 
 
 def erase_captions(image: Image.Image, captions: Iterable[LetteredCaption]) -> Image.Image:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from memantics.core.images import decode
-from memantics.core.lines import ImageReading, Ocr, Role, TextChoice, TextLine
+from memantics.core.lines import ImageReading, Ocr, Role, TextLine
 from memantics.vision.captions import belong, is_signature, measure_thickness
 from memantics.vision.spacing import part_known_words
 
@@ -197,19 +197,14 @@ def _tell_by_words(line: TextLine, tallest: int, height: int) -> Role | None:
 
 
 def read_image_text(
-    ocr: Ocr,
-    data: bytes,
-    name: str,
-    *,
-    image: Image.Image | None = None,
-    text: TextChoice = "caption",
+    ocr: Ocr, data: bytes, name: str, *, image: Image.Image | None = None
 ) -> ImageReading:
-    """What is printed on an image, each line with its role; with ``all`` every line is a caption.
+    """What is printed on an image, each line with its role, unless the reader takes all lines.
 
     English words that the OCR ran together are parted.
     """
     found = ocr.read(data, name)
     lines = tuple(replace(line, text=part_known_words(line.text)) for line in found.lines)
-    if text == "caption":
+    if found.taken == "caption":
         lines = assign_roles(lines, image or decode(data, name))
     return replace(found, lines=lines)

@@ -26,7 +26,7 @@ from memantics.build.intents.draft import IntentSettings, make_intent_step
 from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.lines import ImageReading, explain_unread
-from memantics.core.memes import BESIDE, HEARD, Meme
+from memantics.core.memes import HEARD, Meme
 from memantics.core.opinion import Judges, Opinion
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
@@ -35,6 +35,7 @@ from memantics.vision.appearance import (
     Sight,
     describe_picture,
     has_nudity_check,
+    list_notes,
     rate_nudity,
 )
 from memantics.vision.faces import YuNet
@@ -75,8 +76,8 @@ def look(meme: Meme, tools: Tools) -> Findings:
     lines = tuple(line.text for line in printed.captions)
     text = meme.text or " ".join(lines)
     language = meme.language or tools.tell_language(text)
-    beside = {BESIDE: printed.left_out} if printed.left_out else {}
-    known = replace(meme, text=text, language=language, notes={**beside, **meme.notes})
+    told = {**list_notes(image, printed), **meme.notes}
+    known = replace(meme, text=text, language=language, notes=told)
     opinions = tuple(judge.ask(text, language) for _, judge in sorted(tools.judges.items()))
     missing = _list_unsaid(opinions)
     unread = explain_unread(printed.unread)

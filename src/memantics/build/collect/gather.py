@@ -28,7 +28,7 @@ from memantics.core.journal import (
     write_whole,
 )
 from memantics.core.language import Guess, guess_language
-from memantics.core.lines import Ocr
+from memantics.core.lines import Ocr, TextChoice
 from memantics.core.memes import MEMES
 from memantics.core.result import Result
 
@@ -38,13 +38,17 @@ _LOOK = TypeAdapter(Look)
 
 @dataclass(frozen=True, slots=True)
 class CollectSettings:
-    """``out`` None: ``memes.jsonl`` goes beside the images, which stay where they are."""
+    """``out`` None: ``memes.jsonl`` goes beside the images, which stay where they are.
+
+    ``text`` is which text of an image is its caption.
+    """
 
     out: Path | None = None
     rules: RuleSet = field(default_factory=RuleSet)
     duplicate_bits: int = DUPLICATE_BITS
     family_bits: int = FAMILY_BITS
     workers: int = 1
+    text: TextChoice = "caption"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from memantics.build.drafts import array, choice, name_language, record, show_ma
 from memantics.build.extract.reading import Directory
 from memantics.build.questions.records import QuestionDraft, QuestionSettings, Slot, draw
 from memantics.core.closed import Closed
-from memantics.core.memes import BESIDE, HEARD, TEMPLATE, Meme
+from memantics.core.memes import NOTED, Meme
 from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Image, Message, Option, Part, Request
@@ -133,7 +133,7 @@ def ask_draft(
         text = f"{text}\n\n{prompts['others'].fill(others=told)}"
     listed = knowledge.individuals[:_MOST_KNOWN] if focus else ()
     known = show_known(listed, "known about the meme", details=False) if listed else ""
-    notes = {name: subject.meme.notes.get(name, "") for name in (HEARD, TEMPLATE, BESIDE)}
+    notes = {name: subject.meme.notes.get(name, "") for name in NOTED}
     material = show_material({"printed text": subject.meme.text, **notes}, nothing="")
     parts = (Image(subject.meme.image), f"{material}\n\n{known}".strip(), text)
     form = Form("", (), settings.language, "json")

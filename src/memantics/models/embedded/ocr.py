@@ -6,6 +6,7 @@ import hashlib
 import sqlite3
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -13,7 +14,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.home import home
-from memantics.core.lines import ImageReading, Ocr
+from memantics.core.lines import ImageReading, Ocr, TextChoice
 from memantics.models.embedded.rapid import Profile, RapidReader
 
 _IN_MEMORY = 2048  # readings
@@ -26,19 +27,21 @@ class RememberingOcr:
     Threads may share it: one of them reads at a time.
 
     ``folder`` is where the table lies. A folder that cannot be written costs speed and nothing
-    else, so it is no error: readings are then kept in memory only.
+    else, so it is no error: readings are then kept in memory only. ``taken`` is which lines all who
+    are handed this reader take for captions: what their roles say, or all.
     """
 
-    def __init__(self, ocr: Ocr, folder: Path | None) -> None:
-        self.version = ocr.version
-        self._ocr = ocr
+    def __init__(self, ocr: Ocr, folder: Path | None, taken: TextChoice = "caption") -> None:
+        self.version = ocr.version if taken == "caption" else f"{ocr.version}/all text"
+        self._ocr, self._taken = ocr, taken
         self._lock = threading.Lock()
         self._recent: OrderedDict[bytes, ImageReading] = OrderedDict()
         self._db = None if folder is None else _open_table(folder)
 
     def read(self, data: bytes, name: str) -> ImageReading:
         """The reading of an image, remembered or fresh."""
-        key = hashlib.sha256(self.version.encode() + b"\0" + hashlib.sha256(data).digest()).digest()
+        version = self._ocr.version.encode()
+        key = hashlib.sha256(version + b"\0" + hashlib.sha256(data).digest()).digest()
         with self._lock:
             found = self._recent.get(key) or self._load(key)
             if found is None:
@@ -48,7 +51,7 @@ class RememberingOcr:
             self._recent.move_to_end(key)
             if len(self._recent) > _IN_MEMORY:
                 self._recent.popitem(last=False)
-        return found
+        return replace(found, taken=self._taken)
 
     def __enter__(self) -> Self:
         return self
@@ -104,9 +107,9 @@ def _open_table(folder: Path) -> sqlite3.Connection | None:
     return db
 
 
-def open_reader(profile: Profile = "thorough") -> RememberingOcr:
+def open_reader(profile: Profile = "thorough", text: TextChoice = "caption") -> RememberingOcr:
     """The OCR that ships, with the table of readings in the user's folder; every process its own.
 
     Opening it is cheap: the network is loaded when an image is read that is not in the table.
     """
-    return RememberingOcr(RapidReader(profile), home() / "ocr")
+    return RememberingOcr(RapidReader(profile), home() / "ocr", text)

@@ -135,7 +135,8 @@
     const language = tell(`language.${found.language}`, t("language.other"));
     const form = t(found.panels === 1 ? "text.form_one" : "text.form", { language, panels: found.panels });
     const mean = captions.reduce((sum, line) => sum + line.score, 0) / captions.length;
-    const notes = [form, ...(found.unread ? [t("text.unread", { count: found.unread })] : [])];
+    const kind = found.kind ? [tell(`kind.${found.kind}`, found.kind)] : [];
+    const notes = [[form, ...kind].join(", "), ...(found.unread ? [t("text.unread", { count: found.unread })] : [])];
     settle("text", [said, ...beside, ...notes.map((note) => el("p", { className: "quiet", textContent: note }))],
       [`${t("text.by", { by: found.by })}, ${t("result.sure", { percent: percent(mean) })}`]);
     announce(t("text.done", { text: found.text }));
