@@ -14,6 +14,7 @@ import pytest
 from memantics import starter
 from memantics.actions.demo import check_published, rank_published
 from memantics.core.errors import InputError
+from memantics.core.lines import TextLine
 from memantics.core.published import PublishedRow
 from memantics.core.records import Score
 from memantics.knowledge.records import Knowledge
@@ -162,8 +163,9 @@ def test_of_each_two_memes_the_readers_language_comes_first() -> None:
     assert put_first([], "en") == []
     misread = [make("en", text).misread for text in ("SO IT\nIS", "SOIT IS", "")]
     assert misread == [False, True, False]
-    assert not replace(make("en", "is"), beside=("So it",)).misread
-    assert replace(make("en", "is"), beside=("So",)).misread
+    sign = TextLine("So it", (0, 0, 9, 9), role="scene")
+    assert not replace(make("en", "is"), printed=(sign,)).misread
+    assert replace(make("en", "is"), printed=(replace(sign, text="So"),)).misread
 
 
 def test_a_guide_is_a_link_only_where_it_exists(tmp_path: Path) -> None:

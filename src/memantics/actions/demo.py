@@ -102,7 +102,8 @@ def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[tour.TourMeme]:
             _explain(meme) if chinese else "",
             read_aloud(caption) if caption and chinese else None,
             detector.explain(seen.text) if seen.text else None,
-            tuple(line.text for line in seen.beside if any(map(str.isalnum, line.text))),
+            seen.printed,
+            seen.size,
         )
 
 

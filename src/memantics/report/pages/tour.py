@@ -10,6 +10,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from memantics.core.journal import replace_file
+from memantics.core.lines import TextLine
 from memantics.detector.explanation import Explanation
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.records import Knowledge
@@ -30,7 +31,7 @@ class TourMeme:
     """One meme taken apart; ``why`` and ``sound`` are what this machine's parts say.
 
     ``gloss`` and ``background`` tell in English what a Chinese caption says and plays on;
-    ``beside`` is text of the picture that was not taken for its caption.
+    ``printed`` are its lines of text with their roles, in an image of that ``size``.
     """
 
     image: Path
@@ -45,7 +46,14 @@ class TourMeme:
     background: str = ""
     sound: Heard | None = None
     why: Explanation | None = None
-    beside: tuple[str, ...] = ()
+    printed: tuple[TextLine, ...] = ()
+    size: tuple[int, int] = (0, 0)
+
+    @property
+    def beside(self) -> list[str]:
+        """Text of the picture that was not taken for its caption."""
+        others = [line.text for line in self.printed if line.role != "caption"]
+        return [text for text in others if any(map(str.isalnum, text))]
 
     @property
     def picture(self) -> Thumbnail:
