@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.actions.annotate import (
-    ProjectChanges,
-    Storage,
-    import_annotations,
-)
+from memantics.actions.annotate import Storage, import_annotations
+from memantics.actions.annotate_changes import ProjectChanges
 from memantics.actions.annotate_setup import set_up_project
 from memantics.annotate.project_settings import in_share
 from memantics.annotate.records import Actor

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import zipfile
@@ -19,6 +20,7 @@ from memantics.actions.annotate_export import export_annotations
 from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.records import Actor
 from memantics.annotate.service import AnnotationService
+from memantics.annotate.tables import write_latex
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.team import (
@@ -91,19 +93,43 @@ def test_agreement_as_table_and_as_latex(sqlite_service: AnnotationService, tmp_
     assert [question["ac1_low"], question["ac1_high"]] == list(figures["question"].spans["ac1"])
     latex = service.exchange.export(lead, project, "agreement", "tex").data.decode()
     assert r"\begin{tabular}{lrrrrrr}" in latex
-    assert "Is the question to the point? & 3 & 3 & 55.6 & -0.29" in latex
+    assert "Is the question to the point? & 3 & 3 & 55.6 & $-$0.29" in latex
     with pytest.raises(NoSuchForm):
         service.exchange.export(lead, project, "agreement", "zip")
+
+
+HOSTILE = r"a_b & 50 % of #1 {x} ~ ^ \input{secret} $5"
+
+
+def test_nothing_in_a_latex_table_is_a_command(
+    sqlite_service: AnnotationService, tmp_path: Path
+) -> None:
+    lead, project = voted(sqlite_service, tmp_path)
+    figures = sqlite_service.lead.agreement(lead, project)
+    latex = write_latex(figures, {one.field: HOSTILE for one in figures}).decode()
+    assert r"% \usepackage{booktabs}" in latex
+    body = latex.split("\\toprule\n")[1].split("\\bottomrule")[0].replace("\\midrule\n", "")
+    rows = [line.removesuffix(r" \\") for line in body.splitlines()]
+    columns = latex.split(r"{tabular}{")[1].index("}")
+    assert [len(re.split(r"(?<!\\)&", row)) for row in rows] == [columns] * len(rows)
+    for row in rows[1:]:
+        label = re.split(r"(?<!\\)&", row)[0]
+        assert not re.search(r"(?<!\\)[%#_~^]", label.replace(r"\_", "")), label
+        assert r"\input" not in label
+    assert len(rows) == 1 + sum(one.items > 0 for one in figures)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX is installed")
 def test_latex_compiles(sqlite_service: AnnotationService, tmp_path: Path) -> None:
     lead, project = voted(sqlite_service, tmp_path)
+    figures = sqlite_service.lead.agreement(lead, project)
     table = sqlite_service.exchange.export(lead, project, "agreement", "tex").data.decode()
+    hostile = write_latex(figures, {one.field: HOSTILE for one in figures}).decode()
     head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
-    (tmp_path / "t.tex").write_text(f"{head}\n{table}\n" + r"\end{document}")
+    (tmp_path / "t.tex").write_text(f"{head}\n{table}\n{hostile}\n" + r"\end{document}")
     call = ["pdflatex", "-halt-on-error", "t.tex"]
-    assert subprocess.run(call, cwd=tmp_path, check=False, capture_output=True).returncode == 0
+    done = subprocess.run(call, cwd=tmp_path, check=False, capture_output=True)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 @pytest.mark.slow

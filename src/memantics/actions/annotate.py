@@ -7,10 +7,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
+from memantics.actions.annotate_changes import ProjectChanges
 from memantics.annotate import require_extra
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.home import home
@@ -58,35 +59,6 @@ class Storage:
         file = self.url.removeprefix("sqlite:///")
         beside = Path(file).parent if "://" not in file else home() / "annotate"
         return self.media or beside / "media"
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectChanges:
-    """Settings of a project that are not its workflow's; None: as they are."""
-
-    people: Annotated[
-        int | None, Flag("How many people judge each item. Votes are kept.", min=1, max=50)
-    ] = None
-    shared: Annotated[
-        float | None, Flag("Share of items that the whole team judges.", min=0, max=1)
-    ] = None
-    adjudicator: Annotated[
-        Literal["lead", "vote", "nobody"] | None,
-        Flag("Who settles ties: the lead, one more vote of another person, or nobody."),
-    ] = None
-    order: Annotated[
-        Literal["given", "informative"] | None,
-        Flag("Order of items: that of the queue, or by expected information."),
-    ] = None
-
-    comments: Annotated[
-        bool | None, Flag("Let people leave a comment with each item.", "--comments")
-    ] = None
-
-    @property
-    def said(self) -> dict[str, object]:
-        """Those that were given."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 AS_IT_IS = ProjectChanges()
@@ -355,7 +327,7 @@ def _add(
         if project.title == title and project.workflow.name == flow and "lead" in project.roles
     ]
     if same:
-        service.projects.change(actor, same[0], changes.said)
+        changes.apply(service, actor, same[0])
         done = bring(actor, same[0], folder, limit)
         return ImportSummary(same[0], folder, done.items, done.answers, done.skipped)
     if is_queue:
@@ -363,6 +335,7 @@ def _add(
     else:
         read_memes(folder)  # a folder without memes leaves no project behind
         made = service.projects.create(actor, title, named or flow, changes=changes.said).id
+    changes.apply(service, actor, made)
     done = bring(actor, made, folder, limit)
     service.projects.set_roles(actor, made, actor.id, ROLES)
     return ImportSummary(made, folder, done.items, done.answers, done.skipped)

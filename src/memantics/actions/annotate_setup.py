@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from memantics.actions.annotate import (
-    ProjectChanges,
-    Storage,
-    find_admin,
-    open_annotations,
-    require_project,
-)
+from memantics.actions.annotate import Storage, find_admin, open_annotations, require_project
+from memantics.actions.annotate_changes import ProjectChanges
 from memantics.annotate import require_extra
 from memantics.core.parameters import Argument
 
@@ -25,7 +20,9 @@ def set_up_project(
     with open_annotations(storage) as service:
         actor = find_admin(service)
         require_project(service, actor, project)
-        settings = service.projects.change(actor, project, changes.said)
-        flow = service.projects.get(actor, project).workflow
-    people = flow.stages[flow.judging].people
-    return settings.model_dump(exclude={"clarifications"}) | {"people": people}
+        settings = changes.apply(service, actor, project)
+        held = service.projects.get(actor, project)
+    flow = held.workflow
+    mark = flow.training.threshold if flow.training else ""
+    now = {"people": flow.stages[flow.judging].people, "pass_mark": mark, "language": held.language}
+    return settings.model_dump(exclude={"clarifications"}) | now

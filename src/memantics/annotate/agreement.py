@@ -102,7 +102,7 @@ def compare_people(
     workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
 ) -> tuple[PairAgreement, ...]:
     """Every two people who judged the same items; those who agree least come first."""
-    met: dict[tuple[int, int], list[tuple[str, metric.Label, metric.Label]]] = {}
+    met: dict[tuple[int, int], list[tuple[str, str, metric.Label, metric.Label]]] = {}
     for place, stage in enumerate(workflow.stages):
         if stage.kind not in ("independent", "review"):
             continue
@@ -111,7 +111,7 @@ def compare_people(
             said = answers_at(item, place)
             for one, other in combinations(sorted(said), 2):
                 met.setdefault((one, other), []).extend(
-                    (item.row.item_key, label_key([name, here]), label_key([name, there]))
+                    (item.row.item_key, name, label_key(here), label_key(there))
                     for name in names
                     if (here := said[one].get(name)) is not None
                     and (there := said[other].get(name)) is not None
@@ -119,15 +119,24 @@ def compare_people(
     found = [
         PairAgreement(
             people=(people[one].pseudonym, people[other].pseudonym),
-            items=len({item for item, _, _ in rows}),
+            items=len({row[0] for row in rows}),
             answers=len(rows),
-            same=sum(here == there for _, here, there in rows) / len(rows),
-            kappa=metric.cohen_kappa([here for _, here, _ in rows], [one for _, _, one in rows]),
+            same=sum(here == there for *_, here, there in rows) / len(rows),
+            kappa=_mean_kappa(rows),
         )
         for (one, other), rows in met.items()
         if rows and one in people and other in people
     ]
     return tuple(sorted(found, key=lambda pair: (pair.same, pair.people)))
+
+
+def _mean_kappa(rows: Sequence[tuple[str, str, metric.Label, metric.Label]]) -> float | None:
+    """Cohen's kappa of each field, their mean: labels of other fields would pass for luck."""
+    fields = sorted({name for _, name, _, _ in rows})
+    pairs = ([row[2:] for row in rows if row[1] == field] for field in fields)
+    found = [metric.cohen_kappa(*zip(*said, strict=True)) for said in pairs]
+    known = [kappa for kappa in found if kappa is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _when_finished(item: SeatedItem) -> tuple[float, int]:

@@ -12,9 +12,9 @@ from typing import IO
 import orjson
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.context import ServiceContext
+from memantics.annotate.context import ServiceContext, load_list
 from memantics.annotate.errors import Forbidden, NoSuchForm, NotFound
-from memantics.annotate.export import TYPES, take_snapshot, write_audit, write_export
+from memantics.annotate.export import TYPES, resolve_all, take_snapshot, write_audit, write_export
 from memantics.annotate.intake import (
     Stored,
     add_items,
@@ -25,6 +25,7 @@ from memantics.annotate.intake import (
     read_folder,
     register_image,
     shuffled,
+    spread_rounds,
     store_image,
 )
 from memantics.annotate.labelstudio import pack_tasks, read_bounded, unpack_tasks, write_tasks
@@ -34,7 +35,7 @@ from memantics.annotate.records import Actor, Export, ImportedItems, Media, Proj
 from memantics.annotate.tables import TABLES, write_table
 from memantics.annotate.workflow import Workflow, read_workflow
 from memantics.core.data import inside
-from memantics.core.errors import ImageError
+from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.queue import ITEMS, QueueCard, QueueItem, read_queue
 
@@ -76,14 +77,49 @@ class Exchange:
         )
 
     def import_queue(
-        self, actor: Actor, project: int, folder: Path, limit: int | None = None
+        self,
+        actor: Actor,
+        project: int,
+        folder: Path,
+        limit: int | None = None,
+        *,
+        training_set: bool = False,
     ) -> ImportedItems:
-        """The first ``limit`` items of a queue; those that are there are passed over and named."""
+        """The first ``limit`` items of a queue; those that are there are passed over and named.
+
+        Newcomers train on the items of a ``training_set``, whose answers are known.
+        """
         rights = self._context.lead_rights(actor, project)
         card, items = read_queue(folder)
         _check_queue(card, items, rights.workflow)
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
-        return self._import(actor, rights, pairs[:limit])
+        rounds = spread_rounds(rights.workflow, items) if training_set else {}
+        return self._import(actor, rights, pairs[:limit], rounds)
+
+    def train_on(self, actor: Actor, project: int, numbers: Sequence[int]) -> None:
+        """Have newcomers train on copies of finished items, with the agreed answers as known."""
+        with self._context.as_lead(actor, project, write=True) as (connection, rights):
+            known = lock_project(connection, project)
+            found = {
+                item.row.number: (item, result.values)
+                for item, result in resolve_all(take_snapshot(connection, rights))
+                if result.complete
+            }
+            if open_ones := sorted(set(numbers) - set(found)):
+                raise InputError(f"item {open_ones[0]} is not finished", hint="name finished items")
+            copies: list[tuple[QueueItem, list[str]]] = []
+            for item, values in map(found.__getitem__, sorted(set(numbers))):
+                asked = rights.workflow.stages[0].fields
+                gold = {name: values[name] for name in asked if values.get(name) is not None}
+                key, group = f"training-{item.row.item_key}", str(item.row.group_key)
+                copy = QueueItem(id=key, group=group, shown=list(item.shown), gold=gold)
+                check_item(rights.workflow, copy, "items", item.row.number)
+                if key not in known:
+                    copies.append((copy, load_list(item.row.images)))
+            rounds = spread_rounds(rights.workflow, [copy for copy, _ in copies])
+            now = self._context.clock()
+            count = add_items(connection, rights, copies, owner=None, now=now, rounds=rounds)
+            self._log(connection, actor, rights, "item.train", ImportedItems(count, 0))
 
     def import_memes(
         self, actor: Actor, project: int, folder: Path, limit: int | None = None
@@ -195,7 +231,11 @@ class Exchange:
         return media
 
     def _import(
-        self, actor: Actor, rights: Rights, pairs: Sequence[tuple[QueueItem, Sequence[Path]]]
+        self,
+        actor: Actor,
+        rights: Rights,
+        pairs: Sequence[tuple[QueueItem, Sequence[Path]]],
+        rounds: Mapping[str, int] = MappingProxyType({}),
     ) -> ImportedItems:
         """Write items in short transactions, so that others go on working meanwhile."""
         items = images = 0
@@ -221,13 +261,17 @@ class Exchange:
                     skipped.append(f"{item.id}: {error}")
                 else:
                     ready.append((item, stored))
-            done = self._write(actor, rights, ready)
+            done = self._write(actor, rights, ready, rounds)
             items, images = items + done.items, images + done.images
             skipped += done.skipped
         return ImportedItems(items, images, skipped=tuple(skipped))
 
     def _write(
-        self, actor: Actor, rights: Rights, ready: Sequence[tuple[QueueItem, list[Stored]]]
+        self,
+        actor: Actor,
+        rights: Rights,
+        ready: Sequence[tuple[QueueItem, list[Stored]]],
+        rounds: Mapping[str, int],
     ) -> ImportedItems:
         skipped: list[str] = []
         entered: list[tuple[QueueItem, list[str]]] = []
@@ -241,7 +285,7 @@ class Exchange:
                 keys = [register_image(connection, rights.id, one) for one in stored]
                 entered.append((item, keys))
             now = self._context.clock()
-            count = add_items(connection, rights, entered, owner=None, now=now)
+            count = add_items(connection, rights, entered, owner=None, now=now, rounds=rounds)
             done = ImportedItems(
                 count, sum(len(keys) for _, keys in entered), skipped=tuple(skipped)
             )

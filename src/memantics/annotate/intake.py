@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -19,7 +20,7 @@ from memantics.annotate.records import Media, Rights
 from memantics.annotate.tasks import first_states, labels_of
 from memantics.annotate.values import check, clean_text
 from memantics.annotate.workflow import Workflow
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, InputError
 from memantics.core.images import ImageFacts, decode, probe
 from memantics.core.journal import whole_file
 from memantics.core.memes import read_memes
@@ -148,18 +149,19 @@ def add_items(
     *,
     owner: int | None,
     now: float,
+    rounds: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
     """Write items with their seats; each comes with the ids of its images.
 
-    The caller holds :func:`lock_project`.
+    ``rounds`` are those of a training set. The caller holds :func:`lock_project`.
     """
     count, gold = _present(connection, rights.id)
     for start in range(0, len(items), _CHUNK):
         rows: list[dict[str, object]] = []
         for item, images in items[start : start + _CHUNK]:
             count += 1
-            training = 0
-            if item.gold is not None:
+            training = rounds.get(item.id, 0)
+            if item.gold is not None and not training:
                 gold += 1
                 training = _training_round(rights, gold)
             rows.append(_item_row(rights.id, count, item, images, training))
@@ -192,6 +194,24 @@ def _training_round(rights: Rights, nth: int) -> int:
         return 0
     number = (nth - 1) // training.size + 1
     return number if number <= training.rounds else 0
+
+
+def spread_rounds(flow: Workflow, items: Sequence[QueueItem]) -> dict[str, int]:
+    """The round of each item of a training set: as many rounds as it fills, of equal size.
+
+    >>> from memantics.annotate.workflow import read_workflow
+    >>> items = [QueueItem(id=str(number), group="m", gold={}) for number in range(300)]
+    >>> rounds = spread_rounds(read_workflow("label-by-vote"), items)
+    >>> [rounds[number] for number in ("0", "99", "100", "299")]
+    [1, 1, 2, 3]
+    """
+    rules = flow.training
+    if rules is None:
+        raise InputError(f"workflow {flow.name} has no training", hint="give a pass mark, too")
+    if unknown := [item.id for item in items if item.gold is None]:
+        raise InputError(f"item {unknown[0]!r} has no known answer", hint="give each one as 'gold'")
+    used = min(rules.rounds, -(-len(items) // rules.size))
+    return {item.id: 1 + place * used // len(items) for place, item in enumerate(items)}
 
 
 def _item_row(

@@ -9,7 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 from memantics.annotate.project_settings import ProjectSettings, Words
-from memantics.annotate.workflow import Rule, Stage, Workflow, WorkflowField, workflow_of
+from memantics.annotate.workflow import (
+    Rule,
+    Stage,
+    TrainingRounds,
+    Workflow,
+    WorkflowField,
+    workflow_of,
+)
 
 NOTE, COMMENT = "decision_note", "comment"
 _STAGE = "settle_ties"
@@ -62,11 +69,25 @@ def lay_over(flow: Workflow, settings: ProjectSettings) -> Workflow:
         changes["resolve"] = tuple(_hand_on(flow, rule, settings) for rule in flow.resolve)
     added = [_FIELDS[COMMENT]] if settings.comments else []
     added += [_FIELDS[NOTE]] if settings.adjudicator else []
-    changes["fields"] = (*flow.fields, *added)
+    changes |= {"fields": (*flow.fields, *added), "training": _lay_training(flow, settings)}
     made = flow.model_copy(update={**changes, "stages": tuple(stages)})
     for name in ("_by_id", "_apart"):  # a copy takes what was computed along
         made.__dict__.pop(name, None)
     return made
+
+
+def _lay_training(flow: Workflow, settings: ProjectSettings) -> TrainingRounds | None:
+    """The training of a workflow, or of any one that gets a pass mark."""
+    rules, mark = flow.training, settings.pass_mark
+    if rules is None and mark is None:
+        return None
+    if rules is None:
+        asked = flow.stage_fields(0)
+        graded = [one.id for one in asked if one.required and one.scale_level != "none"]
+        rules = TrainingRounds(fields=tuple(graded) or flow.stages[0].fields)
+    feedback = rules.feedback and settings.feedback
+    threshold = rules.threshold if mark is None else mark
+    return rules.model_copy(update={"threshold": threshold, "feedback": feedback})
 
 
 def _settle_ties(flow: Workflow, stages: list[Stage], settings: ProjectSettings) -> list[Stage]:

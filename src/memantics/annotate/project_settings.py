@@ -50,6 +50,9 @@ class ProjectSettings(Closed):
     (empty: as the workflow says). ``order`` is that of the queue, or by expected information; then
     a ``random_share`` of items keeps its chance place, for figures without bias. ``comments``:
     whoever judges may leave a note. ``suggested`` says when suggestions were shown or hidden.
+    ``pass_mark`` is the share of training items to get right (None: as the workflow says; with it,
+    any workflow trains people on items with known answers). Without ``feedback`` training is a
+    test. ``questionnaire`` is the address of a form about oneself, shown before the first meme.
     """
 
     people: Annotated[int, Limit(ge=0, le=50)] = 0
@@ -61,6 +64,9 @@ class ProjectSettings(Closed):
     comments: bool = False
     prelabels: Literal["shown", "hidden"] = "hidden"
     training: bool = True
+    pass_mark: Annotated[float, Limit(ge=0, le=1)] | None = None
+    feedback: bool = True
+    questionnaire: Annotated[str, Limit(max_length=500, pattern=r"^(https?://\S+)?$")] = ""
     lease_minutes: Annotated[int, Limit(ge=1, le=10_080)] = 30
     daily_limit: Annotated[int, Limit(ge=0, le=100_000)] = 300
     weekly_limit: Annotated[int, Limit(ge=0, le=1_000_000)] = 1200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -51,9 +52,11 @@ class Projects:
     ) -> Project:
         """A project with a workflow: one of ours by name, a TOML file, or its text.
 
-        ``changes`` are settings that are not the workflow's, by name.
+        ``changes`` are settings that are not the workflow's, by name; ``language`` may be there.
         """
         text, rules = _read_rules(workflow)
+        said = {"language": language, **changes}
+        language = _read_language(said.pop("language"))
         title = clean_text(title, lines=False)[:300]
         if not title:
             raise AnswerError({"title": "a title is needed"})
@@ -61,8 +64,8 @@ class Projects:
         entry = {
             "title": title,
             "workflow": text,
-            "settings": change_settings(settings or rules.settings, changes).model_dump_json(),
-            "language": clean_text(language, lines=False)[:20],
+            "settings": change_settings(settings or rules.settings, said).model_dump_json(),
+            "language": language,
             "archived": False,
             "created_at": now,
             "created_by": actor.id,
@@ -124,18 +127,26 @@ class Projects:
                 rearrange(connection, self._context.rights(connection, actor, project))
 
     def change(self, actor: Actor, project: int, changes: Mapping[str, object]) -> ProjectSettings:
-        """Change some settings by name, and return all of them."""
-        before = self._context.lead_rights(actor, project).settings
-        if changes:
-            self.set_settings(actor, project, change_settings(before, changes))
+        """Change some settings by name, the project's language too, and return all of them."""
+        rights, said = self._context.lead_rights(actor, project), dict(changes)
+        language = _read_language(said.pop("language", rights.language))
+        changed = change_settings(rights.settings, said)
+        if language != rights.language:
+            self._update(actor, project, language=language)
+        if said:
+            self.set_settings(actor, project, changed)
         return self._context.lead_rights(actor, project).settings
 
     def archive(self, actor: Actor, project: int, *, archived: bool = True) -> None:
         """Close a project for work, or open it again; nothing is deleted."""
+        self._update(actor, project, archived=archived)
+
+    def _update(self, actor: Actor, project: int, **values: str | bool) -> None:
+        action = "project.archive" if "archived" in values else "project.language"
         with self._context.as_lead(actor, project, write=True) as (connection, _):
             change = sa.update(_projects).where(_projects.c.id == project)
-            connection.execute(change.values(archived=archived))
-            self._log(connection, actor, "project.archive", project, {"archived": archived})
+            connection.execute(change.values(**values))
+            self._log(connection, actor, action, project, values)
 
     def members(self, actor: Actor, project: int) -> tuple[Member, ...]:
         """Everybody in a project, former members too."""
@@ -215,6 +226,14 @@ def change_settings(settings: ProjectSettings, changes: Mapping[str, object]) ->
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise InputError(f"{first['loc'][0]}: {first['msg']}") from error
+
+
+def _read_language(code: object) -> str:
+    """The code of a language, such as zh or pt-BR."""
+    text = clean_text(str(code), lines=False)
+    if len(text) > 20 or not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*|", text):
+        raise InputError(f"{text[:40]!r} is no code of a language", hint="write en, zh or pt-BR")
+    return text
 
 
 def _read_rules(workflow: str | Path) -> tuple[str, Workflow]:

@@ -194,6 +194,7 @@ def write_latex(figures: Sequence[FieldAgreement], labels: Mapping[str, str]) ->
     used = [name for name in names if any(getattr(one, name) is not None for one in shown)]
     head = ["Field", "Items", "People", r"\% agree", *(names[name] for name in used)]
     lines = [
+        r"% \usepackage{booktabs}; other scripts than Latin need XeLaTeX and a font that has them.",
         "% 95 % intervals: items drawn again, 1000 draws.",
         rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
         r"\toprule",
@@ -213,7 +214,7 @@ def _figure(one: FieldAgreement, name: str) -> str:
     if value is None:
         return "--"
     between = rf" {{\footnotesize [{span[0]:.2f}, {span[1]:.2f}]}}" if span else ""
-    return f"{value:.2f}{between}"
+    return f"{value:.2f}{between}".replace("-", "$-$")
 
 
 def escape_latex(text: str) -> str:

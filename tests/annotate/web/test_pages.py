@@ -23,6 +23,7 @@ from memantics.web.logs import JsonLines, note_failure
 from tests.annotate.web.queues import questions
 from tests.annotate.web.steps import HARMLESS, open_project, take
 from tests.annotate.web.visitors import PASSWORD, Office
+from tests.places import ROOT
 
 WEB = Path(pages.__file__).parent
 
@@ -263,6 +264,50 @@ def test_templates_and_code_name_only_messages_that_exist() -> None:
         named |= set(re.findall(r"""\b(?:t|words)\(\s*["']([a-z_]+\.[a-z_]+)["']\s*[,)]""", text))
     assert named
     assert named <= known, named - known
+
+
+# Names of measures, of a command and of languages: the same everywhere.
+AS_THEY_ARE = {"Cohen κ", "Fleiss κ", "Krippendorff α", "Gwet AC1", "ICC", "English", "中文"}
+AS_THEY_ARE |= {"memantics annotate QUEUE", "Memantics", "· Memantics", "https://…", " UTC"}
+READ_OUT = r"""\s(?:alt|title|placeholder|aria-label|data-[a-z]+)=["']([^"']* [^"']*)["']"""
+LETTERS = re.compile(r"[^\W\d_]{2,}")
+
+
+def find_untranslated(template: str) -> list[str]:
+    """Words that a template says by itself, in one language."""
+    text = re.sub(r"{% block (width|body_attributes) %}.*?{% endblock %}", "", template)
+    tokens = list(SITE.environment.lex(text))
+    # A text with a blank inside an expression is a sentence; one word is a name of something.
+    said = [part[1:-1] for _, kind, part in tokens if kind == "string" and " " in part.strip("' ")]
+    said = [words for words in said if not re.search(r"[<>&]|^[a-z-]+=", words)]
+    text = "".join(part if kind == "data" else "\0" for _, kind, part in tokens).replace("\0", "")
+    said += re.findall(READ_OUT, text)
+    text = re.sub(r"<(kbd|script)\b.*?</\1>", "", text, flags=re.DOTALL)
+    said += [words.strip() for words in re.split(r"<[^>]*>", text)]
+    said = [words for words in said if LETTERS.search(words) and words not in AS_THEY_ARE]
+    return [
+        words for words in said if not re.match(r"&amp;|[a-z-]+=", words)
+    ]  # of an address, a tag
+
+
+def test_every_word_of_a_template_comes_from_the_messages() -> None:
+    wrong = '<p title="A long hint">{{ t("x.y") }} saved</p>{{ "not so" if z else "" }}'
+    assert find_untranslated(wrong) == ["not so", "A long hint", "saved"]
+    assert find_untranslated('<p lang="{{ x }}">{% if a %}{{ t("a.b") }}{% endif %}</p>') == []
+    for folder in SITE.parts:
+        for path in (folder / "templates").glob("*.html"):
+            assert find_untranslated(path.read_text(encoding="utf-8")) == [], path.name
+
+
+def test_labels_of_the_queues_that_we_make_are_in_the_messages() -> None:
+    found: set[str] = set()
+    for path in (ROOT / "src" / "memantics").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        found |= set(re.findall(r"""Shown\(\s*label="([^"{]+)\"""", text))
+    assert len(found) > 20
+    keys = {label: f"label.{label.lower().replace(' ', '_')}" for label in found - {"pair"}}
+    known = SITE.words("zh").messages
+    assert [label for label, key in keys.items() if key not in known] == []
 
 
 def test_no_page_carries_style_or_script_of_its_own() -> None:

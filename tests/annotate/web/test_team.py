@@ -9,8 +9,11 @@ import pytest
 
 from memantics.core.queue import Shown
 from tests.annotate.team import work_through
-from tests.annotate.web.steps import open_project
+from tests.annotate.web.steps import open_project, take
 from tests.annotate.web.visitors import Office
+
+VOTE = {"version": "0", "project": "1", "k-question": "choice", "f-question": "yes"}
+VOTE |= {"k-answer": "choice", "f-answer": "yes"}
 
 
 def shown(place: int) -> list[Shown]:
@@ -99,3 +102,50 @@ def test_overlap_is_set_where_a_project_is_made_and_changed(office: Office) -> N
     changed = office.service.projects.get(office.lead, number).settings
     assert (changed.people, changed.shared, changed.adjudicator) == (4, 0.1, "lead")
     assert lead.post(f"/p/{number}/setup", form | {"people": "51"}).status_code == 422
+
+
+def test_training_language_and_questionnaire_are_set_in_both_forms(office: Office) -> None:
+    lead = office.visitor("lead")
+    form = {"title": "New", "workflow": "validate", "language": "zh", "pass_mark": "80"}
+    form |= {"test": "yes", "questionnaire": "https://example.org/you", "weekly_limit": "90"}
+    number = int(lead.post("/projects/new", form).headers["location"].split("/")[2])
+    made = office.service.projects.get(office.lead, number)
+    said = made.settings
+    assert (made.language, said.pass_mark, said.feedback) == ("zh", 0.8, False)
+    assert (said.questionnaire, said.weekly_limit) == ("https://example.org/you", 90)
+    page = lead.get(f"/p/{number}/setup").text
+    assert re.search(r'name="pass_mark"[^>]*value="80"', page)
+    assert '<option value="zh" selected' in page
+    assert 'href="https://example.org/you"' in lead.get(f"/p/{number}/welcome").text
+    link = lead.post(f"/p/{number}/invite", {"role": "annotator"}).text
+    found = re.search(r"/join/[\w-]+[?]lang=zh", link)
+    assert found is not None
+    assert "邀请你加入" in office.visitor().get(found[0]).text
+    form = {"language": "en", "pass_mark": "50", "training": "on"}
+    assert lead.post(f"/p/{number}/setup", form).status_code == 303
+    changed = office.service.projects.get(office.lead, number)
+    said = changed.settings
+    assert (changed.language, said.pass_mark, said.feedback) == ("en", 0.5, True)
+    for wrong in ({"pass_mark": "101"}, {"questionnaire": "ftp://x"}, {"train_on": "1, 7"}):
+        answer = lead.post(f"/p/{number}/setup", form | wrong)
+        assert answer.status_code == 422, wrong
+
+
+def test_a_test_says_only_at_its_end_how_it_went(office: Office, tmp_path: Path) -> None:
+    """Expected answers would tell those who come later what to say."""
+    project = open_project(office, tmp_path, "validate", 2, shown=shown)
+    ann, lead = office.hire("ann", project, "annotator"), office.visitor("lead")
+    work_through(office.service, ann, project, lambda _: {"question": "yes", "answer": "yes"})
+    form = {"pass_mark": "50", "test": "yes", "training": "on", "train_on": "1 2"}
+    assert lead.post(f"/p/{project}/setup", form).status_code == 303
+    assert "Items in training: 2" in lead.get(f"/p/{project}/setup").text
+    office.hire("zoe", project, "annotator")
+    zoe = office.visitor("zoe")
+    pages = []
+    for _ in range(2):
+        place = take(zoe, project)
+        assert "Test, round 1" in zoe.get(place).text
+        pages.append(zoe.post(place, VOTE))
+    assert pages[0].status_code == 303
+    assert "The test is over" in pages[1].text
+    assert "Expected" not in pages[1].text

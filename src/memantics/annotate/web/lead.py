@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from starlette.responses import Response
@@ -11,6 +12,7 @@ from memantics.annotate.project_settings import Words
 from memantics.annotate.records import TrainingState
 from memantics.annotate.web.agreement import draw_split
 from memantics.annotate.web.asking import Ask, Routes
+from memantics.annotate.web.pages import LANGUAGES, NAMES, say_problem
 from memantics.annotate.web.screens import draw_values
 from memantics.annotate.workflow import ROLES, Role, list_workflows, read_workflow
 from memantics.core.errors import InputError, MemanticsError
@@ -147,6 +149,7 @@ def _new_page(ask: Ask, status: int, error: str) -> Response:
         error=error,
         title=ask.text("title", 200),
         own=ask.text("own", 60_000),
+        languages=NAMES,
         here="new",
     )
 
@@ -175,10 +178,12 @@ def create(ask: Ask) -> Response:
 
 
 def _read_changes(ask: Ask) -> dict[str, object]:
-    """What a form says about overlap, ties, order and suggestions; what is empty stays."""
-    said: dict[str, object] = {"people": ask.number("people")}
-    said |= {name: ask.text(name) or None for name in ("adjudicator", "order", "prelabels")}
-    for name in ("shared", "random_share"):
+    """What a form says about overlap, ties, order, training and suggestions; empty stays."""
+    said: dict[str, object] = {"people": ask.number("people"), "feedback": not ask.text("test")}
+    named = ("adjudicator", "order", "prelabels", "language")
+    said |= {name: ask.text(name) or None for name in named}
+    said["questionnaire"] = ask.text("questionnaire", 500)
+    for name in ("shared", "random_share", "pass_mark"):
         percent = ask.number(name)
         said[name] = percent / 100 if percent is not None else None
     said |= {name: ask.number(name) for name in ("daily_limit", "weekly_limit")}
@@ -222,7 +227,9 @@ def invite(ask: Ask) -> Response:
         ask.actor, ask.place("project"), roles, note=ask.text("note", 200)
     )
     base = ask.desk.settings.public_url.rstrip("/") or str(ask.request.base_url).rstrip("/")
-    return _members_page(ask, 200, link=f"{base}/join/{token}")
+    # Their browser says it else: who reads Chinese memes may have an English one.
+    greeting = f"?lang={ask.project.language}" if ask.project.language in LANGUAGES[1:] else ""
+    return _members_page(ask, 200, link=f"{base}/join/{token}{greeting}")
 
 
 @routes.post("/p/{project:int}/invitations/{invitation:int}/revoke")
@@ -274,7 +281,9 @@ def show_setup(ask: Ask) -> Response:
 def _setup_page(ask: Ask, status: int, error: str) -> Response:
     if "lead" not in ask.project.roles:
         raise Forbidden
-    return ask.project_page("setup.html", "setup", status, error=error)
+    progress = ask.service.lead.progress(ask.actor, ask.project.id)
+    context: dict[str, object] = {"trained": progress.training_items, "languages": NAMES}
+    return ask.project_page("setup.html", "setup", status, error=error, **context)
 
 
 @routes.post("/p/{project:int}/setup")
@@ -288,12 +297,15 @@ def save_setup(ask: Ask) -> Response:
         "warning": ask.text("warning", 2000),
         **{name: ask.number(name, getattr(before, name)) for name in minutes},
     }
+    chosen = [int(number) for number in re.findall(r"\d{1,9}", ask.text("train_on"))]
     try:
         ask.service.projects.change(ask.actor, ask.place("project"), changes)
+        if chosen:
+            ask.service.exchange.train_on(ask.actor, ask.place("project"), chosen)
     except Forbidden:
         raise
     except InputError as error:
-        return _setup_page(ask, 422, str(error))
+        return _setup_page(ask, 422, say_problem(str(error), ask.words))
     return ask.go(f"/p/{ask.place('project')}/setup", "kept")
 
 

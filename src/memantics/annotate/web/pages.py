@@ -20,6 +20,8 @@ _PROBLEMS = (
     (re.compile(r"one entry comes twice"), "problem.twice"),
     (re.compile(r"this name is taken"), "problem.taken"),
     (re.compile(r"letters, digits and .*"), "join.name_hint"),
+    (re.compile(r"item (?P<number>\d+) is not finished.*"), "problem.unfinished"),
+    (re.compile(r"workflow \S+ has no training.*"), "problem.untrained"),
     (re.compile(r"(?P<low>\d+) to (?P<high>\d+) characters"), "problem.length"),
 )
 
