@@ -156,6 +156,7 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
         LEAD,
         lambda s, a: s.service.exchange.import_label_studio(a, s.project, "[]"),
     ),
+    "exchange.train_on": (LEAD, lambda s, a: s.service.exchange.train_on(a, s.project, [])),
     "exchange.export": (LEAD, lambda s, a: s.service.exchange.export(a, s.project, "raw")),
     "exchange.media": (MEMBERS, lambda s, a: s.service.exchange.media(a, s.media)),
 }

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.project_settings import Words
 from memantics.annotate.values import check, clean_text, turn_pairs, visible
+from memantics.annotate.web.fields import RESERVED
 from memantics.annotate.workflow import (
     Workflow,
     list_workflows,
@@ -89,6 +90,7 @@ def test_keys_are_unique_among_what_is_open_at_once(name: str) -> None:
     for field in read_workflow(name).fields:
         keys = [option.key for option in field.options]
         assert all(keys)
+        assert not set(keys) & set(RESERVED), "these keys show, go back, undo and write"
         assert len(set(keys)) == len(keys)
 
 

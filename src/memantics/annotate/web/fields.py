@@ -17,7 +17,7 @@ PREFIX = "f-"
 KIND = "k-"
 MOST_PARTS = 500
 SPARE_ROWS = 3
-REVEAL = "v"
+RESERVED = "vbze"  # show the picture, back, undo, write
 Values = Mapping[str, JsonValue]
 
 
@@ -139,12 +139,12 @@ def _draw_field(
 
 
 def _key_of(key: str, place: int) -> str:
-    """The key of an option: V shows the picture and answers nothing.
+    """The key of an option; what shows the picture, goes back, undoes or writes answers nothing.
 
-    >>> _key_of("y", 1), _key_of("v", 2), _key_of("", 12)
-    ('y', '2', '')
+    >>> _key_of("y", 1), _key_of("v", 2), _key_of("z", 3), _key_of("", 12)
+    ('y', '2', '3', '')
     """
-    return key if key and key != REVEAL else str(place) if place < 10 else ""
+    return key if key and key not in RESERVED else str(place) if place < 10 else ""
 
 
 def _draw_options(field: WorkflowField, value: JsonValue, words: Catalogue) -> list[OptionView]:
@@ -177,8 +177,8 @@ def _draw_options(field: WorkflowField, value: JsonValue, words: Catalogue) -> l
             OptionView("false", words("item.no"), "n", value is False),
         ]
     if field.kind == "pairwise":
-        sides = [("first", "item.first", "a"), ("second", "item.second", "b")]
-        sides += [("tie", "item.tie", "t")] if field.ties else []
+        sides = [("first", "item.first", "1"), ("second", "item.second", "2")]
+        sides += [("tie", "item.tie", "3")] if field.ties else []
         return [OptionView(v, words(label), key, value == v) for v, label, key in sides]
     return []
 
