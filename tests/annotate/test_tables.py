@@ -92,8 +92,9 @@ def test_agreement_as_table_and_as_latex(sqlite_service: AnnotationService, tmp_
     assert question["alpha"] == figures["question"].alpha
     assert [question["ac1_low"], question["ac1_high"]] == list(figures["question"].spans["ac1"])
     latex = service.exchange.export(lead, project, "agreement", "tex").data.decode()
-    assert r"\begin{tabular}{lrrrrrr}" in latex
-    assert "Is the question to the point? & 3 & 3 & 55.6 & $-$0.29" in latex
+    assert r"\begin{tabular}{@{}p{.26\linewidth}rrrrrr@{}}" in latex
+    assert "Is the question to the point? & 3 & 3 & 55.6 & " in latex
+    assert r"$-$0.29\\{\scriptsize [$-$0.50, $-$0.12]}" in latex
     with pytest.raises(NoSuchForm):
         service.exchange.export(lead, project, "agreement", "zip")
 
@@ -108,9 +109,10 @@ def test_nothing_in_a_latex_table_is_a_command(
     figures = sqlite_service.lead.agreement(lead, project)
     latex = write_latex(figures, {one.field: HOSTILE for one in figures}).decode()
     assert r"% \usepackage{booktabs}" in latex
+    latex = re.sub(r"\\begin{tabular}\[t\].*?\\end{tabular}", "0", latex)
     body = latex.split("\\toprule\n")[1].split("\\bottomrule")[0].replace("\\midrule\n", "")
     rows = [line.removesuffix(r" \\") for line in body.splitlines()]
-    columns = latex.split(r"{tabular}{")[1].index("}")
+    columns = 1 + len(re.findall(r"linewidth}(r+)@", latex)[0])
     assert [len(re.split(r"(?<!\\)&", row)) for row in rows] == [columns] * len(rows)
     for row in rows[1:]:
         label = re.split(r"(?<!\\)&", row)[0]
@@ -130,6 +132,8 @@ def test_latex_compiles(sqlite_service: AnnotationService, tmp_path: Path) -> No
     call = ["pdflatex", "-halt-on-error", "t.tex"]
     done = subprocess.run(call, cwd=tmp_path, check=False, capture_output=True)
     assert done.returncode == 0, done.stdout[-2000:]
+    log = (tmp_path / "t.log").read_text(encoding="utf-8", errors="replace")
+    assert "Overfull" not in log, "a column of an article holds the table"
 
 
 @pytest.mark.slow

@@ -196,25 +196,30 @@ def write_latex(figures: Sequence[FieldAgreement], labels: Mapping[str, str]) ->
     lines = [
         r"% \usepackage{booktabs}; other scripts than Latin need XeLaTeX and a font that has them.",
         "% 95 % intervals: items drawn again, 1000 draws.",
-        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+        r"{\noindent\footnotesize\setlength{\tabcolsep}{3pt}%",
+        rf"\begin{{tabular}}{{@{{}}p{{.26\linewidth}}{'r' * (len(head) - 1)}@{{}}}}",
         r"\toprule",
         " & ".join(head) + r" \\",
         r"\midrule",
     ]
     for one in shown:
         label = "All fields" if one.field == ALL else labels.get(one.field, one.field)
-        cells = [escape_latex(label), str(one.items), str(one.people)]
-        cells.append(f"{100 * (one.pairwise or 0):.1f}")
-        lines.append(" & ".join([*cells, *(_figure(one, name) for name in used)]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""]).encode()
+        cells = [r"\raggedright " + escape_latex(label), str(one.items), str(one.people)]
+        cells += [f"{100 * (one.pairwise or 0):.1f}", *(_figure(one, name) for name in used)]
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""]).encode()
 
 
 def _figure(one: FieldAgreement, name: str) -> str:
+    """A figure with its interval below."""
     value, span = getattr(one, name), one.spans.get(name)
     if value is None:
         return "--"
-    between = rf" {{\footnotesize [{span[0]:.2f}, {span[1]:.2f}]}}" if span else ""
-    return f"{value:.2f}{between}".replace("-", "$-$")
+    text = f"{value:.2f}"
+    if span:
+        below = rf"{{\scriptsize [{span[0]:.2f}, {span[1]:.2f}]}}"
+        text = rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{text}\\{below}\end{{tabular}}"
+    return text.replace("-", "$-$")
 
 
 def escape_latex(text: str) -> str:
