@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import expect
 from pydantic import JsonValue
 
+from memantics.actions.queues import make_questionnaire
 from memantics.annotate.records import Preferences
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.browser.site import Site, User
@@ -74,11 +75,8 @@ def test_memeintent_trains_people_before_they_write(local_site: Site, tmp_path: 
 def test_toxicn_asks_who_people_are_and_whether_they_know_the_memes(
     local_site: Site, tmp_path: Path
 ) -> None:
-    project = local_site.service.projects.create(
-        local_site.lead, "Who we are", "questionnaire-zh"
-    ).id
-    forms = [(QueueItem(id=f"form{n}", group=f"form{n}"), []) for n in (1, 2)]
-    local_site.service.exchange.import_items(local_site.lead, project, forms)
+    forms = make_questionnaire(tmp_path / "q", 2, "zh").folder
+    project = local_site.service.exchange.open_queue(local_site.lead, forms).id
     knows, other = local_site.hire(project, ("annotator",), "knows", "other")
     actor = local_site.service.accounts.log_in("knows", PASSWORD).actor
     local_site.service.accounts.set_preferences(actor, Preferences(language="zh"))
@@ -87,7 +85,7 @@ def test_toxicn_asks_who_people_are_and_whether_they_know_the_memes(
         person.press("y", "f", "2", "a", "p", *(("1" if right else "2") * 5))
         person.save()
     lead = local_site.user("lead")
-    assert "form1" not in lead.go(f"/p/{project}/items").content(), "not shown one by one"
+    assert "form-001" not in lead.go(f"/p/{project}/items").content(), "not shown one by one"
     lead.window.errors.clear()  # the browser notes the answer 403 on its console
     data = local_site.service.exchange.export(local_site.lead, project, "verdicts").data
     assert [b'"kept":true' in line for line in data.splitlines()] == [True, False]
