@@ -17,8 +17,7 @@ from typing import Any, get_type_hints
 import typer.main
 
 import memantics
-from memantics.actions.asking import make_asking
-from memantics.actions.desk import AskingOptions
+from memantics.actions.desk import AskingOptions, make_asking
 from memantics.actions.reappraise_options import EditingOptions
 from memantics.cli.main import make_app
 from memantics.core.parameters import Flag

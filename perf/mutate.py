@@ -100,7 +100,7 @@ ROOMS: Mapping[str, Part] = {
         _name(
             "run/{}.py",
             *("calling", "certainty", "contrasts", "desk", "differences", "engine", "estimate"),
-            *("grid", "probes", "ratings", "repeats", "resample", "strata", "variation"),
+            *("facts", "grid", "probes", "ratings", "resample"),
         )
         + _name("actions/{}.py", "planning"),
         (
@@ -115,9 +115,9 @@ ROOMS: Mapping[str, Part] = {
         (
             *_name("build/chats/{}.py", "distractors", "quality", "rules", "selection"),
             *_name("build/collect/{}.py", "families", "rules"),
-            *_name("build/extract/{}.py", "chain", "naming", "plan", "reading"),
-            *_name("build/questions/{}.py", "assembly", "balance", "blind", "critic", "draws"),
-            *_name("build/questions/{}.py", "lending", "solver"),
+            *_name("build/extract/{}.py", "chain", "plan", "reading"),
+            *_name("build/questions/{}.py", "assembly", "balance", "blind", "critic"),
+            *_name("build/questions/{}.py", "lending", "review", "solver"),
         ),
         (
             *_name("tests/build/{}", "chats", "test_chat_quality.py", "test_reading.py"),

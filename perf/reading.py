@@ -25,7 +25,7 @@ import numpy as np
 
 from memantics.core.images import decode
 from memantics.core.lines import ImageReading, order_lines
-from memantics.models.embedded import rapid
+from memantics.models.embedded import ocr
 
 # How many times cheaper than before. x86 processors compute with denormal numbers in microcode,
 # which is most of what ``thorough`` saves; ARM processors never did (docs/research/ocr.md).
@@ -76,15 +76,15 @@ def read_as_before() -> Callable[[bytes, str], ImageReading]:
     """The package as it comes, with its own sessions: what reading cost before."""
     from rapidocr import RapidOCR
 
-    folder = rapid._weights()
+    folder = ocr._weights()
     plain = RapidOCR(
         params={
             "Global.log_level": "critical",
             "Global.use_cls": False,
             "Global.max_side_len": 1280,
-            "Det.model_path": str(folder / rapid._DETECTOR),
+            "Det.model_path": str(folder / ocr._DETECTOR),
             "Det.limit_side_len": 544,
-            "Rec.model_path": str(folder / rapid._RECOGNISER),
+            "Rec.model_path": str(folder / ocr._RECOGNISER),
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         }
@@ -92,7 +92,7 @@ def read_as_before() -> Callable[[bytes, str], ImageReading]:
 
     def read(data: bytes, name: str) -> ImageReading:
         pixels = np.ascontiguousarray(np.asarray(decode(data, name))[:, :, ::-1])
-        return ImageReading(order_lines(rapid._read_thoroughly(plain, pixels)))
+        return ImageReading(order_lines(ocr._read_thoroughly(plain, pixels)))
 
     return read
 
@@ -132,8 +132,8 @@ def read_in_turns(memes: Sequence[Captioned]) -> list[Reader]:
     """Three readers that have read every meme."""
     readers = [
         Reader("before", read_as_before()),
-        Reader("thorough", rapid.RapidReader("thorough").read),
-        Reader("fast", rapid.RapidReader("fast").read),
+        Reader("thorough", ocr.RapidReader("thorough").read),
+        Reader("fast", ocr.RapidReader("fast").read),
     ]
     for reader in readers:
         reader.read(memes[0].path.read_bytes(), "warm-up")
@@ -163,11 +163,11 @@ def bound_difference(
 
 
 def _open_fast() -> None:
-    rapid.load_engine(rapid._weights())
+    ocr.load_engine(ocr._weights())
 
 
 def _read_fast(path: str) -> int:
-    return len(rapid.RapidReader("fast").read(Path(path).read_bytes(), path).text)
+    return len(ocr.RapidReader("fast").read(Path(path).read_bytes(), path).text)
 
 
 def compare_processes(memes: Sequence[Captioned]) -> float:

@@ -33,8 +33,7 @@ from PIL import Image
 from memantics.actions.reappraise import line_reader
 from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
-from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.models.embedded.rapid import RapidReader
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
 from memantics.reappraise.chain import reappraise
 from memantics.reappraise.kindness import hear_caption, rate_kindness
 from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, rank_candidates

@@ -191,7 +191,7 @@ def make_images() -> list[bytes]:
 
 def measure_images(folder: Path) -> tuple[float, float]:
     """CPU seconds an image: of the service, and of the OCR alone."""
-    from memantics.models.embedded.rapid import RapidReader
+    from memantics.models.embedded.ocr import RapidReader
 
     images = make_images()
     reader = RapidReader()

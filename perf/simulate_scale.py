@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from memantics.scale.driver import ScaleSettings, run_shards
-from memantics.scale.engines import ShardOrder
+from memantics.scale.engines import ShardOrder, write_part
 from memantics.scale.manifest import read_manifest
 from memantics.scale.records import Process, Ref, Row, ShardPart, Work
-from memantics.scale.shard import write_part
 
 
 @dataclass(frozen=True, slots=True)

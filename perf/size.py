@@ -29,10 +29,9 @@ from memantics.core.task import Task
 from memantics.metrics.choice import accuracy
 from memantics.metrics.interval import clustered_wilson
 from memantics.registry import STARTER_IMAGES, Benchmark, TaskRef, pose_task
-from memantics.run.engine import AskSettings
+from memantics.run.engine import AskSettings, Progress
 from memantics.run.evaluate import Job, evaluate, plan, pose
 from memantics.run.facts import DataFacts, Scope
-from memantics.run.progress import Progress
 from memantics.run.score import score_run
 from memantics.tasks.choices import LETTERS, hits, letter_field
 from memantics.tasks.parse import parse_letter

@@ -167,7 +167,7 @@ def enlarge(task: Task, size: int) -> Task:
 
 def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
-    from memantics.actions.asking import Asking
+    from memantics.actions.desk import Asking
     from memantics.actions.evaluate import Evaluation, Scope, Variation, conduct, plan_evaluation
     from memantics.actions.progress import SuiteTotal
     from memantics.registry import ModelSettings

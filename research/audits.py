@@ -10,7 +10,7 @@ import argparse
 
 import numpy as np
 
-from memantics.actions.expert_data import find_labelled
+from memantics.actions.expert import find_labelled
 from memantics.actions.label_audit import MOST
 from memantics.detector.grouping import group_memes
 from memantics.detector.held_out import (

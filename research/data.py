@@ -14,7 +14,7 @@ from memantics.core.errors import InputError
 from memantics.core.labelled import name_group
 from memantics.core.language import guess_language
 from memantics.detector.examples import Example, Modality, Type
-from memantics.phonetics.training import Sample, read_samples
+from memantics.phonetics.evaluation import Sample, read_samples
 from research.protocol import DATA, Row
 
 

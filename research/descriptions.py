@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from memantics.phonetics.detector import (
     LEARNT,
     LEARNT_DESCRIBED,
+    SHOWN,
     apply_pun,
     fit_pun,
     score_detection,
 )
+from memantics.phonetics.evaluation import PUN_FEATURES, Sample, fit_order, gather
 from memantics.phonetics.reading import ModelName
 from memantics.phonetics.speech import load_lattice
-from memantics.phonetics.training import PUN_FEATURES, Sample, fit_order, gather
-from memantics.phonetics.verdict import SHOWN
 from research.data import read_puns
 from research.protocol import split_folds, take_rest
 from research.pun_weights import DESCRIBED_FEATURES, gather_described

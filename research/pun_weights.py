@@ -8,16 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from memantics.phonetics.detector import LEARNT, LEARNT_DESCRIBED, PunData, fit_pun
-from memantics.phonetics.evidence import (
-    PICTURE_FEATURES,
-    clean_description,
-    describe_picture,
-    find_evidence,
-)
-from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.ranking import Linear
-from memantics.phonetics.speech import SoundAnalysis, analyze_caption
-from memantics.phonetics.training import (
+from memantics.phonetics.evaluation import (
     PUN_FEATURES,
     START,
     Embed,
@@ -27,6 +18,15 @@ from memantics.phonetics.training import (
     fit_order,
     gather,
 )
+from memantics.phonetics.evidence import (
+    PICTURE_FEATURES,
+    clean_description,
+    describe_picture,
+    find_evidence,
+)
+from memantics.phonetics.lattice import Lattice
+from memantics.phonetics.ranking import Linear
+from memantics.phonetics.speech import SoundAnalysis, analyze_caption
 
 DESCRIBED_FEATURES = (*PUN_FEATURES, *PICTURE_FEATURES)
 

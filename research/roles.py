@@ -25,8 +25,7 @@ from PIL import Image
 from memantics.core.images import decode
 from memantics.core.lines import TextLine
 from memantics.metrics.weighted import Case
-from memantics.models.embedded.ocr import open_reader
-from memantics.models.embedded.rapid import Profile
+from memantics.models.embedded.ocr import Profile, open_reader
 from memantics.phonetics.caption import simplify
 from memantics.phonetics.detector import fit_logistic
 from memantics.vision.roles import FEATURES, WEIGHTS, choose_roles, measure_lines, rate_lines

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
-from memantics.build.intents.form import read_background, read_intents
+from memantics.build.intents.draft import read_background, read_intents
 from memantics.build.questions.blind import read_letter
 from memantics.core.images import load, read_bytes
 from memantics.core.lines import TextLine

@@ -10,8 +10,8 @@ from memantics.core.data import Source
 from memantics.core.labelled import LabelledMeme, name_group
 from memantics.detector.fast import fit_labels
 from memantics.detector.heads import find_preset
+from memantics.detector.held_out import Remembering
 from memantics.detector.labels import gather_examples
-from memantics.detector.validation import Remembering
 from memantics.metrics.weighted import Case, Figure
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.registry import find_benchmark

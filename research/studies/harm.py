@@ -15,9 +15,9 @@ from memantics.detector.examples import LABELS, Example, natural_key
 from memantics.detector.fast import FastDetector, Prediction, find_preset, train
 from memantics.detector.features import Embedder, clean
 from memantics.detector.folds import Split
+from memantics.detector.held_out import Remembering
 from memantics.detector.judges import open_embedder
 from memantics.detector.robustness import pick_targets, swap_homophones
-from memantics.detector.validation import Remembering
 from memantics.metrics.weighted import Case, Figure
 from research.data import read_harm
 from research.protocol import Cases, Claim, Row, Study

@@ -15,7 +15,7 @@ import orjson
 from memantics.benchmarks.punmemecn import detection, sentiment
 from memantics.benchmarks.punmemecn.chat import QUESTION as CHAT
 from memantics.benchmarks.punmemecn.chat import write_history
-from memantics.benchmarks.toxicn_mm import wording
+from memantics.benchmarks.toxicn_mm import task as harm_task
 from memantics.core.data import Source
 from memantics.core.labelled import name_group
 from memantics.core.records import Field, Form, Option, Request
@@ -168,14 +168,14 @@ def read_harm(label: str) -> Rows:
     """Is a text of ToxiCN MM harmful, of which type, against whom?"""
     task = {"harm": "detection"}.get(label, label)
     if label == "type":
-        keys = {own: letter for letter, own in wording.LETTERS.items()}
-        texts = wording.TYPES["zh"]
+        keys = {own: letter for letter, own in harm_task.LETTERS.items()}
+        texts = harm_task.TYPES["zh"]
     else:
-        keys = dict((wording.VERDICTS if label == "harm" else wording.TARGET_NAMES)["zh"])
+        keys = dict((harm_task.VERDICTS if label == "harm" else harm_task.TARGET_NAMES)["zh"])
         texts = keys
-    kept = [own for own in keys if label != "target" or own != wording.NOBODY]
+    kept = [own for own in keys if label != "target" or own != harm_task.NOBODY]
     field = Field(task, "choice", tuple(Option(keys[own], texts[own]) for own in kept))
-    question = wording.QUESTIONS["zh"][task]
+    question = harm_task.QUESTIONS["zh"][task]
     return [
         Row(
             row.id,

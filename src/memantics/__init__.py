@@ -40,7 +40,14 @@ if TYPE_CHECKING:
     from memantics.actions.chains import audit_chains
     from memantics.actions.chat_quality import ChatFigures, measure_chats
     from memantics.actions.collect import collect
-    from memantics.actions.compare import FactorContrasts, SuiteComparison, compare, contrast
+    from memantics.actions.compare import (
+        FactorContrasts,
+        PowerAnalysis,
+        SuiteComparison,
+        compare,
+        contrast,
+        power,
+    )
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
@@ -64,7 +71,6 @@ if TYPE_CHECKING:
         detect_pun_async,
         read_aloud,
     )
-    from memantics.actions.power import PowerAnalysis, power
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import (
@@ -108,7 +114,14 @@ _PLACES = {
     "actions.chains": ("audit_chains",),
     "actions.chat_quality": ("ChatFigures", "measure_chats"),
     "actions.collect": ("collect",),
-    "actions.compare": ("FactorContrasts", "SuiteComparison", "compare", "contrast"),
+    "actions.compare": (
+        "FactorContrasts",
+        "PowerAnalysis",
+        "SuiteComparison",
+        "compare",
+        "contrast",
+        "power",
+    ),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
@@ -126,7 +139,6 @@ _PLACES = {
     "actions.look_alikes": ("Grouped", "group_look_alikes"),
     "actions.paper": ("RedonePaper", "paper"),
     "actions.phonetics": ("PunVerdict", "detect_pun", "detect_pun_async", "read_aloud"),
-    "actions.power": ("PowerAnalysis", "power"),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
     "actions.reappraise": (

@@ -18,7 +18,7 @@ from memantics.actions.report import report
 from memantics.actions.score import score
 from memantics.core.errors import InputError, MissingExtra, UnknownName
 from memantics.core.records import STATUSES
-from memantics.run.progress import Progress
+from memantics.run.engine import Progress
 
 
 @pytest.fixture

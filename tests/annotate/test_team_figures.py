@@ -18,8 +18,14 @@ from statsmodels.stats.anova import anova_lm  # type: ignore[import-untyped]
 from memantics.annotate.consensus import DisagreementFilter
 from memantics.annotate.errors import Forbidden, Locked
 from memantics.annotate.service import AnnotationService
-from memantics.metrics.agreement import Level, Row, gwet_ac1, intraclass, krippendorff_alpha
-from memantics.metrics.agreement_spans import agreement_spans
+from memantics.metrics.agreement import (
+    Level,
+    Row,
+    agreement_spans,
+    gwet_ac1,
+    intraclass,
+    krippendorff_alpha,
+)
 from tests.annotate.team import Clock, add_people, lines_of, open_project, plain_items, work_through
 
 # Gwet's worked example: four raters, five labels, missing ratings; AC1 is printed as 0.77544.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memantics.actions.expert_data import find_labelled
+from memantics.actions.expert import find_labelled
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.queue import ItemVerdict, read_queue
 from memantics.core.splits import read_split, sum_split

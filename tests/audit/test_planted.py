@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.expert_data import find_labelled
+from memantics.actions.expert import find_labelled
 from memantics.actions.label_audit import LabelNotes, LabelWishes, audit_label
 from memantics.core.finding import Finding
 from memantics.core.splits import GROUP_KINDS

@@ -18,7 +18,7 @@ from memantics.build.intents.draft import (
     write_intents,
 )
 from memantics.core.queue import read_queue
-from memantics.detector.sources import read_examples
+from memantics.detector.examples import read_examples
 from memantics.models.llm import EmbeddedLlm, LlmSettings
 from memantics.run.desk import Desk
 from tests.build.drafting import HASTY, starter_memes

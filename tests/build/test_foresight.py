@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from memantics.actions.foresight import SAMPLE, Trial, drain, foresee
+from memantics.actions.desk import SAMPLE, Trial, drain, foresee
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.core.images import probe, read_bytes
 from memantics.core.memes import Meme
 from memantics.core.records import Image, Request
 from memantics.models.fake import FakeModel, draft_reply
 from memantics.run.desk import Desk
+from memantics.run.engine import Progress
 from memantics.run.estimate import count_image, count_request
-from memantics.run.progress import Progress
 from memantics.starter import image_path
 from tests.commands import Shell
 from tests.inspect_tasks.server import serve

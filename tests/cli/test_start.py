@@ -19,8 +19,7 @@ from typing import Annotated, Any, Unpack
 import pytest
 import typer.main
 
-from memantics.actions.asking import Asking
-from memantics.actions.desk import AskingOptions
+from memantics.actions.desk import Asking, AskingOptions
 from memantics.cli import main
 from memantics.cli.expose import expose
 from memantics.cli.main import make_app

@@ -15,8 +15,8 @@ from memantics.detector.examples import TYPES, Example
 from memantics.detector.fast import Prediction, find_preset
 from memantics.detector.features import Dense
 from memantics.detector.folds import split_blocks, split_examples
+from memantics.detector.held_out import cross_validate, make_trainer
 from memantics.detector.kernel import Singles
-from memantics.detector.validation import cross_validate, make_trainer
 from tests.detector.samples import make_examples
 
 

@@ -12,8 +12,7 @@ import orjson
 import pytest
 
 from memantics.actions import expert as experts
-from memantics.actions.expert import Expert, ExpertOptions
-from memantics.actions.expert_data import find_labelled, list_labels
+from memantics.actions.expert import Expert, ExpertOptions, find_labelled, list_labels
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.labelled import LabelledMeme
 from memantics.core.opinion import UNKNOWN
@@ -22,10 +21,10 @@ from memantics.detector.explanation import explain_label
 from memantics.detector.fast import Trained, fit_labels
 from memantics.detector.features import cut, name_pieces
 from memantics.detector.heads import find_preset
+from memantics.detector.held_out import cross_validate_labels
 from memantics.detector.label_evaluation import evaluate_labels, list_cases
 from memantics.detector.labels import FEWEST_MEMBERS, OTHER, gather_examples
 from memantics.detector.storage import load_expert, load_with_card, save
-from memantics.detector.validation import cross_validate_labels
 
 WORDS = {
     "glad": ("sunny", "cake", "friends", "holiday"),

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 import memantics as mm
 from memantics.actions import expert as experts
-from memantics.actions.expert import Expert, ExpertOptions
-from memantics.actions.expert_data import find_labelled
+from memantics.actions.expert import Expert, ExpertOptions, find_labelled
 from memantics.cli.main import make_app
 from memantics.core.errors import DataError, InputError
 from memantics.detector.examples import Example

@@ -12,8 +12,7 @@ import pytest
 
 from memantics.actions.datasets import add_release
 from memantics.actions.detector_verbs import validate_labels
-from memantics.actions.expert import Expert, ExpertOptions
-from memantics.actions.expert_data import find_labelled
+from memantics.actions.expert import Expert, ExpertOptions, find_labelled
 from memantics.detector.label_evaluation import LabelEvaluation
 from tests.places import SHARED_DATA, needs_shared_data
 

@@ -25,7 +25,7 @@ from memantics.detector.features import (
     name_pieces,
 )
 from memantics.detector.kernel import Singles
-from memantics.detector.pixels import measure_images
+from memantics.detector.pictures import measure_images
 from memantics.detector.storage import load, save
 from memantics.starter import image_path
 from tests.detector.samples import make_examples, shuffle_ids

@@ -19,7 +19,7 @@ from memantics.core.queue import ItemVerdict, Vote, write_verdicts
 from memantics.detector.evaluation import DetectorComparison, compare
 from memantics.detector.examples import Example
 from memantics.detector.fast import Prediction
-from memantics.detector.people import decide, is_held_out, put_together, read_decisions
+from memantics.detector.labels import decide, is_held_out, put_together, read_decisions
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
 

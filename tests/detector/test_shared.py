@@ -10,7 +10,7 @@ from memantics.detector.evaluation import evaluate
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset
 from memantics.detector.folds import split_blocks
-from memantics.detector.validation import cross_validate, make_trainer
+from memantics.detector.held_out import cross_validate, make_trainer
 from tests.places import SHARED_DATA, needs_shared_data
 
 pytestmark = [pytest.mark.slow, needs_shared_data]

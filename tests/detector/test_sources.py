@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError, InputError
-from memantics.detector.examples import natural_key, need_labels, need_two_classes
-from memantics.detector.sources import read_examples
+from memantics.detector.examples import natural_key, need_labels, need_two_classes, read_examples
 from memantics.starter import image_path
 
 

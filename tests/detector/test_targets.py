@@ -11,9 +11,8 @@ import pytest
 from memantics.core.errors import InputError
 from memantics.detector.card import format_card, make_card, read_stored
 from memantics.detector.evaluation import evaluate
-from memantics.detector.examples import Example, Loaded
+from memantics.detector.examples import Example, Loaded, read_examples
 from memantics.detector.fast import Prediction, find_preset, fit
-from memantics.detector.sources import read_examples
 from memantics.detector.targets import (
     EVERYBODY,
     FEWEST,

@@ -13,16 +13,15 @@ from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
 from memantics.actions.analyze import analyze
-from memantics.actions.detect import Detector
+from memantics.actions.detect import Detector, Moderator
 from memantics.actions.detector_data import make_examples
 from memantics.actions.reappraise import reappraise
 from memantics.actions.screen import ScreenSettings, read_rows, screen
-from memantics.actions.verdicts import Moderator
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.lines import TextLine
-from memantics.models.embedded import rapid
-from memantics.models.embedded.rapid import (
+from memantics.models.embedded import ocr
+from memantics.models.embedded.ocr import (
     MOST_LENGTH,
     MOST_REGIONS,
     Profile,
@@ -90,7 +89,7 @@ def draw_lines(path: Path, lines: int, words: int, size: int, side: int) -> Path
 @pytest.fixture
 def crowded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three lines where two are read."""
-    monkeypatch.setattr(rapid, "MOST_REGIONS", 2)
+    monkeypatch.setattr(ocr, "MOST_REGIONS", 2)
     return draw_lines(tmp_path / "crowded.png", 3, 1, 40, 640)
 
 
@@ -126,7 +125,7 @@ def test_long_lines_are_recognised_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: int, alone: bool
 ) -> None:
     page = draw_lines(tmp_path / "page.png", 3, words, 20, 1280)
-    engine = rapid.load_engine(rapid._weights())
+    engine = ocr.load_engine(ocr._weights())
     sizes: list[int] = []
     ask = engine._load_rec_model().session
 

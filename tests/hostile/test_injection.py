@@ -30,8 +30,7 @@ from memantics.core.prompt import enclose
 from memantics.core.records import Field, Form, Image, Message, Request
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
-from memantics.models.builder import build_reply
-from memantics.models.fake import FakeModel
+from memantics.models.fake import FakeModel, build_reply
 from memantics.run.desk import Desk
 from tests.background import serve_in_background
 from tests.build.questions.scripts import build, say, starter_subjects, write_honestly

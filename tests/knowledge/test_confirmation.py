@@ -13,8 +13,7 @@ from memantics.build.questions.records import DraftQuestion, QuestionOption
 from memantics.build.questions.review import write_review
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
-from memantics.core.queue import ItemVerdict, Vote, read_queue, write_verdicts
-from memantics.core.review import read_review
+from memantics.core.queue import ItemVerdict, Vote, read_queue, read_review, write_verdicts
 from memantics.knowledge import Individual, Knowledge, Provenance, Relation
 from memantics.knowledge.figures import measure
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge

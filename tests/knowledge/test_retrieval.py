@@ -11,7 +11,7 @@ from PIL import Image
 
 from memantics.actions.retrieve import retrieve, retrieve_background, tabulate_near
 from memantics.core.errors import InputError
-from memantics.core.home import home
+from memantics.core.registry import home
 from memantics.core.retrieved import SAME_PICTURE, NearMeme, Passage
 from memantics.knowledge.records import Individual, Knowledge
 from memantics.knowledge.retrieval import KnownMeme, Pool, open_pool, pool_knowledge

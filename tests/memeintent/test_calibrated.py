@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from memantics.benchmarks.memeintent.calibrated import calibrate
+from memantics.benchmarks.memeintent.scoring import calibrate
 from memantics.core.records import CALIBRATED, Score
 from memantics.metrics.constant import correct_for_constant, find_best_constant
 from tests.figures import same

@@ -13,7 +13,7 @@ import memantics as mm
 from memantics.core.data import Source
 from memantics.metrics.text import bleu_4, rouge_l, split_sentences, tokenize
 from memantics.registry import STARTER_IMAGES, find_tasks
-from memantics.run.strata import Chosen, choose
+from memantics.run.evaluate import Chosen, choose
 from tests.commands import Shell
 
 INTENTS = {

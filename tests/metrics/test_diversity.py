@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.metrics.diversity import distinct, measure_distinct
+from memantics.metrics.text import distinct, measure_distinct
 from tests.places import SHARED_DATA, needs_shared_data
 
 

@@ -18,13 +18,12 @@ from PIL import Image as Pillow
 from memantics.core.errors import ImageError, Unavailable
 from memantics.core.lines import ImageReading, TextLine, order_lines
 from memantics.models.embedded import encoder as encoders
-from memantics.models.embedded import rapid
+from memantics.models.embedded import ocr
+from memantics.models.embedded.choices import spell
 from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
 from memantics.models.embedded.lexicon import MoodLexicon
-from memantics.models.embedded.ocr import RememberingOcr
-from memantics.models.embedded.rapid import RapidReader
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.embedded.sound import Hearing
-from memantics.models.embedded.wording import spell
 from memantics.registry.ear import PhoneticEar
 from tests.models.forms import EAR, draw
 from tests.places import SHARED_DATA, needs_shared_data
@@ -81,7 +80,7 @@ def test_hostile_images_are_refused_by_name(eye: RapidReader, tmp_path: Path) ->
 
 def test_missing_weights_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = draw(tmp_path / "meme.png", "HELLO")
-    monkeypatch.setattr(rapid, "find_spec", lambda _name: None)
+    monkeypatch.setattr(ocr, "find_spec", lambda _name: None)
     with pytest.raises(Unavailable, match="rapidocr or its weights are missing"):
         RapidReader().read(path.read_bytes(), path.name)
 
@@ -223,11 +222,11 @@ def test_any_text_can_be_heard(text: str) -> None:
 def test_a_pun_is_what_is_likelier_one_than_not(
     chance: float, is_pun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memantics.phonetics import verdict
+    from memantics.phonetics import detector
 
-    judged = verdict.judge_pun
+    judged = detector.judge_pun
     monkeypatch.setattr(
-        verdict, "judge_pun", lambda *given: replace(judged(*given), probability=chance)
+        detector, "judge_pun", lambda *given: replace(judged(*given), probability=chance)
     )
     assert PhoneticEar(GramEncoder()).hear("今天吃饭").is_pun is is_pun
 

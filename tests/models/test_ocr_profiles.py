@@ -11,9 +11,8 @@ from perf.reading import read_as_before
 from PIL import Image, ImageDraw
 
 from memantics.core.errors import InputError
-from memantics.models.embedded import rapid
-from memantics.models.embedded.ocr import RememberingOcr
-from memantics.models.embedded.rapid import RapidReader
+from memantics.models.embedded import ocr
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.registry import STARTER_IMAGES
 
 MEMES = ("en-001", "CN90001")
@@ -21,8 +20,8 @@ MEMES = ("en-001", "CN90001")
 
 def test_only_weights_that_mean_nothing_are_zeroed() -> None:
     onnx = pytest.importorskip("onnx")
-    body = (rapid._weights() / rapid._DETECTOR).read_bytes()
-    edited = rapid.zero_denormals(body)
+    body = (ocr._weights() / ocr._DETECTOR).read_bytes()
+    edited = ocr.zero_denormals(body)
     assert len(edited) == len(body)
     before, after = (onnx.load_model_from_string(own).graph for own in (body, edited))
     zeroed = 0
@@ -33,7 +32,7 @@ def test_only_weights_that_mean_nothing_are_zeroed() -> None:
         assert np.array_equal(one[~small], other[~small])
         zeroed += int((small & (one != 0)).sum())
     assert zeroed > 200_000
-    assert rapid.zero_denormals(edited) == edited
+    assert ocr.zero_denormals(edited) == edited
 
 
 @pytest.mark.slow
@@ -45,7 +44,7 @@ def test_edited_weights_read_the_same_text() -> None:
 
 
 def test_fast_reads_captions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rapid, "_read_thoroughly", lambda *_: pytest.fail("no second look needed"))
+    monkeypatch.setattr(ocr, "_read_thoroughly", lambda *_: pytest.fail("no second look needed"))
     for name, said in (("CN90001", "最近有点键忘"), ("en-001", "IS AWKWARD")):
         data = (STARTER_IMAGES / f"{name}.png").read_bytes()
         assert said in RapidReader("fast").read(data, name).text
@@ -58,7 +57,7 @@ def test_fast_looks_again_where_it_finds_nothing(monkeypatch: pytest.MonkeyPatch
         asked.append(found)
         return []
 
-    monkeypatch.setattr(rapid, "_read_thoroughly", look_again)
+    monkeypatch.setattr(ocr, "_read_thoroughly", look_again)
     path = STARTER_IMAGES / "CN90001.png"
     with Image.open(path) as image:
         blank = Image.new("RGB", image.size, "white")

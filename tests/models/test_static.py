@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from memantics.models.embedded import static
-from memantics.models.embedded.encoder import SentenceEncoder
-from memantics.models.embedded.static import WIDTH, StaticEncoder
+from memantics.models.embedded import encoder
+from memantics.models.embedded.encoder import WIDTH, SentenceEncoder, StaticEncoder
 
 TEXTS = ("我很高兴", "我非常开心", "今天股票大跌", "一只猫在睡觉", "小猫睡着了", "老板让我加班")
 
@@ -42,7 +41,7 @@ def test_nearest_neighbours_are_mostly_those_of_the_encoder() -> None:
 @cache
 def open_tokenizer() -> tuple[Tokenizer, int]:
     """The same vocabulary in the package that others use, and the place of what is unknown."""
-    vocabulary, table = static._load()
+    vocabulary, table = encoder._load()
     known = [(name, score) for name, (_, score) in vocabulary.pieces.items()]
     assert len(known) == len(table)
     least = min(score for _, score in known) - 10
@@ -55,4 +54,4 @@ def test_texts_are_cut_as_the_package_tokenizers_does(text: str) -> None:
     tokenizer, unknown = open_tokenizer()
     expected = [place for place in tokenizer.encode(text).ids if place != unknown]
     # Of equally likely cuts either may be taken: the same pieces in another order.
-    assert sorted(static._load()[0].cut(text)) == sorted(expected)
+    assert sorted(encoder._load()[0].cut(text)) == sorted(expected)

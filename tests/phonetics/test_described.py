@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 import memantics as mm
-from memantics.phonetics.detector import ALARMS, PunData, apply_pun, fit_pun
+from memantics.phonetics.detector import (
+    ALARMS,
+    PunData,
+    apply_pun,
+    fit_pun,
+    judge_pun,
+    load_pun_weights,
+)
+from memantics.phonetics.evaluation import PUN_FEATURES
 from memantics.phonetics.evidence import PICTURE_FEATURES, describe_picture
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.training import PUN_FEATURES
-from memantics.phonetics.verdict import judge_pun, load_pun_weights
 from research.pun_weights import DESCRIBED_FEATURES
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.phonetics.polysemy import (
+from memantics.phonetics.evidence import (
     SENSE_FEATURES,
     describe_senses,
     find_hidden_thing,

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 import memantics as mm
 from memantics.actions.answers import TaskChoiceSettings, pose_one
-from memantics.actions.asking import Asking
+from memantics.actions.desk import Asking
 from memantics.actions.evaluate import Evaluation, Scope
 from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model

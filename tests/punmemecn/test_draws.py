@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.punmemecn.draws import (
+from memantics.benchmarks.punmemecn.examples import (
     authors_orders,
     balance,
     draw_transcribed,

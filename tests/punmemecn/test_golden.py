@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from memantics.benchmarks.punmemecn.draws import (
+from memantics.benchmarks.punmemecn.examples import (
     authors_orders,
     balance,
     draw_transcribed,

@@ -11,7 +11,7 @@ import pytest
 
 from memantics.actions.paper import paper
 from memantics.benchmarks.punmemecn.load import open_release
-from memantics.benchmarks.punmemecn.released import read_released
+from memantics.benchmarks.punmemecn.official import read_released
 from memantics.core.data import Source
 from memantics.core.paper import Cell, PaperPart
 from memantics.registry import STARTER_IMAGES, find_benchmark

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn.load import PunRelease, open_release
+from memantics.benchmarks.punmemecn.records import mend_turns
 from memantics.benchmarks.punmemecn.statistics import statistics, survey
-from memantics.benchmarks.punmemecn.turns import mend_turns
 from memantics.core.card import read_card
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName

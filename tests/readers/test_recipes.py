@@ -17,8 +17,7 @@ from memantics.actions.datasets import (
     load_dataset,
 )
 from memantics.actions.evaluate import Run, evaluate
-from memantics.actions.expert import Expert, ExpertOptions
-from memantics.actions.expert_data import find_labelled
+from memantics.actions.expert import Expert, ExpertOptions, find_labelled
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.registry import find_benchmark, find_benchmarks, find_recipes

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from memantics.benchmarks.toxicn_mm import audit
-from memantics.benchmarks.toxicn_mm.load import NAMES, HarmRelease, open_release
-from memantics.benchmarks.toxicn_mm.rows import TARGETS
+from memantics.benchmarks.toxicn_mm.load import NAMES, TARGETS, HarmRelease, open_release
 from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
 from memantics.core.card import read_card
 from memantics.core.data import Source

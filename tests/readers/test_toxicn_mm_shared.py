@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.toxicn_mm.load import HarmRelease, open_release
-from memantics.benchmarks.toxicn_mm.rows import TARGETS
+from memantics.benchmarks.toxicn_mm.load import TARGETS, HarmRelease, open_release
 from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
 from memantics.core.data import Source
 from memantics.core.statistic import read_expected

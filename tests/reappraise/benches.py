@@ -14,8 +14,7 @@ from memantics.core.editor import Editor
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.records import Request
-from memantics.models.embedded.ocr import RememberingOcr
-from memantics.models.embedded.rapid import RapidReader
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.fake import Said
 from memantics.reappraise.records import Target
 from memantics.reappraise.stages import Planner

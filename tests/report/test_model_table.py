@@ -17,7 +17,7 @@ from statsmodels.stats import (  # type: ignore[import-untyped,unused-ignore]
 )
 
 import memantics as mm
-from memantics.actions.model_table import render_table, tabulate_models
+from memantics.actions.report import render_table, tabulate_models
 from memantics.core.records import Outcome
 from memantics.report.forest import ForestLine, draw_forest
 from memantics.report.model_table import FigureCell, ModelTable

@@ -15,8 +15,7 @@ from memantics.core.data import Source
 from memantics.core.paper import PaperMaterial
 from memantics.core.paper_file import DeclaredPart, read_paper_file
 from memantics.core.published import read_published
-from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, Vote
-from memantics.core.review import Review, Reviewed
+from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, Review, Reviewed, Vote
 from memantics.registry import find_benchmark
 
 HOME = find_benchmark("mquest").home

@@ -18,8 +18,7 @@ from memantics.core.lines import TextLine
 from memantics.core.published import PublishedRow
 from memantics.core.records import Score
 from memantics.knowledge.records import Knowledge
-from memantics.report.pages.tour import NextStep, TourMeme, find_guides, put_first
-from memantics.report.pages.tour_words import read_words
+from memantics.report.pages.tour import NextStep, TourMeme, find_guides, put_first, read_words
 from memantics.report.standings import Trivial, compare, make_standings, measure, simulate_f1
 from tests.commands import Shell
 from tests.core_install import block_extras, find_extras

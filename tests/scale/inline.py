@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memantics.scale.engines import ShardOrder
+from memantics.scale.engines import ShardOrder, run_shard
 from memantics.scale.records import ShardPart, Work
-from memantics.scale.shard import run_shard
 
 
 class InlineEngine:

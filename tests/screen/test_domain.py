@@ -14,12 +14,11 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from memantics.actions.analyze import _open_screen
-from memantics.actions.detect import Detector
+from memantics.actions.detect import OUTSIDE_NOTE, Detector, Moderator
 from memantics.actions.detector_files import tabulate
 from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
 from memantics.actions.studio import HarmFound, Studio
 from memantics.actions.studio import judge as judge_in_studio
-from memantics.actions.verdicts import OUTSIDE_NOTE, Moderator
 from memantics.build.analysis.records import Harm
 from memantics.core.errors import InputError
 from memantics.core.images import decode

@@ -23,7 +23,7 @@ from memantics.detector.examples import Example, Type
 from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.operating_points import OperatingPoint
 from memantics.detector.storage import load_with_card, save
-from memantics.models.embedded import rapid
+from memantics.models.embedded import ocr
 from memantics.serve.settings import Models, ServeSettings
 from tests.commands import Shell
 from tests.hostile.test_bounds import draw_lines
@@ -377,7 +377,7 @@ def test_an_image_gets_the_same_verdict_at_every_door(
         found = look_through(doors, draw_meme(doors.folder / f"{name}.png", text))
         (said,) = set(found.values())
         assert said.outcome == name
-    monkeypatch.setattr(rapid, "MOST_REGIONS", 2)
+    monkeypatch.setattr(ocr, "MOST_REGIONS", 2)
     damaged, blank = doors.folder / "damaged.png", doors.folder / "blank.png"
     damaged.write_bytes(draw_meme(doors.folder / "whole.png", KIND[0]).read_bytes()[:300])
     Image.new("RGB", (64, 64), "white").save(blank)

@@ -14,8 +14,7 @@ from statsmodels.stats.multitest import (  # type: ignore[import-untyped,unused-
 )
 
 import memantics as mm
-from memantics.actions.daily_sample import DailySample, SampleChoice, has_sample, read_sample
-from memantics.actions.drift import ASPECTS
+from memantics.actions.drift import ASPECTS, DailySample, SampleChoice, has_sample, read_sample
 from memantics.core.errors import InputError
 from memantics.detector.verdict import Verdict, make_verdict_schema
 from memantics.metrics.drift import REST, compare_counts, pool_rare

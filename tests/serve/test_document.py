@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from openapi_spec_validator import validate
 
-from memantics.serve.records import AnalysisRecord, PunsRecord, RowsRecord
+from memantics.serve.inputs import AnalysisRecord, PunsRecord, RowsRecord
 from tests.serve.site import MEME, Site, data_url
 
 IMAGE = data_url(MEME.read_bytes())

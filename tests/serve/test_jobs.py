@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from memantics.serve.inputs import JobRecord
 from memantics.serve.jobs import LEASE, TRIES, JobStore
-from memantics.serve.records import JobRecord
 from memantics.serve.refusals import Refusal
 from tests.commands import Shell
 from tests.serve.site import MEME, Site

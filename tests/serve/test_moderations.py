@@ -9,8 +9,7 @@ from typing import Any
 import openai
 import pytest
 
-from memantics.actions.detect import Detector
-from memantics.actions.verdicts import OUTSIDE_NOTE, Verdict
+from memantics.actions.detect import OUTSIDE_NOTE, Detector, Verdict
 from memantics.serve.moderations import _sum_up
 from memantics.starter import read_starter
 from tests.hostile.images import picture, save

@@ -19,9 +19,9 @@ import openai
 import pytest
 from perf.serve import press_and_reload
 
-from memantics.actions.daily_sample import SampleChoice, read_sample
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import set_point
+from memantics.actions.drift import SampleChoice, read_sample
 from memantics.actions.screen import ScreenSettings, read_rows, screen
 from memantics.detector.examples import Example
 from memantics.detector.storage import load_with_card, save

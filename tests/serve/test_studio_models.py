@@ -9,7 +9,7 @@ import orjson
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from memantics.actions.asking import Asking
+from memantics.actions.desk import Asking
 from memantics.registry import ModelSettings
 from memantics.serve.settings import Models
 from tests.browser import launch

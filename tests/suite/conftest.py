@@ -12,12 +12,11 @@ import pytest
 from memantics.actions.planning import Evaluation, plan_evaluation
 from memantics.core.errors import DataError
 from memantics.core.model import Model
+from memantics.run.engine import Progress
 from memantics.run.evaluate import Job
-from memantics.run.facts import Scope
+from memantics.run.facts import Scope, Variation
 from memantics.run.grid import read_settings
-from memantics.run.progress import Progress
 from memantics.run.suite import RunEnd
-from memantics.run.variation import Variation
 from tests.suite.toys import write_toy
 
 _NUMBERS = count(1)

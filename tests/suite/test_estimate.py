@@ -21,9 +21,8 @@ from memantics.run.estimate import (
     estimate,
 )
 from memantics.run.evaluate import Job
-from memantics.run.facts import Scope
+from memantics.run.facts import Scope, Variation
 from memantics.run.suite import SuiteSettings, run_suite
-from memantics.run.variation import Variation
 from tests.suite.conftest import Bench, Witness
 
 

@@ -24,9 +24,8 @@ from memantics.registry import find_tasks, pose_task
 from memantics.report import render_json, render_markdown
 from memantics.report.leaderboard import make_boards
 from memantics.run import evaluate
-from memantics.run.evaluate import PosedTask, plan, pose
+from memantics.run.evaluate import PosedTask, choose, plan, pose
 from memantics.run.facts import DataFacts, Scope
-from memantics.run.strata import choose
 from tests.engine.toy import toy_task
 
 MODEL = FakeModel(lambda _request: "B", "a")

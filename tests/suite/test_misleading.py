@@ -18,8 +18,8 @@ from memantics.registry import find_tasks, pose_task
 from memantics.registry import tasks as registry_tasks
 from memantics.report import render_markdown
 from memantics.report.leaderboard import make_boards
+from memantics.run.evaluate import choose
 from memantics.run.facts import Scope
-from memantics.run.strata import choose
 from memantics.tasks.factories import read_text
 from tests.commands import Shell
 from tests.report.test_leaderboard import make_run

@@ -10,7 +10,7 @@ import pytest
 
 from memantics.benchmarks.punmemecn import detection
 from memantics.benchmarks.punmemecn.sentiment import parse_sentiment
-from memantics.benchmarks.toxicn_mm.replies import parse_verdict
+from memantics.benchmarks.toxicn_mm.task import parse_verdict
 from memantics.core.task import Unparsed
 from memantics.tasks.parse import parse_label, parse_letter
 

@@ -10,7 +10,7 @@ import pytest
 
 from memantics.benchmarks.memeintent.task import parse_reply
 from memantics.benchmarks.mer_bench.judgement import EditJudgement, judge
-from memantics.benchmarks.toxicn_mm.replies import parse_target, parse_type, parse_verdict
+from memantics.benchmarks.toxicn_mm.task import parse_target, parse_type, parse_verdict
 from memantics.core.records import Form
 from memantics.core.task import Unparsed
 from memantics.registry import find_tasks

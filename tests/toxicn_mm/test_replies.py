@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.benchmarks.toxicn_mm.replies import (
+from memantics.benchmarks.toxicn_mm.task import (
+    LETTERS,
+    TARGET_NAMES,
+    TYPES,
+    VERDICTS,
     parse_strictly,
     parse_target,
     parse_type,
     parse_verdict,
 )
-from memantics.benchmarks.toxicn_mm.wording import LETTERS, TARGET_NAMES, TYPES, VERDICTS
 from memantics.core.records import Field, Form, Option
 from memantics.core.task import Unparsed
 

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from memantics.core.lines import ImageReading, TextLine
-from memantics.models.embedded.ocr import RememberingOcr
-from memantics.models.embedded.rapid import RapidReader
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.vision import roles
 from memantics.vision.roles import assign_roles, measure_lines, rate_lines, read_image_text
 from tests.vision.worded import CASES

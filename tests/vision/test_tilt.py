@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from memantics.core.images import encode_png
 from memantics.core.lines import TextLine
-from memantics.models.embedded.rapid import RapidReader
+from memantics.models.embedded.ocr import RapidReader
 from memantics.vision.hashes import share_changed
 from memantics.vision.page import (
     erase_captions,

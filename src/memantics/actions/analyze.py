@@ -10,10 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, Unpack, overload
 
-from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
+from memantics.actions.desk import (
+    SAMPLE,
+    AskingOptions,
+    Trial,
+    Watch,
+    asking_of,
+    foresee,
+    open_desk,
+)
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
-from memantics.actions.foresight import SAMPLE, Trial, foresee
 from memantics.actions.options import TextTaken
 from memantics.actions.retrieve import Known, open_known
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look

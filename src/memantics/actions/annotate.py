@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 from memantics.actions.annotate_changes import ProjectChanges
 from memantics.annotate import require_extra
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.home import home
 from memantics.core.journal import in_turn
 from memantics.core.memes import read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import CARD, read_queue
+from memantics.core.registry import home
 from memantics.core.result import Result
 
 if TYPE_CHECKING:

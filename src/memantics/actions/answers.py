@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import JsonValue
 
-from memantics.actions.asking import Params
+from memantics.actions.desk import Params
 from memantics.actions.options import RunsFolder, TaskOptions
 from memantics.core.card import resolve_options
 from memantics.core.errors import DataError, InputError
@@ -21,19 +21,23 @@ from memantics.core.result import Result
 from memantics.core.rundir import RunFacts, RunWriter, dump_line
 from memantics.core.task import Task
 from memantics.core.waiting import run_sync
-from memantics.exchange.joining import Joined, join_epochs
+from memantics.exchange.joining import (
+    AnswerFormat,
+    GivenAnswer,
+    Joined,
+    LeftOut,
+    ReadSettings,
+    join_epochs,
+)
 from memantics.exchange.reading import read_given
-from memantics.exchange.records import AnswerFormat, GivenAnswer, LeftOut, ReadSettings
 from memantics.exchange.writing import TaskFormat, write_task
 from memantics.models.kinds import read_wire_settings
 from memantics.registry import find_tasks, open_baselines, pose_task
 from memantics.report.runs import Run, load_run
 from memantics.run.engine import make_sound, read_reply
 from memantics.run.evaluate import PosedTask
-from memantics.run.facts import Scope, describe, folder_name, now
-from memantics.run.repeats import note_repeats
-from memantics.run.score import score_run
-from memantics.run.variation import Variation, repeat_facts
+from memantics.run.facts import Scope, Variation, describe, folder_name, now, repeat_facts
+from memantics.run.score import note_repeats, score_run
 
 LEFT_OUT = "left_out.jsonl"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from memantics.actions import label_audit
-from memantics.actions.asking import Asking, make_asking, open_cache
+from memantics.actions.desk import Asking, make_asking, open_cache
 from memantics.actions.needs import audit_probed
 from memantics.actions.options import TaskOptions
 from memantics.actions.progress import ProgressWish, read_wish
@@ -41,8 +41,8 @@ from memantics.run.audit.audit import AuditNotes, Inquiry, TrivialModels, order_
 from memantics.run.audit.audit import audit as audit_tasks
 from memantics.run.audit.published import check_tables
 from memantics.run.audit.subject import AuditSubject
+from memantics.run.engine import Progress
 from memantics.run.facts import DataFacts
-from memantics.run.progress import Progress
 
 __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
 

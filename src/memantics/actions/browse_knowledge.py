@@ -17,8 +17,7 @@ from memantics.knowledge.naming import meme_of
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
 from memantics.knowledge.querying import QueryRows, shorten
 from memantics.knowledge.records import Knowledge
-from memantics.knowledge.searching import search
-from memantics.knowledge.store import GRAPHS
+from memantics.knowledge.store import GRAPHS, search
 from memantics.registry.benchmarks import find_warning
 from memantics.report.pages.knowledge import Entry, find_image, make_entries, tell_intent
 from memantics.report.thumbnails import Thumbnail, make_thumbnail

@@ -15,18 +15,20 @@ from typing import Annotated, Generic, TypeVar, Unpack
 from pydantic import JsonValue
 
 from memantics.actions import options as shared
-from memantics.actions.asking import Asking
 from memantics.actions.build_settings import read_extract_settings
 from memantics.actions.desk import (
+    SAMPLE,
+    Asking,
     AskingOptions,
     Watch,
+    drain,
     find_asking,
+    foresee,
     open_desk,
     require_model,
     share_watch,
 )
 from memantics.actions.draw import Drawn, KnownBuild, draw
-from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import find_memes, read_once
 from memantics.build.captions import mine
 from memantics.build.chats.build import ChatReport, build_chats
@@ -35,8 +37,7 @@ from memantics.build.chats.release import write_chat_lines, write_chat_queue, wr
 from memantics.build.chats.tools import ChatTools, open_tools
 from memantics.build.drafts import Drafted, Miss, count_statuses
 from memantics.build.extract.chain import ExtractSettings, extract_memes
-from memantics.build.extract.folder import Adopted, adopt_memes, write_report
-from memantics.build.extract.report import KnowledgeReport
+from memantics.build.extract.report import Adopted, KnowledgeReport, adopt_memes, write_report
 from memantics.build.intents.draft import (
     INTENTS,
     DraftedIntents,
@@ -60,7 +61,7 @@ from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result, to_plain
 from memantics.core.step import Asker
 from memantics.core.waiting import make_sync
-from memantics.knowledge.ontology.specs import read_specs
+from memantics.knowledge.ontology.vocabulary import read_specs
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
 from memantics.run.desk import Desk
 

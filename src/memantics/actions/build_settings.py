@@ -9,11 +9,11 @@ from typing import Annotated
 
 from memantics.actions.retrieve import open_known
 from memantics.build.extract.chain import ExtractSettings
-from memantics.build.extract.folder import read_background
 from memantics.build.extract.plan import Refine, adapt_plan, find_plan
+from memantics.build.extract.report import read_background
 from memantics.build.harm import ToxicityRule
 from memantics.core.parameters import Attempts, Flag
-from memantics.knowledge.ontology.specs import read_specs
+from memantics.knowledge.ontology.vocabulary import read_specs
 
 __all__ = [
     "ExtractSettings",

@@ -18,8 +18,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.actions.analyze import LocalParts, analyze_memes
-from memantics.actions.asking import Asking, make_asking
-from memantics.actions.desk import open_desk
+from memantics.actions.desk import Asking, make_asking, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.reading import read_once

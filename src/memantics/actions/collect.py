@@ -12,14 +12,14 @@ from memantics.actions.desk import Watch
 from memantics.actions.options import TextTaken
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gather
-from memantics.build.collect.listing import OWN
+from memantics.build.collect.looks import OWN
 from memantics.build.collect.rules import DEFAULT_RULES, FilterRule, RuleSet, read_thresholds
 from memantics.core.memes import MEMES
 from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.result import Table, show_cell
 from memantics.models.embedded.ocr import open_reader
 from memantics.report.pages.collection import write_page
-from memantics.run.progress import Progress
+from memantics.run.engine import Progress
 
 __all__ = ["Collected", "collect"]
 

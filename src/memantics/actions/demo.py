@@ -21,7 +21,7 @@ from memantics.core.result import Result
 from memantics.reappraise.folder import MEME
 from memantics.registry import find_benchmark
 from memantics.report.pages import tour
-from memantics.report.pages.tour_words import read_words
+from memantics.report.pages.tour import read_words
 from memantics.report.standings import Standings, Trivial, make_standings
 from memantics.run.audit.published import is_certain, is_checkable, violations
 from memantics.starter import StarterMeme, image_path, read_starter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,8 @@ from memantics.actions.detector_data import (
     put_captions,
 )
 from memantics.actions.detector_training import TrainOptions, train_judge
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, MemanticsError
+from memantics.core.images import decode
 from memantics.core.language import read_language
 from memantics.core.lines import TextChoice
 from memantics.core.result import Result, html_table, to_plain
@@ -39,13 +41,23 @@ from memantics.detector.judges import (
     open_judge,
 )
 from memantics.detector.label_evaluation import LabelEvaluation
-from memantics.detector.lora.opening import LoraJudge
+from memantics.detector.lora.judging import LoraJudge
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.settings import PRESETS as NETWORKS
+from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.robustness import Evasion, Robustness, measure_evasion, measure_leakage
 from memantics.detector.storage import save
-from memantics.detector.subjects import see_example
-from memantics.detector.verdict import Verdict, judge, mark_predictions
+from memantics.detector.subjects import Subject, see_example
+from memantics.detector.unjudged import MOST_TEXT
+from memantics.detector.verdict import (
+    HARMFUL,
+    Verdict,
+    fail,
+    judge,
+    judge_by_all,
+    mark_predictions,
+)
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.report.pages.detector import (
     draw_thresholds,
     write_evaluation,
@@ -54,6 +66,9 @@ from memantics.report.pages.detector import (
 from memantics.starter import DETECTOR_FILE
 
 __all__ = [
+    "HARMFUL",
+    "MOST_TEXT",
+    "OUTSIDE_NOTE",
     "SAMPLE_LIMIT",
     "Detector",
     "Evaluation",
@@ -61,9 +76,12 @@ __all__ = [
     "LabelEvaluation",
     "LabelExplanation",
     "Measured",
+    "Moderator",
+    "RememberingOcr",
+    "Subject",
     "TrainOptions",
+    "Verdict",
 ]
-
 FiguresT = TypeVar("FiguresT", Evaluation, LabelEvaluation)
 
 
@@ -290,3 +308,60 @@ class Detector(TrainedDetector[Evaluation]):
         need_labels(loaded.examples, loaded.name)
         one, two = (each.say(loaded.examples) for each in (self, other))
         return compare(loaded.examples, one, two)
+
+
+# Verdicts on texts and images by a detector that stays loaded.
+
+
+class Moderator:
+    """A detector and an OCR that stay loaded. Readings of images are kept in memory only.
+
+    ``language`` is what all texts are said to be in, where their letters allow that; ``others`` are
+    further detectors, which judge what they know of a text beside the first; ``text`` is which text
+    of an image is its caption, where no ``ocr`` is given that knows.
+    """
+
+    def __init__(
+        self,
+        detector: Detector,
+        ocr: RememberingOcr | None = None,
+        language: str = "",
+        others: Sequence[Detector] = (),
+        text: TextChoice = "caption",
+    ) -> None:
+        self.detector, self._language = detector, language
+        self.detectors = (detector, *others)
+        self.ocr = ocr or RememberingOcr(RapidReader(), None, text)
+        self.name = detector.version
+        for one in self.detectors:  # what cannot judge is refused here
+            one.predict([Example("start", "开始")])
+
+    def read(self, images: Sequence[bytes]) -> list[Subject | MemanticsError]:
+        """Read images; one that cannot be read is an error in its place."""
+        return [self._read(data) for data in images]
+
+    def _read(self, data: bytes) -> Subject | MemanticsError:
+        from memantics.vision.hashes import hash_image
+        from memantics.vision.roles import read_image_text
+
+        try:
+            image = decode(data, "upload")
+            found = read_image_text(self.ocr, data, "upload", image=image)
+        except MemanticsError as error:
+            return error
+        digest = hashlib.sha256(data).hexdigest()
+        look = f"{hash_image(image):016x}"
+        known = Subject(Example("", ""), self._language, sha256=digest, phash=look, data=data)
+        return known.read(found)
+
+    def judge(self, items: Sequence[str | Subject]) -> list[Verdict]:
+        """One verdict for each text, or for what is printed on an image."""
+        subjects = [
+            Subject(Example("", item), self._language) if isinstance(item, str) else item
+            for item in items
+        ]
+        return judge_by_all(self.detectors, subjects)
+
+    def refuse(self, error: MemanticsError) -> Verdict:
+        """The verdict on an image that could not be read."""
+        return fail(self.name, str(error), self.detector.note)

@@ -19,12 +19,18 @@ from memantics.core.memes import read_captions, read_memes
 from memantics.core.parameters import Flag
 from memantics.core.registry import read_registry
 from memantics.core.splits import cut_split
-from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
-from memantics.detector.lora.card import DataOrigin
+from memantics.detector.examples import (
+    Example,
+    Loaded,
+    Modality,
+    Type,
+    list_languages,
+    read_examples,
+)
+from memantics.detector.lora.tuning import DataOrigin
 from memantics.detector.lora.wording import TuningCase
 from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import describe_novelty
-from memantics.detector.sources import read_examples
 from memantics.models.embedded.ocr import open_reader
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks, find_source
 from memantics.starter import MEMES_FILE, image_path, read_starter

@@ -17,8 +17,7 @@ from memantics.actions.detector_data import (
     load_examples,
 )
 from memantics.actions.detector_files import write_predictions
-from memantics.actions.expert import Expert, load_labelled, use_expert
-from memantics.actions.expert_data import find_labelled, read_memes
+from memantics.actions.expert import Expert, find_labelled, load_labelled, read_memes, use_expert
 from memantics.actions.options import TextTaken
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
@@ -30,9 +29,9 @@ from memantics.detector.explanation import Explanation, LabelExplanation
 from memantics.detector.fast import LabelPrediction, Prediction
 from memantics.detector.folds import Split
 from memantics.detector.heads import AUTO
+from memantics.detector.held_out import cross_validate, cross_validate_labels, make_trainer
 from memantics.detector.label_evaluation import LabelEvaluation, evaluate_labels
 from memantics.detector.robustness import Robustness, measure_leakage
-from memantics.detector.validation import cross_validate, cross_validate_labels, make_trainer
 
 Label = Annotated[
     str,

@@ -6,8 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from memantics.actions.asking import Asking
-from memantics.actions.desk import open_desk
+from memantics.actions.desk import Asking, open_desk
 from memantics.annotate.project_settings import Words
 from memantics.build.drafts import make_request, record, text
 from memantics.core.errors import ModelError

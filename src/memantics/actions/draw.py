@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Annotated
 
 from memantics.build.questions.chain import pair_subjects
-from memantics.build.questions.draws import draw_extension, draw_first
-from memantics.build.questions.review import QUEUE, read_questions, write_review
+from memantics.build.questions.review import (
+    QUEUE,
+    draw_extension,
+    draw_first,
+    read_questions,
+    write_review,
+)
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.memes import read_memes
 from memantics.core.parameters import Argument, Flag
-from memantics.core.queue import VERDICTS
+from memantics.core.queue import VERDICTS, read_reviews
 from memantics.core.result import Result, Table
-from memantics.core.review import read_reviews
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, find_dimension
 from memantics.knowledge.records import read_knowledge
 

@@ -30,7 +30,7 @@ from memantics.reappraise.folder import MEME
 from memantics.reappraise.whole import EditWish, WishPlanner, edit_whole
 from memantics.reappraise.workshop import Workshop
 from memantics.registry import find_benchmark, find_source
-from memantics.run.progress import Progress
+from memantics.run.engine import Progress
 
 EditMode = Literal["whole", "masked"]
 

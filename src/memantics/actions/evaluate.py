@@ -12,13 +12,13 @@ from typing import Any, overload
 import orjson
 from pydantic import JsonValue
 
-from memantics.actions.asking import Asking, open_cache
+from memantics.actions.desk import Asking, open_cache
 from memantics.actions.planning import AskingEngine, Evaluation, note_greedy, plan_evaluation
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.actions.score_processes import ScoringDesk
 from memantics.core.data import DataKind
 from memantics.core.errors import DataError, InputError, MemanticsError, Unavailable
-from memantics.core.home import home
+from memantics.core.registry import home
 from memantics.core.result import Result, Table, make_frame, to_plain
 from memantics.core.rundir import RUN, last_answers
 from memantics.core.text import mask_unseen
@@ -37,11 +37,10 @@ from memantics.report.tables import list_figures
 from memantics.run.ask import AskSettings
 from memantics.run.estimate import Estimate, estimate
 from memantics.run.evaluate import Job
-from memantics.run.facts import Scope
+from memantics.run.facts import Scope, ScoreBy, Variation
 from memantics.run.grid import Setting, read_settings
-from memantics.run.repeats import group_repeats, note_repeats
+from memantics.run.score import group_repeats, note_repeats
 from memantics.run.suite import RunEnd, SuiteSettings, SuiteWatch, run_suite
-from memantics.run.variation import ScoreBy, Variation
 
 __all__ = [
     "Estimate",

@@ -17,9 +17,8 @@ from memantics.models.wire import split_thought
 from memantics.registry import TaskRef, find_benchmarks, find_tasks, pose_task
 from memantics.run.engine import read_reply
 from memantics.run.evaluate import PosedTask
-from memantics.run.facts import Scope
+from memantics.run.facts import Scope, Variation
 from memantics.run.score import count_statuses, keep_scored
-from memantics.run.variation import Variation
 
 _ITEM = TypeAdapter(Item)
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")

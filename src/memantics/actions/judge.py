@@ -9,8 +9,7 @@ from typing import Annotated, Unpack
 
 from pydantic import JsonValue
 
-from memantics.actions.asking import Asking, open_cache
-from memantics.actions.desk import AskingOptions, find_asking
+from memantics.actions.desk import Asking, AskingOptions, find_asking, open_cache
 from memantics.actions.options import Models, RunFolders, RunLike
 from memantics.actions.report import find_folder
 from memantics.core.errors import DataError, InputError

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from memantics.actions.expert_data import find_labelled
+from memantics.actions.expert import find_labelled
 from memantics.core.card import Card, SampleCard, TaskCard
 from memantics.core.data import DataKind
 from memantics.core.errors import InputError
@@ -20,13 +20,7 @@ from memantics.core.tables import TABLE_ENDINGS
 from memantics.detector import mislabels
 from memantics.detector.examples import Loaded
 from memantics.detector.folds import split_random
-from memantics.detector.grouping import (
-    FOLDS,
-    Grouping,
-    find_copies,
-    group_memes,
-    make_split,
-)
+from memantics.detector.grouping import FOLDS, Grouping, find_copies, group_memes, make_split
 from memantics.detector.held_out import (
     HeldOutVerdicts,
     RunAnswers,

@@ -13,7 +13,7 @@ from memantics.actions.detector_training import describe_trained
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
-from memantics.detector import people
+from memantics.detector import labels as decisions
 from memantics.detector.evaluation import DetectorComparison, Evaluation, compare
 from memantics.detector.examples import Example, Loaded, need_labels
 from memantics.detector.fast import Prediction, Trained, fit
@@ -88,24 +88,24 @@ def learn(
         raise InputError(f"{model} is a network", hint="train it again with --data")
     known = load_examples(data, split, labels) if data else find_training(old, split, labels)
     need_labels(known.examples, known.name)
-    decided = people.read_decisions(verdicts)
+    decided = decisions.read_decisions(verdicts)
     if not decided.examples:
         alone = f"; {decided.textless:,} verdicts are on pictures without a text"
         raise InputError(
             f"people decided on no text{alone if decided.textless else ''}",
             hint="ask more of them, or resolve ties; 'detector teach' remembers pictures",
         )
-    kept, changed = people.put_together(known.examples, decided)
+    kept, changed = decisions.put_together(known.examples, decided)
     watch(f"{len(kept):,} memes of {known.name}, {len(decided.examples):,} that people decided")
-    held = [example for example in kept if people.is_held_out(example)]
-    rest = [example for example in kept if not people.is_held_out(example)]
+    held = [example for example in kept if decisions.is_held_out(example)]
+    rest = [example for example in kept if not decisions.is_held_out(example)]
     watch(f"compare on {len(held):,} memes that are held out")
     before, after = _train(old.machine, rest, None), _train(old.machine, rest, decided)
     on_held = compare(held, *(_ask(old.machine, each, held) for each in (before, after)))
     watch("train the new detector")
     trained = _train(old.machine, kept, decided)
     told = trained.held_out[len(kept) : len(kept) + len(decided.examples)]
-    was = old.say(people.hide_labels(decided.examples))
+    was = old.say(decisions.hide_labels(decided.examples))
     on_reviewed = compare(decided.examples, was, told)
     refused = explain_refusal(on_held, on_reviewed, force=force)
     name = f"{known.name}{_AND}{len(decided.examples):,} reviewed memes"
@@ -148,7 +148,9 @@ def find_training(old: Detector, split: str, labels: Version) -> Loaded:
     )
 
 
-def _train(judge: FastJudge, known: Sequence[Example], decided: people.Decided | None) -> Trained:
+def _train(
+    judge: FastJudge, known: Sequence[Example], decided: decisions.Decided | None
+) -> Trained:
     more, weights = (decided.examples, decided.weights) if decided else ((), ())
     examples = judge.look((*known, *more))
     heavy = (*([1.0] * len(known)), *weights)
@@ -156,10 +158,10 @@ def _train(judge: FastJudge, known: Sequence[Example], decided: people.Decided |
 
 
 def _ask(judge: FastJudge, trained: Trained, held: Sequence[Example]) -> list[Prediction]:
-    return replace(judge, detector=trained.detector).predict(people.hide_labels(held))
+    return replace(judge, detector=trained.detector).predict(decisions.hide_labels(held))
 
 
-def _describe_decided(decided: people.Decided) -> tuple[str, ...]:
+def _describe_decided(decided: decisions.Decided) -> tuple[str, ...]:
     left = f"; {decided.undecided:,} stay undecided" if decided.undecided else ""
     notes = (f"{len(decided.examples):,} memes decided by {decided.people:,} people{left}",)
     if not decided.textless:

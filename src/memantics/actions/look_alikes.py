@@ -14,8 +14,8 @@ from memantics.core.errors import DataError
 from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
 from memantics.core.parameters import Argument, Data, Flag
+from memantics.core.queue import read_review
 from memantics.core.result import Result
-from memantics.core.review import read_review
 from memantics.registry import find_benchmark, find_source
 
 

@@ -16,7 +16,7 @@ from memantics.core.journal import replace_file
 from memantics.core.language import read_script
 from memantics.core.result import Result
 from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
-from memantics.registry.recipes import find_own_recipes
+from memantics.registry.benchmarks import find_own_recipes
 
 _IDS, _SPLITS = ("id", "ID", "item", "name"), ("split", "set", "partition")
 _MOST_VALUES = 26

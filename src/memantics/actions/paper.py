@@ -18,10 +18,9 @@ from memantics.core.errors import DataError, InputError, UnknownName, first_faul
 from memantics.core.paper import PaperMaterial, PaperPart, ScoredDetector
 from memantics.core.parameters import Argument, Data, Flag
 from memantics.core.published import read_published
-from memantics.core.queue import CARD, VERDICTS
+from memantics.core.queue import CARD, VERDICTS, Review, read_review
 from memantics.core.records import Score
 from memantics.core.result import to_plain
-from memantics.core.review import Review, read_review
 from memantics.detector.card import place_card
 from memantics.detector.lora.judging import FACTS as TUNED
 from memantics.detector.study.running import STUDY, read_study, read_verdicts

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
 
 from memantics.core.memes import Meme
 from memantics.core.waiting import make_sync, run_sync
+from memantics.phonetics.detector import PunVerdict, judge_pun
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
 from memantics.phonetics.evidence import clean_description
 from memantics.phonetics.reading import (
@@ -22,7 +23,6 @@ from memantics.phonetics.reading import (
 )
 from memantics.phonetics.speech import read_aloud as read_caption
 from memantics.phonetics.speech import read_many
-from memantics.phonetics.verdict import PunVerdict, judge_pun
 
 if TYPE_CHECKING:
     from memantics.build.analysis.records import PunSeen
@@ -158,7 +158,7 @@ def _embed(caption: str) -> Sequence[float] | None:
 async def _ask(image: Path, heard: Heard, options: ListenOptions) -> tuple[PunSeen | None, str]:
     """What a model that sees the picture says, or why nothing was said."""
     from memantics.actions.desk import find_asking, open_desk
-    from memantics.build.analysis.puns import ask_pun
+    from memantics.build.analysis.asking import ask_pun
 
     name = options.get("vlm")
     if name is None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from memantics.actions.asking import Asking, make_asking
+from memantics.actions.desk import Asking, make_asking
 from memantics.actions.options import AskedModels, complete_tasks
 from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
@@ -24,9 +24,8 @@ from memantics.registry import (
     pose_task,
 )
 from memantics.run.evaluate import Job, PosedTask, plan
-from memantics.run.facts import Scope, folder_name
+from memantics.run.facts import Scope, Variation, folder_name, repeat_facts, repeat_task
 from memantics.run.grid import Setting, check_settings, expand, fix, read_settings
-from memantics.run.variation import Variation, repeat_facts, repeat_task
 
 AskingEngine = Literal["calls", "batch"]
 _SERVER = "openai/"

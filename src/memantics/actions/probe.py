@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memantics.actions.asking import Asking
 from memantics.actions.compare import compare_sides, open_run
+from memantics.actions.desk import Asking
 from memantics.actions.evaluate import Evaluation, collect_runs, conduct, plan_evaluation
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.core.errors import InputError

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Literal
 
+from memantics.run.engine import Progress
 from memantics.run.evaluate import Job
-from memantics.run.progress import Progress
 from memantics.run.suite import RunEnd
 
 __all__ = ["Job", "Progress", "ProgressWish", "RunEnd", "SuiteTotal", "describe", "foretell"]

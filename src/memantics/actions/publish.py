@@ -11,25 +11,32 @@ from typing import Annotated
 from memantics.actions.audit import audit_data
 from memantics.build.collect.families import Face, find_kin
 from memantics.build.publish.bundle import Bundle, CardFacts, CardSection
-from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
-from memantics.build.publish.sections import (
+from memantics.build.publish.datacard import (
     describe_acceptance,
     describe_contents,
     describe_review,
     describe_writers,
 )
+from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.parameters import Argument, Flag
-from memantics.core.queue import CARD, ITEMS, VERDICTS
+from memantics.core.queue import (
+    CARD,
+    ITEMS,
+    VERDICTS,
+    Review,
+    find_queues,
+    read_review,
+    read_reviews,
+)
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.core.result import Result
-from memantics.core.review import Review, find_queues, read_review, read_reviews
 from memantics.core.tables import need_parquet
 from memantics.core.writing import Made
 from memantics.registry import Benchmark, find_benchmarks
-from memantics.registry.publishing import find_writer
+from memantics.registry.benchmarks import find_writer
 from memantics.vision.hashes import hash_image
 
 Queue = Annotated[

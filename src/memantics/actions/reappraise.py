@@ -49,7 +49,7 @@ from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Checks, MemeFeeling, ReappraisalPlan, Target
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.reappraise.workshop import ENDINGS, Reappraisal, Stage, Workshop
-from memantics.run.progress import Progress
+from memantics.run.engine import Progress
 from memantics.vision.captions import ReadLines
 from memantics.vision.roles import read_image_text
 

@@ -13,8 +13,8 @@ from memantics.core.data import inside
 from memantics.core.errors import InputError
 from memantics.core.memes import Meme
 from memantics.core.parameters import Argument
+from memantics.core.queue import Reviewed, find_queues, read_reviews
 from memantics.core.result import Result
-from memantics.core.review import Reviewed, find_queues, read_reviews
 from memantics.core.waiting import make_sync
 from memantics.core.writing import take_text
 from memantics.models.embedded.ocr import RememberingOcr, open_reader

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import orjson
 
-from memantics.actions.model_table import render_table, tabulate_models
+from memantics.actions.compare import group_runs, open_contest
 from memantics.actions.options import Folders, RunLike, find_folder
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.journal import replace_file
@@ -29,10 +29,18 @@ from memantics.report import ReportSettings, build_report, load_runs
 from memantics.report.forms import REPORT_FORMS
 from memantics.report.gallery import make_gallery, render_gallery
 from memantics.report.inspection import check_inspect, write_log
-from memantics.report.model_table_forms import TableStyle, render_html_table
+from memantics.report.model_table import ModelTable, make_table
+from memantics.report.model_table_forms import (
+    TABLE_FORMS,
+    TABLE_STYLES,
+    TableStyle,
+    render_html_table,
+    render_latex_table,
+)
 from memantics.report.payload import list_gold_keys
 from memantics.report.runs import Run, split_unfinished
 from memantics.run.score import read_outcomes
+from memantics.run.suite_compare import SuiteComparison, compare_suite
 
 __all__ = [
     "RunLike",
@@ -44,6 +52,41 @@ __all__ = [
     "split_unfinished",
     "write_gallery",
 ]
+# Models × tasks in one table, with marks of significance.
+
+
+def tabulate_models(runs: Sequence[RunLike]) -> ModelTable:
+    """The table of all models and tasks, with marks where models can be compared.
+
+    A task whose benchmark is not here is shown without marks.
+    """
+    boards, repeats = group_runs(runs)
+    contests = []
+    for board in boards:
+        if not board.judges:
+            with suppress(InputError):
+                contests.append(open_contest(board, repeats))
+    found: SuiteComparison | None = None
+    with suppress(InputError):
+        found = compare_suite(contests)
+    rows = found.rows if found else ()
+    tested = {(row.ground, row.first, row.second): row.found.corrected for row in rows}
+    return make_table(boards, repeats, tested)
+
+
+def render_table(runs: Sequence[RunLike], form: str, style: TableStyle | None = None) -> str:
+    """The table as ``latex``, ``md``, ``csv`` or ``html``; ``style`` is LaTeX's."""
+    if style is not None and style not in TABLE_STYLES:
+        raise UnknownName("style", style, TABLE_STYLES)
+    if form == "latex":
+        return render_latex_table(tabulate_models(runs), style or "booktabs")
+    if style is not None:
+        raise InputError(f"--style is for LaTeX, not for {form}", hint="add --format latex")
+    if form not in TABLE_FORMS:
+        raise UnknownName("format of the table", form, ("latex", *TABLE_FORMS))
+    return TABLE_FORMS[form](tabulate_models(runs))
+
+
 _MOST_READ = 64
 _HEAVY = ("bertscore", "nli")
 _PAGE = ("", "html", "htm")

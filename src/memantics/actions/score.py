@@ -9,8 +9,7 @@ from memantics.core.rundir import read_facts
 from memantics.core.waiting import run_sync
 from memantics.registry import open_baselines, open_task_of_run
 from memantics.report.runs import Run, load_run
-from memantics.run.repeats import group_repeats, note_repeats
-from memantics.run.score import score_run
+from memantics.run.score import group_repeats, note_repeats, score_run
 
 
 def score(

@@ -39,8 +39,7 @@ from memantics.detector.verdict import (
     judge,
     make_verdict_schema,
 )
-from memantics.models.embedded.ocr import open_reader
-from memantics.models.embedded.rapid import Profile
+from memantics.models.embedded.ocr import Profile, open_reader
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
 from memantics.vision.copies import SeenPictures

@@ -16,8 +16,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from memantics.actions.asking import Asking
-from memantics.actions.desk import Watch, open_desk
+from memantics.actions.desk import Asking, Watch, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.knowledge import read_starter_knowledge
 from memantics.build.analysis.gather import VERDICTS, ask_all
@@ -37,11 +36,10 @@ from memantics.detector.verdict import judge as judge_subjects
 from memantics.knowledge.cards import Legend, make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.records import Knowledge
-from memantics.models.embedded.ocr import RememberingOcr
-from memantics.models.embedded.rapid import RapidReader
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.phonetics.reading import Settings, SoundChange
 from memantics.phonetics.speech import read_aloud
-from memantics.run.progress import Progress
+from memantics.run.engine import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
 from memantics.vision.appearance import PictureKind, list_notes, tell_kind, tell_medium
 from memantics.vision.panels import count_panels

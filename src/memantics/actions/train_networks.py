@@ -31,9 +31,8 @@ from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result, Table, to_plain
 from memantics.core.task import Task
 from memantics.detector.examples import Loaded, keep_typed, list_languages
-from memantics.detector.lora.card import DataOrigin
-from memantics.detector.lora.card import write_card as write_tuned_card
-from memantics.detector.lora.tuning import Tuned, Tuning, TuningTools, tune
+from memantics.detector.lora.tuning import DataOrigin, Tuned, Tuning, TuningTools, tune
+from memantics.detector.lora.tuning import write_card as write_tuned_card
 from memantics.detector.lora.wording import Language, Question, Style, TuningCase, Wording
 from memantics.detector.lora.writing import TunedWriter, tune_writer
 from memantics.detector.neural import seeds, settings

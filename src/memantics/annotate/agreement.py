@@ -13,7 +13,7 @@ from memantics.annotate.project_settings import in_share
 from memantics.annotate.workflow import Level, Workflow, WorkflowField
 from memantics.core.closed import Closed
 from memantics.metrics import agreement as metric
-from memantics.metrics.agreement_spans import Span, agreement_spans
+from memantics.metrics.agreement import Span, agreement_spans
 
 Answer = Mapping[str, JsonValue]
 Unit = tuple[str, Mapping[int, JsonValue]]  # the item, and what each person said

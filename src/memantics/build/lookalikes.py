@@ -17,7 +17,7 @@ from memantics.core.data import inside
 from memantics.core.errors import InputError
 from memantics.core.journal import write_lines
 from memantics.core.memes import Meme
-from memantics.core.review import Review, Reviewed
+from memantics.core.queue import Review, Reviewed
 from memantics.core.writing import LOOK_ALIKES, take_text
 
 

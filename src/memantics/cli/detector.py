@@ -12,17 +12,36 @@ from rich.text import Text
 from memantics.actions import detect
 from memantics.actions import detector_files as files
 from memantics.actions import detector_verbs as verbs
+from memantics.actions import study as action
 from memantics.actions.learn import Learnt, learn
 from memantics.actions.wrap import WrappedDetector, wrap_classifier
-from memantics.cli import detector_neural, detector_study, pairs, precedents
+from memantics.cli import detector_neural, pairs, precedents
 from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
 from memantics.core.parameters import Argument, Flag
 
+# ``memantics detector study``: variants × seeds × tasks in one command (extra ``detector``).
+
+
+@expose(action.study, watch=lambda as_json: nullcontext({} if as_json else {"say": tell}))
+def study(done: action.Study, out: Path) -> None:
+    """Train many detectors alike, test each once, and compare them: the paper's Table 5.
+
+    A validation part of the training memes ends each training; the test part decides nothing.
+    Run again, it goes on where it stopped.
+    """
+    show_table(done.table())
+    if done.contrasts:
+        show_table(done.contrast_table())
+    print_lines(f"note: {note}" for note in done.notes)
+    where = f"{out / action.STUDY}; its tables: memantics paper NAME --detectors {out}"
+    console().print(plain(where), soft_wrap=True)
+
+
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(detector_neural.train)
 app.command("tune")(detector_neural.tune)
-app.command("study")(detector_study.study)
+app.command("study")(study)
 app.command("check")(pairs.check_pairs)
 app.command("teach")(precedents.teach)
 app.command("forget")(precedents.forget)

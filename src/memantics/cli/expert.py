@@ -10,7 +10,7 @@ import typer
 from memantics.actions import detector_verbs as verbs
 from memantics.actions import expert as experts
 from memantics.actions.detect import LabelExplanation, Measured
-from memantics.actions.expert_data import LabelInfo, list_labels, tabulate_labels
+from memantics.actions.expert import LabelInfo, list_labels, tabulate_labels
 from memantics.cli.detector import show_evaluation, show_measured, watch_folds
 from memantics.cli.expose import expose, spread
 from memantics.cli.terminal import console, plain, print_lines, show_table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memantics.actions import power as action
+from memantics.actions import compare as action
 from memantics.cli.expose import expose
 from memantics.cli.terminal import print_lines, show_table
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from memantics.actions.asking import Asking, make_asking
+from memantics.actions.desk import Asking, make_asking
 from memantics.actions.evaluate import Evaluation, Scope, Variation, read_settings
 from memantics.actions.options import AskedModels
 from memantics.actions.probe import DEFAULT_PROBES, probe_evaluation

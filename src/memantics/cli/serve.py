@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from memantics.actions.asking import Asking, make_asking
-from memantics.actions.daily_sample import SampleChoice, choose_sample
+from memantics.actions.desk import Asking, make_asking
+from memantics.actions.drift import SampleChoice, choose_sample
 from memantics.actions.options import TextTaken
 from memantics.cli.expose import spread, spread_with
 from memantics.cli.terminal import say
@@ -70,7 +70,7 @@ def serve(
     from memantics.serve import require_extra
 
     require_extra()
-    from memantics.serve.run import run
+    from memantics.serve.app import run
     from memantics.serve.settings import Bounds, Models, Reach, ServeSettings, find_tokens
     from memantics.web.address import check_public_url, read_proxies
 

@@ -19,8 +19,8 @@ from pydantic import JsonValue
 from memantics.core.data import Source
 from memantics.core.paper_parts import Cell, PaperPart, PaperRow, PaperSheet, PaperText
 from memantics.core.published import PaperSystem, PublishedRow
+from memantics.core.queue import Review
 from memantics.core.records import Score
-from memantics.core.review import Review
 from memantics.core.rundir import RunFacts, Scores
 from memantics.core.statistic import Expected
 

@@ -13,8 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
-from memantics.core.home import home
 from memantics.core.journal import in_turn, replace_file
+
+# Where Memantics keeps what outlives a command: the registry of releases and the cache.
+
+
+def home() -> Path:
+    """``$MEMANTICS_HOME``, else ``~/.memantics``."""
+    return Path(os.environ.get("MEMANTICS_HOME") or Path.home() / ".memantics").expanduser()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from memantics.core.data import inside
 from memantics.core.errors import DataError
 from memantics.core.images import decode, probe, read_bytes
-from memantics.core.review import Review, Reviewed
+from memantics.core.queue import Review, Reviewed
 
 Record = Mapping[str, JsonValue]
 Files = dict[str, bytes]

@@ -13,9 +13,9 @@ import numpy as np
 from memantics.core.errors import InputError
 from memantics.core.result import Result
 from memantics.detector import examples as known
-from memantics.detector.calibration import Floats
-from memantics.detector.decisions import (
+from memantics.detector.calibration import (
     Decision,
+    Floats,
     decide_nested,
     fit_decision,
     fit_harm_decision,

@@ -30,7 +30,7 @@ from memantics.detector.features import (
     read_field,
 )
 from memantics.detector.folds import Split, split_blocks, split_random
-from memantics.detector.pixels import measure_images
+from memantics.detector.pictures import measure_images
 from memantics.detector.sparse import SparseRows
 
 TypeHead = Literal["flat", "hierarchical"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 
 from memantics.core.errors import InputError
-from memantics.core.home import home
 from memantics.core.journal import in_turn, replace_file
+from memantics.core.registry import home
 
 DETECTOR = "detector"
 _FILES = {DETECTOR: "detector.json"}

@@ -18,7 +18,7 @@ from memantics.detector.fast import FastDetector, FastSettings, LabelPrediction,
 from memantics.detector.features import Embedder
 from memantics.detector.heads import STATIC, embeds, sees
 from memantics.detector.lora.judging import FACTS as TUNED
-from memantics.detector.lora.opening import LoraJudge, open_lora
+from memantics.detector.lora.judging import LoraJudge, open_lora
 from memantics.detector.neural.saved import (
     NeuralDetector,
     is_neural,
@@ -37,8 +37,8 @@ from memantics.detector.pictures import SeeingEmbedder
 from memantics.detector.precedents import Memory
 from memantics.detector.storage import load_expert, load_with_card
 from memantics.detector.wrapped import WrappedJudge, is_wrapped, open_wrapped
+from memantics.models.embedded.encoder import StaticEncoder
 from memantics.models.embedded.ocr import open_reader
-from memantics.models.embedded.static import StaticEncoder
 from memantics.models.embedders import LOCAL, LocalImageEncoder, open_text_encoder
 
 

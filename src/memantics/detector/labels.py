@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.labelled import LabelledMeme, name_group
-from memantics.detector.examples import Example, LabelSet, Loaded
+from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
+from memantics.detector.examples import TYPES, Example, LabelSet, Loaded, Type
 
 # Memes of a class: rarer ones cannot be held out and learnt at once. In a large set a class needs
 # a share of the memes, too (less where several can hold: each is a question of its own).
@@ -84,3 +88,113 @@ def _keep_labelled(
         else:
             kept.append(meme)
     return kept, skips
+
+
+# People's decisions on memes as labels to learn from, by one written rule.
+#
+# Each person's answer counts 1 (harmful), 0 (harmless) or ½ (maybe); where somebody decided a tie,
+# that decision alone counts. A mean above ½ is harmful, one below harmless; at ½ (ties, or nothing
+# but maybes) the meme is undecided and is neither learnt from nor measured with. A decision weighs
+# as much as people agree, twice the distance of the mean from ½: 1 where all say the same, ⅓ where
+# two of three do. What people say takes the place of an earlier label of the same text.
+
+_SHARES = {"yes": 1.0, "no": 0.0, "maybe": 0.5}
+_ADJUDICATE = "adjudicate"
+_TYPES = {"innuendo": "sexual"}  # the voting form's word for ToxiCN's type
+_PARTS = 5  # one of which is held out
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Memes that people decided, how much each weighs, and how many they left undecided.
+
+    ``textless`` verdicts are on pictures of which no text is told; none of them is learnt from.
+    """
+
+    examples: tuple[Example, ...]
+    weights: tuple[float, ...]
+    undecided: int = 0
+    people: int = 0
+    textless: int = 0
+
+
+def read_decisions(files: Iterable[Path]) -> Decided:
+    """Decisions of verdict files (or queues that hold one), answers on the same text put together.
+
+    A verdict tells its text itself (queues of ``screen`` do), under ``text`` of what is hidden.
+    """
+    votes: dict[str, list[Mapping[str, object]]] = {}
+    texts: dict[str, tuple[str, str]] = {}
+    people: set[str] = set()
+    textless = 0
+    for given in files:
+        path = given / VERDICTS if given.is_dir() else given
+        if not path.is_file():
+            raise InputError(f"no verdicts at {path}", hint="memantics annotate export writes them")
+        for verdict in read_verdicts(path):
+            text = str(verdict.hidden.get("text") or "")
+            if not text.strip():
+                textless += 1
+                continue
+            key = name_group(text) or text.strip()
+            texts.setdefault(key, (str(verdict.hidden.get("id") or verdict.group), text))
+            votes.setdefault(key, []).extend(list_votes(verdict))
+            people |= {vote.person for vote in verdict.votes}
+    made = [(texts[key], decide(said)) for key, said in votes.items()]
+    kept = [(named, label, weight, kind) for named, (label, weight, kind) in made if weight > 0]
+    examples = tuple(
+        Example(f"reviewed/{name}", text, label=label, type=kind)
+        for (name, text), label, _, kind in kept
+    )
+    weights = tuple(weight for _, _, weight, _ in kept)
+    return Decided(examples, weights, len(made) - len(kept), len(people), textless)
+
+
+def list_votes(verdict: ItemVerdict) -> list[Mapping[str, object]]:
+    """The answers that count: of whoever decided a tie, else of all; agreed values without any."""
+    last = [vote.values for vote in verdict.votes if vote.stage == _ADJUDICATE]
+    found = last or [vote.values for vote in verdict.votes] or [verdict.values]
+    return [values for values in found if values.get("harmful") in _SHARES]
+
+
+def decide(votes: Sequence[Mapping[str, object]]) -> tuple[int, float, Type | None]:
+    """The label of a meme, what it weighs, and its type; it weighs nothing where undecided.
+
+    >>> decide([{"harmful": "yes", "type": "offence"}, {"harmful": "maybe"}])
+    (1, 0.5, 'offence')
+    >>> decide([{"harmful": "yes"}, {"harmful": "no"}])[1], decide([])[1]
+    (0.0, 0.0)
+    """
+    shares = [_SHARES[str(values["harmful"])] for values in votes]
+    mean = sum(shares) / len(shares) if shares else 0.5
+    label, weight = int(mean > 0.5), round(abs(2 * mean - 1), 9)
+    if not label:
+        return label, weight, "none"
+    named = Counter(str(values["type"]) for values in votes if values.get("type"))
+    kind = min(named, key=lambda name: (-named[name], name), default="")
+    found = _TYPES.get(kind, kind)
+    return label, weight, next((known for known in TYPES if known == found), None)
+
+
+def put_together(known: Sequence[Example], decided: Decided) -> tuple[list[Example], int]:
+    """Labelled memes without those whose text people decided, and how many labels that changed."""
+    said = {name_group(example.text): example.label for example in decided.examples}
+    kept, changed = [], 0
+    for example in known:
+        key = name_group(example.text)
+        if key and key in said:
+            changed += said[key] != example.label
+        else:
+            kept.append(example)
+    return kept, changed
+
+
+def is_held_out(example: Example) -> bool:
+    """Whether a meme belongs to the fixed fifth that is compared on: by its text, not its place."""
+    key = name_group(example.text) or example.id
+    return hashlib.sha256(key.encode()).digest()[0] % _PARTS == 0
+
+
+def hide_labels(examples: Iterable[Example]) -> list[Example]:
+    """What is judged without what is known of it."""
+    return [replace(e, label=None, type=None, modality=None, target=None) for e in examples]

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from memantics.core.errors import ImageError
-from memantics.detector.features import Embedder
+from memantics.core.images import load
+from memantics.detector.features import IMAGE_WIDTH, Embedder
 from memantics.detector.kernel import Singles
 from memantics.models.embedders import LocalImageEncoder
 
@@ -46,3 +47,48 @@ class SeeingEmbedder:
             except ImageError:
                 self._known[image] = np.zeros(self.width, np.float32)
         return self._known[image]
+
+
+# Statistics of a picture's pixels: shape, light, colour and edges.
+
+_SIDE = 64
+
+
+def measure_images(images: Sequence[Path | None]) -> Singles:
+    """One row of length 1 per image; zeros where an image is missing or cannot be decoded."""
+    rows = np.zeros((len(images), IMAGE_WIDTH), np.float32)
+    for row, image in zip(rows, images, strict=True):
+        if image is not None:
+            try:
+                row[:] = measure_image(image)
+            except ImageError:
+                continue
+    return rows
+
+
+def measure_image(path: Path) -> Singles:
+    """Shape, brightness, colour, colour histogram and edges, each between 0 and 1."""
+    picture = load(path).convert("RGB")
+    width, height = picture.size
+    pixels = np.asarray(picture.resize((_SIDE, _SIDE)), np.float32) / 255
+    grey = pixels.mean(axis=2)
+    spread = pixels.max(axis=2) - pixels.min(axis=2)
+    across, down = np.abs(np.diff(grey, axis=1)), np.abs(np.diff(grey, axis=0))
+    light, _ = np.histogram(grey, bins=8, range=(0, 1))
+    values = [
+        width / (width + height),
+        min(1.0, np.log10(width * height) / 8),
+        *pixels.mean(axis=(0, 1)),
+        *pixels.std(axis=(0, 1)),
+        float(spread.mean()),
+        float(spread.std()),
+        float(across.mean()),
+        float(down.mean()),
+        float((across > 0.2).mean()),
+        float((down > 0.2).mean()),
+        float(grey[: _SIDE // 4].mean()),
+        float(grey[-_SIDE // 4 :].mean()),
+        *(light / grey.size),
+    ]
+    row = np.array(values, np.float32)
+    return row / np.float32(np.linalg.norm(row))

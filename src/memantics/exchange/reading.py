@@ -29,7 +29,7 @@ from memantics.core.errors import (
 from memantics.core.records import Reply
 from memantics.core.tables import Row, check_archive, check_size, read_rows, write_cell
 from memantics.core.text import mend_surrogates
-from memantics.exchange.records import (
+from memantics.exchange.joining import (
     ANSWER_FORMATS,
     ROLES,
     AnswerFormat,

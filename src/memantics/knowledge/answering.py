@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING
 import orjson
 
 from memantics.core.errors import InputError, MemanticsError
-from memantics.core.nesting import measure_nesting
+from memantics.core.text import measure_nesting
 from memantics.knowledge.naming import PREFIXES
 from memantics.knowledge.querying import QueryRows, read_rows
 from memantics.knowledge.store import GraphStore

@@ -11,7 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import DataError, InputError
-from memantics.core.nesting import QUOTE, refuse_nesting
+from memantics.core.text import QUOTE, refuse_nesting
 from memantics.knowledge.graph import node
 from memantics.knowledge.naming import MEME, ONTOLOGY, OWN, PREFIXES, TERM, graph_iri, meme_of
 from memantics.knowledge.ontology.vocabulary import RELATIONS

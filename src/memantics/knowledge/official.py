@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memantics.core.errors import DataError
-from memantics.core.nesting import QUOTE, refuse_nesting
+from memantics.core.text import QUOTE, refuse_nesting
 from memantics.knowledge.graph import shorten_time
 from memantics.knowledge.ontology.vocabulary import Dimension, find_dimension
 from memantics.knowledge.records import (

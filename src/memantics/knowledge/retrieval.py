@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from memantics.core.data import read_jsonl
-from memantics.core.home import home
 from memantics.core.images import load
 from memantics.core.journal import replace_file
 from memantics.core.memes import MEMES, read_memes
+from memantics.core.registry import home
 from memantics.core.retrieval import read_passages
 from memantics.core.retrieved import FamilyUse, NearMeme, Passage
 from memantics.knowledge.records import KNOWLEDGE, Knowledge, read_knowledge

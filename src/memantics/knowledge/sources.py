@@ -10,8 +10,7 @@ from pathlib import Path
 
 from memantics.core.data import read_file
 from memantics.core.errors import DataError
-from memantics.core.queue import CARD, VERDICTS
-from memantics.core.review import Review, read_review
+from memantics.core.queue import CARD, VERDICTS, Review, read_review
 from memantics.knowledge.adoption import Account, adopt
 from memantics.knowledge.formats import SUFFIXES, guess_format, parse
 from memantics.knowledge.official import OfficialFiles, find_official

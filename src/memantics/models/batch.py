@@ -32,9 +32,9 @@ from aiohttp.payload import Payload
 from yarl import URL
 
 from memantics.core.errors import ModelError, Rejected, StoreError, Transient, Unavailable
-from memantics.core.home import home
 from memantics.core.journal import lock_folder, replace_file
 from memantics.core.records import Reply, Request
+from memantics.core.registry import home
 from memantics.models.faults import hide_key, judge_status
 from memantics.models.kinds import ModelSettings
 from memantics.models.logprobs import list_keys

@@ -28,8 +28,7 @@ from pydantic import Field, JsonValue
 from memantics.core.closed import Closed
 from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable
 from memantics.core.records import Image, Reply, Request
-from memantics.models.kinds import ModelKind
-from memantics.models.params import read_params
+from memantics.models.kinds import ModelKind, read_params
 
 SMALL = "llm/smollm2"
 UNSEEN = "[an image that you cannot see]"

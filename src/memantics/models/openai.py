@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import difflib
+import fnmatch
 import io
 import ipaddress
 import os
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -22,13 +24,78 @@ from pydantic import JsonValue
 from yarl import URL
 
 from memantics.core import errors, masking
+from memantics.core.errors import Unavailable
 from memantics.core.model import Model
 from memantics.core.records import Reply, Request
 from memantics.models.faults import has_any, hide_key, judge_body, judge_status
 from memantics.models.kinds import ModelKind, ModelSettings, read_wire_settings
-from memantics.models.listing import fetch_names, match_name, refuse_name
 from memantics.models.logprobs import list_keys
 from memantics.models.wire import WireSettings, decode_reply, encode_request
+
+# The models that a server lists under ``/models``, and whether a name is one of them.
+
+_MOST_NAMED = 8
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+async def fetch_names(session: aiohttp.ClientSession, url: URL, seconds: float) -> list[str]:
+    """The models that a server lists; none where it does not answer in time or lists nothing."""
+    with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+        short = aiohttp.ClientTimeout(total=seconds)
+        async with session.get(url, allow_redirects=False, timeout=short) as found:
+            if found.status == 200:
+                return read_listing(await found.content.read(_MOST_BYTES))
+    return []
+
+
+def match_name(name: str, listed: Sequence[str]) -> bool:
+    """Whether a server that lists these models takes a name.
+
+    Gateways list patterns, some servers a path or an owner before the name, and a part after a
+    colon chooses a variant.
+
+    >>> [match_name("qwen", told) for told in (["qwen"], ["qwen:latest"], ["models/qwen"], ["q*"])]
+    [True, True, True, True]
+    >>> match_name("qwen:free", ["qwen"]), match_name("qwen", ["qwen2"])
+    (True, False)
+    """
+    for text in listed:
+        same = {text, text.rpartition("/")[2], text.partition(":")[0]}
+        if name in same or name.partition(":")[0] in same or fnmatch.fnmatchcase(name, text):
+            return True
+    return False
+
+
+def read_listing(body: bytes) -> list[str]:
+    """The names in the body of ``/models``; none where it is no such list.
+
+    >>> read_listing(b'{"data": [{"id": "qwen"}]}'), read_listing(b"<html>")
+    (['qwen'], [])
+    """
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return []
+    rows = value.get("data") if isinstance(value, dict) else value
+    named = (row.get("id") for row in rows if isinstance(row, dict)) if type(rows) is list else ()
+    return [name for name in named if isinstance(name, str)]
+
+
+def refuse_name(name: str, server: str, listed: Sequence[str]) -> Unavailable:
+    """The error for a name that a server does not list, with the nearest that it does.
+
+    >>> str(refuse_name("qwen3", "localhost:8000", ["qwen2"]))[:67]
+    "localhost:8000 has no model 'qwen3'; did you mean openai/qwen2? it "
+    """
+    close = difflib.get_close_matches(name, listed, n=1, cutoff=0.5)
+    guess = f"did you mean openai/{close[0]}? " if close else ""
+    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    return Unavailable(
+        f"{server} has no model {name!r}",
+        hint=f"{guess}it has: {', '.join(sorted(listed)[:_MOST_NAMED])}{more}"
+        " (--param check_name=off asks all the same)",
+    )
+
 
 NO_FORMAT = "asked without response_format, which the server refuses"
 _FORMAT_WORDS = ("response_format", "json_schema", "json schema", "structured output", "guided")

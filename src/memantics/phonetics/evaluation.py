@@ -8,26 +8,167 @@ little less on others.
 
 from __future__ import annotations
 
+import hashlib
 import resource
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter, ValidationError
 
+from memantics.core.closed import Lenient
+from memantics.core.data import read_json
+from memantics.core.errors import DataError, InputError
 from memantics.phonetics import detector as detectors
-from memantics.phonetics import training
-from memantics.phonetics.evidence import find_double_meanings
+from memantics.phonetics.caption import simplify
+from memantics.phonetics.detector import (
+    Matrix,
+    PunData,
+    fit_choice,
+    fit_logistic,
+)
+from memantics.phonetics.evidence import (
+    SENSE_FEATURES,
+    cut_words,
+    describe_senses,
+    find_double_meanings,
+)
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.ranking import CAPTION_FEATURES
+from memantics.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
 from memantics.phonetics.reading import DEFAULT_THRESHOLD, ModelName
 from memantics.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
-from memantics.releases.punmemecn import choose_groups
+from memantics.releases.punmemecn import META, choose_groups, find_folder
 
-_UNMEASURED = training.FOLDS
+# Captions to learn from, and what ``pun --evaluate`` learns from them without those it measures.
+#
+# The weights that ship are fitted in ``research/pun_weights.py``.
+
+FOLDS = 5
+_RIDGE = 3.0
+
+
+class _Row(Lenient):
+    meme_type: str
+    caption_1: str
+    caption_2: str | None = None
+    meme_explanation: str = ""
+
+
+_META_FILE = TypeAdapter(dict[str, _Row])
+PUN_FEATURES = (*CAPTION_FEATURES, *SENSE_FEATURES)
+Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+"""One sentence vector per text; without it captions are judged by sound and dictionary alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One caption of the release; ``intended`` is None for what is no pun."""
+
+    name: str
+    group: str
+    caption: str
+    intended: str | None
+    description: str
+
+    @property
+    def homophone(self) -> bool:
+        """Whether the caption is meant to be heard as another."""
+        return self.intended is not None and self.intended != self.caption
+
+
+def read_samples(folder: Path) -> list[Sample]:
+    """Captions of a PunMemeCN release in any of its layouts; ``_Meta.json`` alone is needed."""
+    try:
+        rows = _META_FILE.validate_python(read_json(find_folder(folder) / META))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise DataError(META, first["msg"], row=str(first["loc"][0])) from error
+    return [
+        Sample(
+            name,
+            name.partition(".")[0],
+            row.caption_1,
+            row.caption_2 if row.meme_type == "pun" else None,
+            row.meme_explanation.partition("\n")[0],
+        )
+        for name, row in rows.items()
+    ]
+
+
+def assign_fold(group: str) -> int:
+    """The fold of a group, by its name: the three memes of a group stay together.
+
+    >>> assign_fold("CN00001") == assign_fold("CN00001")
+    True
+    """
+    return hashlib.sha256(group.encode()).digest()[0] % FOLDS
+
+
+START = Linear({"total": 1.0})
+
+
+def fit_order(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
+    """Weights that put the intended caption first."""
+    groups: list[tuple[Matrix, int]] = []
+    for sample, analysis in zip(samples, analyses, strict=True):
+        texts = [c.path.text for c in analysis.candidates]
+        if sample.homophone and sample.intended in texts:
+            rows = [[c.features[n] for n in RANK_FEATURES] for c in analysis.candidates]
+            groups.append((np.array(rows), texts.index(sample.intended)))
+    if not groups:
+        raise InputError("no homophone pun to learn the order from", hint="give more groups")
+    return fit_choice(groups, RANK_FEATURES, _RIDGE)
+
+
+def fit_confidence(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
+    """Weights that tell homophone puns from captions that are none."""
+    kept = [
+        (a, s.homophone)
+        for s, a in zip(samples, analyses, strict=True)
+        if s.homophone or s.intended is None
+    ]
+    labels = np.array([label for _, label in kept], dtype=bool)
+    return fit_logistic(matrix_of([a for a, _ in kept]), labels, CAPTION_FEATURES, _RIDGE)
+
+
+def fit_first_right(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
+    """Weights of the chance that the first reading of a caption is the one that is meant."""
+    right = [is_first_right(s, a) for s, a in zip(samples, analyses, strict=True)]
+    return fit_logistic(matrix_of(analyses), np.array(right, bool), CAPTION_FEATURES, _RIDGE)
+
+
+def is_first_right(sample: Sample, analysis: SoundAnalysis) -> bool:
+    """Whether the first reading is what the caption of a homophone pun means."""
+    first = analysis.candidates[0].path.text if analysis.candidates else None
+    return sample.homophone and first == sample.intended
+
+
+def matrix_of(analyses: Iterable[SoundAnalysis]) -> Matrix:
+    """The signals of captions, one row each."""
+    return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])
+
+
+def gather(
+    samples: Sequence[Sample], analyses: Sequence[SoundAnalysis], embed: Embed | None
+) -> PunData:
+    """Signals, sentence vectors and labels of captions, for a detector to learn from."""
+    senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
+    rows = [[figures[name] for name in SENSE_FEATURES] for figures in senses]
+    vectors = embed([s.caption for s in samples]) if embed else np.zeros((len(samples), 0))
+    return PunData(
+        np.hstack([matrix_of(analyses), np.array(rows)]),
+        np.asarray(vectors, np.float64),
+        np.array([s.intended is not None for s in samples]),
+        np.array([s.homophone for s in samples]),
+        np.array([assign_fold(s.group) for s in samples]),
+    )
+
+
+_UNMEASURED = FOLDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +196,12 @@ class Figures:
     memory_mb: float
 
 
-def _assign_folds(samples: Sequence[training.Sample], wanted: str) -> list[int]:
+def _assign_folds(samples: Sequence[Sample], wanted: str) -> list[int]:
     """The fold of each caption; groups of the user's choice are one, all others not measured."""
     groups = {sample.group for sample in samples}
     chosen = choose_groups(wanted, groups) if wanted else groups
     if chosen == groups:
-        return [training.assign_fold(sample.group) for sample in samples]
+        return [assign_fold(sample.group) for sample in samples]
     return [0 if sample.group in chosen else _UNMEASURED for sample in samples]
 
 
@@ -69,22 +210,22 @@ def evaluate(
     model: ModelName = "auto",
     file: Path | None = None,
     groups: str = "",
-    embed: training.Embed | None = None,
+    embed: Embed | None = None,
 ) -> Figures:
     """Measure everything on a release; about a minute for 1,500 captions.
 
     With ``groups`` (``test``, ``1-100``) figures are of those, weights fitted on all others.
     """
-    samples = training.read_samples(folder)
+    samples = read_samples(folder)
     folds = _assign_folds(samples, groups)
     started, spent = time.perf_counter(), time.process_time()
     lattice = load_lattice(model, file)
-    analyze_caption("年年有鱼", lattice, order=training.START)
+    analyze_caption("年年有鱼", lattice, order=START)
     first_call, first_cpu = time.perf_counter() - started, time.process_time() - spent
     analyses, costs = [], []
     for sample in samples:
         before = time.process_time()
-        analyses.append(analyze_caption(sample.caption, lattice, order=training.START))
+        analyses.append(analyze_caption(sample.caption, lattice, order=START))
         costs.append(time.process_time() - before)
         if len(costs) == 100:
             memory = _peak_mb()
@@ -124,7 +265,7 @@ def evaluate(
 _NEVER = 1_000_000
 
 
-def _rank(sample: training.Sample, analysis: SoundAnalysis) -> int:
+def _rank(sample: Sample, analysis: SoundAnalysis) -> int:
     texts = [c.path.text for c in analysis.candidates]
     return texts.index(sample.intended) + 1 if sample.intended in texts else _NEVER
 
@@ -167,30 +308,28 @@ class _Judged:
 
 
 def _hold_out(
-    samples: Sequence[training.Sample],
+    samples: Sequence[Sample],
     analyses: Sequence[SoundAnalysis],
     folds: Sequence[int],
-    embed: training.Embed | None,
+    embed: Embed | None,
 ) -> tuple[list[SoundAnalysis], list[float], _Judged]:
     """Analyses, confidences and verdicts under weights that have not seen a caption's group."""
     held: list[SoundAnalysis] = list(analyses)
     chances = [0.0] * len(samples)
-    data = training.gather(samples, analyses, embed)
+    data = gather(samples, analyses, embed)
     likely, said = np.zeros(len(samples)), np.zeros(len(samples), dtype=bool)
     # Where the user chose groups, the others are there to learn from only.
-    numbers = range(1 if _UNMEASURED in folds else training.FOLDS)
+    numbers = range(1 if _UNMEASURED in folds else FOLDS)
     for number in numbers:
         value = np.array(folds) == number
         seen = np.flatnonzero(~value).tolist()
-        order = training.fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
+        order = fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
         ordered = [a.reorder(order) for a in analyses]
-        sure = training.fit_confidence([samples[i] for i in seen], [ordered[i] for i in seen])
-        rows = np.hstack([training.matrix_of(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
+        sure = fit_confidence([samples[i] for i in seen], [ordered[i] for i in seen])
+        rows = np.hstack([matrix_of(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
         known = replace(data, signals=rows)
-        fitted = detectors.fit_pun(known.take(~value), training.PUN_FEATURES)
-        likely[value], said[value] = detectors.apply_pun(
-            known.take(value), training.PUN_FEATURES, fitted
-        )
+        fitted = detectors.fit_pun(known.take(~value), PUN_FEATURES)
+        likely[value], said[value] = detectors.apply_pun(known.take(value), PUN_FEATURES, fitted)
         for i in np.flatnonzero(value).tolist():
             held[i] = ordered[i]
             chances[i] = sure.probability(ordered[i].signals) if held[i].candidates else 0.0
@@ -198,7 +337,7 @@ def _hold_out(
 
 
 def _count_double_meanings(
-    samples: Sequence[training.Sample], analyses: Sequence[SoundAnalysis], lattice: Lattice
+    samples: Sequence[Sample], analyses: Sequence[SoundAnalysis], lattice: Lattice
 ) -> tuple[int, float, float]:
     """Polysemy puns, and the shares of them and of other captions with a double meaning.
 

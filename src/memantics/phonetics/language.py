@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from memantics.core.errors import InputError, MissingExtra
-from memantics.core.home import home
+from memantics.core.registry import home
 from memantics.phonetics.lexicon import MAX_WORD, Floats
 from memantics.phonetics.reading import ModelName
 

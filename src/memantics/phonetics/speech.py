@@ -11,11 +11,17 @@ from pathlib import Path as FilePath
 from memantics.core.errors import InputError, MissingExtra
 from memantics.phonetics import reading, sound
 from memantics.phonetics.caption import Script, SyllableSlot, clean_text, simplify, write_scripts
-from memantics.phonetics.evidence import describe_picture, find_double_meanings, find_evidence
+from memantics.phonetics.evidence import (
+    cut_words,
+    describe_picture,
+    describe_senses,
+    find_double_meanings,
+    find_evidence,
+    list_second_senses,
+)
 from memantics.phonetics.language import load_model
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.lexicon import MAX_WORD
-from memantics.phonetics.polysemy import cut_words, describe_senses, list_second_senses
 from memantics.phonetics.ranking import (
     HeardDifference,
     Linear,

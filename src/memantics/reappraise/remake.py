@@ -10,7 +10,7 @@ from typing import cast
 from pydantic import BaseModel, JsonValue
 
 from memantics.core.data import conform, read_json
-from memantics.core.review import Review, Reviewed
+from memantics.core.queue import Review, Reviewed
 from memantics.core.step import Taken
 from memantics.reappraise.dataset import join_captions
 from memantics.reappraise.folder import CHECKS, FEELING, PLAN, Shape, StageFile

@@ -5,13 +5,18 @@ from memantics.registry.benchmarks import (
     find_benchmark,
     find_benchmarks,
     find_published,
+    find_recipes,
     find_tasks,
 )
 from memantics.registry.contract import PACKAGE, STARTER_IMAGES, Benchmark, TaskRef
-from memantics.registry.data import describe_data, find_source
 from memantics.registry.models import MODEL_KINDS, open_model
-from memantics.registry.recipes import find_recipes
-from memantics.registry.tasks import open_baselines, open_task_of_run, pose_task
+from memantics.registry.tasks import (
+    describe_data,
+    find_source,
+    open_baselines,
+    open_task_of_run,
+    pose_task,
+)
 
 __all__ = [
     "MODEL_KINDS",

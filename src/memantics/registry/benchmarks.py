@@ -8,9 +8,30 @@ from pathlib import Path
 from memantics.core.card import read_card
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.published import PublishedRow, read_published
-from memantics.core.registry import is_inside, read_registry, read_shelf
-from memantics.registry.contract import Benchmark, TaskRef, list_recipes, list_roots
-from memantics.registry.recipes import find_recipes
+from memantics.core.registry import home, is_inside, read_registry, read_shelf
+from memantics.core.writing import Writer
+from memantics.registry.contract import RECIPES, Benchmark, TaskRef, list_recipes, list_roots
+from memantics.tasks.recipe import make_card, read_recipe
+
+# Data sets that are told by a recipe: those that ship, and ``*.toml`` of the user's folders.
+
+
+def find_recipes() -> dict[str, Benchmark]:
+    """Every recipe by the name of its file; it becomes a benchmark without a sample.
+
+    What ``data add`` wrote for a table of the user's takes the place of one of the same name.
+    """
+    roots = [RECIPES, *list_roots()[1:], find_own_recipes()]
+    paths = [path for root in roots for path in list_recipes(root)]
+    return {
+        path.stem: Benchmark(path.parent, make_card(path.stem, read_recipe(path)), path)
+        for path in paths
+    }
+
+
+def find_own_recipes() -> Path:
+    """The folder of recipes that ``data add`` writes for tables."""
+    return home() / "recipes"
 
 
 def find_benchmarks() -> dict[str, Benchmark]:
@@ -93,3 +114,26 @@ def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
             for row in read_published(benchmark.folder / "expected" / "published.json"):
                 found.setdefault(f"{name}/{row.task}", []).append(row)
     return found
+
+
+# Which benchmark's format the results of a workflow are published in.
+
+
+def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
+    """The benchmark whose card names the workflow, and the writer of its format."""
+    known = {
+        name: benchmark
+        for benchmark in find_benchmarks().values()
+        for name in (benchmark.card.publish.workflows if benchmark.card.publish else ())
+    }
+    if workflow not in known:
+        raise UnknownName("workflow to publish from:", workflow, sorted(known))
+    benchmark = known[workflow]
+    writer = getattr(benchmark.load_part("write"), "WRITER", None)
+    if not isinstance(writer, Writer):
+        raise DataError(
+            benchmark.folder / "write.py",
+            "holds no WRITER of type Writer",
+            hint="see docs/add-a-benchmark.md",
+        )
+    return benchmark, writer

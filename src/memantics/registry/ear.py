@@ -34,9 +34,9 @@ class PhoneticEar:
 
     def _hear(self, text: str) -> Hearing:
         """What a text probably means by its sound; texts without Chinese mean nothing else."""
+        from memantics.phonetics.detector import judge_pun
         from memantics.phonetics.reading import Settings
         from memantics.phonetics.speech import read_aloud
-        from memantics.phonetics.verdict import judge_pun
 
         if not has_chinese(text):
             return NOTHING

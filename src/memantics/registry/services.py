@@ -9,9 +9,9 @@ from pathlib import Path
 
 from memantics.core import services
 from memantics.core.errors import DataError, InputError, MissingExtra
-from memantics.core.home import home
 from memantics.core.images import read_bytes
 from memantics.core.matching import image_key
+from memantics.core.registry import home
 from memantics.core.retrieved import Retriever
 from memantics.core.tables import read_rows
 from memantics.run.probes import ProbeTools

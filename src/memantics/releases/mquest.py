@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from memantics.core.data import conform, read_json
 from memantics.core.errors import DataError
-from memantics.core.nesting import QUOTE, refuse_nesting
+from memantics.core.text import QUOTE, refuse_nesting
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad

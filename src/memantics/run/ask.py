@@ -16,8 +16,7 @@ from memantics.core.task import ItemWalk, Task
 from memantics.core.waiting import raise_first
 from memantics.run.calling import Called, RetrySettings, Stopped
 from memantics.run.certainty import choose
-from memantics.run.engine import AskSettings, Engine, bump_seed, read_reply
-from memantics.run.progress import Progress
+from memantics.run.engine import AskSettings, Engine, Progress, bump_seed, read_reply
 
 __all__ = ["AskSettings", "Progress", "RetrySettings", "ask"]
 

@@ -13,9 +13,8 @@ from memantics.core.rundir import SCORES, RunFacts, read_scores
 from memantics.core.task import Task
 from memantics.metrics import comparison
 from memantics.run.differences import Change, Comparison, Difference
-from memantics.run.repeats import DEVIATION, REPEATS
 from memantics.run.resample import find_main, resample_figure
-from memantics.run.score import counts, read_outcomes
+from memantics.run.score import DEVIATION, REPEATS, counts, read_outcomes
 from memantics.tasks.choices import hits
 
 RIGHT = "right"

@@ -25,8 +25,7 @@ from memantics.core.model import Model
 from memantics.core.records import Reply, Request, Status, nest_reply
 from memantics.core.step import Step, Taken, Value, ask_again
 from memantics.run.calling import Called
-from memantics.run.engine import AskSettings, Engine, bump_seed, read_reply
-from memantics.run.progress import Progress
+from memantics.run.engine import AskSettings, Engine, Progress, bump_seed, read_reply
 
 CALLS = "calls.jsonl"
 

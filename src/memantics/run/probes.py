@@ -32,7 +32,7 @@ from memantics.core.matching import image_key, item_images
 from memantics.core.records import Field, Form, Image, Item, Message, Outcome, Request, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.text import join_tokens, rouge_l, rouge_tokens
-from memantics.run.strata import CAPTIONS
+from memantics.run.evaluate import CAPTIONS
 from memantics.tasks.choices import LETTERS
 from memantics.tasks.factories import mean_score, share
 from memantics.tasks.parse import clean

@@ -20,8 +20,8 @@ from memantics.core.model import Model
 from memantics.core.waiting import raise_first
 from memantics.run.ask import AskSettings
 from memantics.run.calling import Limiter
+from memantics.run.engine import Progress
 from memantics.run.evaluate import Ended, Job, Scorer, evaluate, score_here
-from memantics.run.progress import Progress
 
 Lane = tuple[Model, list[Job]]
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from memantics.core.errors import InputError, MissingExtra, Unavailable
-from memantics.scale.engines import PoolEngine, ShardOrder
+from memantics.scale.engines import PoolEngine, ShardOrder, run_shard
 from memantics.scale.records import ShardPart, Work
-from memantics.scale.shard import run_shard
 
 _TRIES = 3
 

@@ -15,7 +15,7 @@ from memantics.actions.analyze import analyze
 from memantics.actions.phonetics import read_aloud
 from memantics.core.errors import UnknownName
 from memantics.core.images import MIME, probe
-from memantics.serve import records
+from memantics.serve import inputs
 from memantics.serve.context import Service, find_service
 from memantics.serve.inputs import describe_fields, describe_upload, read_fields, read_upload
 from memantics.serve.jobs import JobKind, StoredJob
@@ -24,7 +24,7 @@ from memantics.serve.runner import show_analysis
 
 router = APIRouter(prefix="/v1", responses=ERRORS)
 ACCEPTED: dict[int | str, dict[str, Any]] = {
-    202: {"model": records.JobRecord, "description": "Accepted as a job; see Location."}
+    202: {"model": inputs.JobRecord, "description": "Accepted as a job; see Location."}
 }
 
 
@@ -32,15 +32,15 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
     "/analyze",
     operation_id="analyze",
     tags=["analysis"],
-    response_model=records.AnalysisRecord,
+    response_model=inputs.AnalysisRecord,
     responses=ACCEPTED,
-    openapi_extra=describe_upload(records.AnalyzeBody),
+    openapi_extra=describe_upload(inputs.AnalyzeBody),
 )
 async def post_analyze(request: Request) -> Response:
     """Say what a meme says, sounds like, means and whom it may hurt; with a model as a job."""
     service = find_service(request)
     owner = service.gate.admit(request, "analyze")
-    body, image = await read_upload(request, records.AnalyzeBody, service.door)
+    body, image = await read_upload(request, inputs.AnalyzeBody, service.door)
     if body.with_model or body.model:
         options = {"model": find_model(service, body.model), "language": body.language}
         return await accept(service, "analyze", owner, options, image)
@@ -60,14 +60,14 @@ def look_at(service: Service, image: bytes) -> dict[str, JsonValue]:
     "/puns",
     operation_id="read_aloud",
     tags=["analysis"],
-    response_model=records.PunsRecord,
-    openapi_extra=describe_fields(records.PunsBody),
+    response_model=inputs.PunsRecord,
+    openapi_extra=describe_fields(inputs.PunsBody),
 )
 async def post_puns(request: Request) -> Response:
     """Say what a caption may mean when it is read aloud."""
     service = find_service(request)
     service.gate.admit(request, "puns")
-    body = await read_fields(request, records.PunsBody)
+    body = await read_fields(request, inputs.PunsBody)
     async with service.deadline():
         found = await service.engine.work(
             read_aloud,
@@ -84,14 +84,14 @@ async def post_puns(request: Request) -> Response:
     operation_id="reappraise",
     tags=["analysis"],
     status_code=202,
-    response_model=records.JobRecord,
-    openapi_extra=describe_upload(records.ReappraiseBody),
+    response_model=inputs.JobRecord,
+    openapi_extra=describe_upload(inputs.ReappraiseBody),
 )
 async def post_reappraise(request: Request) -> Response:
     """Turn a negative meme around: a job whose result holds the new image."""
     service = find_service(request)
     owner = service.gate.admit(request, "reappraise")
-    body, image = await read_upload(request, records.ReappraiseBody, service.door)
+    body, image = await read_upload(request, inputs.ReappraiseBody, service.door)
     asked = body.with_model or body.model
     model = find_model(service, body.model) if asked else None
     options = {"model": model, "target": body.target, "versions": body.versions}
@@ -102,21 +102,21 @@ async def post_reappraise(request: Request) -> Response:
     "/knowledge/query",
     operation_id="query_knowledge",
     tags=["knowledge"],
-    response_model=records.RowsRecord,
-    openapi_extra=describe_fields(records.QueryBody),
+    response_model=inputs.RowsRecord,
+    openapi_extra=describe_fields(inputs.QueryBody),
 )
 async def post_query(request: Request) -> Response:
     """Ask the knowledge store in SPARQL. Nothing is changed."""
     service = find_service(request)
     service.gate.admit(request, "knowledge")
-    body = await read_fields(request, records.QueryBody)
+    body = await read_fields(request, inputs.QueryBody)
     seconds = service.settings.bounds.deadline
     async with service.deadline():
         found = await service.engine.work(ask, service, body, seconds)
     return answer(found)
 
 
-def ask(service: Service, body: records.QueryBody, seconds: float) -> dict[str, JsonValue]:
+def ask(service: Service, body: inputs.QueryBody, seconds: float) -> dict[str, JsonValue]:
     """The rows of a query, within a time."""
     store = service.engine.store
     return store.query(body.query, limit=body.limit, timeout=seconds).to_dict()
@@ -141,7 +141,7 @@ async def accept(
     add = service.jobs.add
     job: StoredJob = await service.engine.work(add, kind, owner, options, image)
     service.runner.wake()
-    return answer(records.show_job(job), 202, {"location": f"/v1/jobs/{job.id}"})
+    return answer(inputs.show_job(job), 202, {"location": f"/v1/jobs/{job.id}"})
 
 
 def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import fcntl
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -15,10 +19,11 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from memantics import __version__
-from memantics.actions.daily_sample import DailySample
+from memantics.actions.drift import DailySample
 from memantics.actions.phonetics import read_aloud
 from memantics.actions.studio import Studio
-from memantics.core.errors import MemanticsError
+from memantics.core.errors import InputError, MemanticsError
+from memantics.core.journal import refuse_unwritable
 from memantics.serve import (
     analysis,
     browse,
@@ -36,13 +41,14 @@ from memantics.serve.engine import Engine
 from memantics.serve.gate import Gate
 from memantics.serve.inputs import ImageDoor
 from memantics.serve.jobs import JobStore
-from memantics.serve.metrics import Metrics
+from memantics.serve.metrics import FOLDER, Metrics
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal, answer_refusal, read_refusal
 from memantics.serve.runner import Runner
 from memantics.serve.settings import ServeSettings
+from memantics.web.address import listen
 from memantics.web.logs import note
-from memantics.web.server import wrap
+from memantics.web.server import serve, serve_many, wrap
 from memantics.web.site import Site
 
 HERE = Path(__file__).parent
@@ -137,3 +143,51 @@ async def _answer(_request: Request, error: Exception) -> Response:
         error = Refusal(error.status_code, word, str(error.detail), error.headers)
     assert isinstance(error, Refusal)
     return answer_refusal(error)
+
+
+# Start the service: take the port, say where it is, serve until told to stop.
+
+GRACE = 40  # seconds: longer than a request may take
+
+
+def run(settings: ServeSettings, started: Callable[[ServeSettings], None]) -> None:
+    """Serve until the process is told to stop; ``started`` is called before the first request."""
+    with listen(settings.reach.host, settings.reach.port) as taken:
+        port = int(taken.getsockname()[1])
+        settings = replace(settings, reach=replace(settings.reach, port=port))
+        with _own(settings.state):
+            _recover(settings.state)
+            if settings.workers == 1:
+                app = build_app(settings)
+                started(settings)
+                serve(app, taken, GRACE)
+            else:
+                started(settings)
+                with tempfile.TemporaryDirectory(prefix="memantics-metrics-") as folder:
+                    os.environ[FOLDER] = folder
+                    serve_many(partial(build_app, settings), taken, settings.workers, GRACE)
+
+
+def _recover(folder: Path) -> None:
+    """What ran when the service ended last time waits again."""
+    store = JobStore(folder, keep=0, most=0)
+    try:
+        store.recover()
+    finally:
+        store.close()
+
+
+@contextmanager
+def _own(folder: Path) -> Iterator[None]:
+    """Hold the folder of jobs: a second service on it would run them twice."""
+    with refuse_unwritable(folder, "--state"):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = (folder / "lock").open("a")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"another service keeps its jobs in {folder}", hint="give --state another folder"
+            ) from None
+        yield

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from memantics.actions.daily_sample import DailySample
-from memantics.actions.verdicts import Subject, Verdict
+from memantics.actions.detect import Subject, Verdict
+from memantics.actions.drift import DailySample
 from memantics.serve.engine import Engine
 from memantics.serve.gate import Gate
 from memantics.serve.inputs import ImageDoor

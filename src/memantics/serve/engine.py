@@ -8,11 +8,10 @@ from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 from memantics.actions.analyze import LocalParts
-from memantics.actions.asking import Asking
-from memantics.actions.detect import Detector
+from memantics.actions.desk import Asking
+from memantics.actions.detect import Detector, Moderator, RememberingOcr, Subject, Verdict
 from memantics.actions.detector_files import find_detector
 from memantics.actions.knowledge import STARTER, KnowledgeStore
-from memantics.actions.verdicts import Moderator, RememberingOcr, Subject, Verdict
 from memantics.core.errors import MemanticsError
 from memantics.serve.batching import Batcher
 from memantics.serve.settings import ServeSettings

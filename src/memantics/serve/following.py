@@ -12,8 +12,8 @@ from starlette.responses import Response, StreamingResponse
 
 from memantics.serve.analysis import answer
 from memantics.serve.context import Service, find_service
+from memantics.serve.inputs import JobRecord, show_job
 from memantics.serve.jobs import ENDED, StoredJob
-from memantics.serve.records import JobRecord, show_job
 from memantics.serve.refusals import ERRORS, Refusal
 from memantics.serve.tokens import Scope
 

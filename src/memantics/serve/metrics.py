@@ -10,7 +10,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from memantics.actions.verdicts import Verdict
+from memantics.actions.detect import Verdict
 from memantics.serve.batching import Batcher
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from memantics.actions.verdicts import HARMFUL, MOST_TEXT, Subject, Verdict
+from memantics.actions.detect import HARMFUL, MOST_TEXT, Subject, Verdict
 from memantics.core.errors import MemanticsError
 from memantics.serve.context import Service, find_service
 from memantics.serve.inputs import read_json

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memantics.actions.asking import Asking
-from memantics.actions.daily_sample import SampleChoice
+from memantics.actions.desk import Asking
+from memantics.actions.drift import SampleChoice
 from memantics.core.errors import InputError
-from memantics.core.home import home
 from memantics.core.lines import TextChoice
+from memantics.core.registry import home
 from memantics.serve.tokens import Token, read_tokens
 from memantics.web.address import is_local, list_hosts, name_address
 from memantics.web.shell import Limits

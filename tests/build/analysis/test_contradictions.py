@@ -12,8 +12,7 @@ import orjson
 import pytest
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
-from memantics.build.analysis.contradictions import find_contradictions
-from memantics.build.analysis.gather import ask_all
+from memantics.build.analysis.gather import ask_all, find_contradictions
 from memantics.build.analysis.records import Feeling, Findings, Harm, PunSeen, Sound
 from memantics.build.extract.asking import Situation, ask_individuals
 from memantics.build.extract.chain import ExtractSettings
@@ -23,8 +22,7 @@ from memantics.core.memes import Meme
 from memantics.core.records import Request
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, TOXICITY_KINDS, Dimension
 from memantics.knowledge.records import Individual, Knowledge
-from memantics.models.builder import build_reply
-from memantics.models.fake import FakeModel
+from memantics.models.fake import FakeModel, build_reply
 from memantics.report.pages.analysis import render_page
 from memantics.run.desk import Desk
 from memantics.starter import image_path

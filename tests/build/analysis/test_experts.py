@@ -11,8 +11,7 @@ import pytest
 
 from memantics.actions.analysis_lines import describe
 from memantics.actions.analyze import analyze
-from memantics.actions.expert import Expert, use_expert
-from memantics.actions.expert_data import find_labelled
+from memantics.actions.expert import Expert, find_labelled, use_expert
 from memantics.actions.reappraise import open_planner
 from memantics.actions.screen import screen
 from memantics.build.analysis.gather import Tools, look

@@ -20,7 +20,7 @@ from memantics.core.errors import DataError
 from memantics.core.memes import Meme, read_captions, with_captions
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
-from memantics.detector.sources import read_examples
+from memantics.detector.examples import read_examples
 from memantics.models.fake import FakeModel
 from tests.build.drafting import starter_memes, text_of, with_desk
 from tests.commands import Shell

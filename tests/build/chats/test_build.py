@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.punmemecn.rows import ReadingFindings, read_chats
+from memantics.benchmarks.punmemecn.load import ReadingFindings, read_chats
 from memantics.build.chats.build import ChatReport, build_chats
 from memantics.build.chats.distractors import Embedders, LayoutEncoder
 from memantics.build.chats.generate import (

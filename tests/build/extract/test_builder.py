@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from memantics.core.records import Field, Form, Message, Option, Request
-from memantics.models.builder import build_reply
-from memantics.models.fake import open_fake
+from memantics.models.fake import build_reply, open_fake
 
 TREE = {
     "type": "object",

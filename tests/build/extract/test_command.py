@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract.folder import adopt_memes, read_background, safe_id
 from memantics.build.extract.plan import PLANS
+from memantics.build.extract.report import adopt_memes, read_background, safe_id
 from memantics.core.errors import DataError, InputError
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.memes import Meme, read_memes

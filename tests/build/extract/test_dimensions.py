@@ -14,8 +14,14 @@ from memantics.build.extract.asking import Situation, ask_individuals
 from memantics.build.extract.plan import DEFAULT, adapt_plan, list_relations
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.memes import Meme
-from memantics.knowledge.ontology.specs import SPECS, DimensionSpec, read_specs
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, KIND_TERMS, RELATIONS
+from memantics.knowledge.ontology.vocabulary import (
+    DIMENSIONS,
+    KIND_TERMS,
+    RELATIONS,
+    SPECS,
+    DimensionSpec,
+    read_specs,
+)
 from memantics.knowledge.records import Individual, read_knowledge
 from memantics.registry import find_benchmark, find_source
 from memantics.starter import image_path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract.folder import adopt_memes, safe_id
+from memantics.build.extract.report import adopt_memes, safe_id
 from memantics.core.memes import Meme, MemeLine, read_memes
 from memantics.starter import image_path
 

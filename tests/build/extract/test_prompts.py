@@ -21,8 +21,7 @@ from memantics.core.memes import Meme
 from memantics.core.prompt import enclose
 from memantics.core.records import Image, Request
 from memantics.core.step import ask_again
-from memantics.knowledge.ontology.specs import SPECS
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, SPECS, Dimension
 from memantics.knowledge.records import Individual
 from memantics.starter import image_path
 from tests.build.extract.scripts import extract, one, text_of

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memantics.actions import build
-from memantics.build.extract.naming import make_name
-from memantics.build.extract.reading import MOST, Read, read_individuals, read_links
+from memantics.build.extract.reading import MOST, Read, make_name, read_individuals, read_links
 from memantics.core.meaning import Dimension
 from memantics.core.reply import find_values
 from memantics.core.task import Unparsed

@@ -15,12 +15,14 @@ from memantics.build.drafts import Drafted, count_statuses
 from memantics.build.intents.draft import (
     DraftedIntents,
     IntentSettings,
+    check_intent,
     draft_intents,
     find_prompts,
+    read_background,
+    read_intents,
     write_intent_queue,
     write_intents,
 )
-from memantics.build.intents.form import check_intent, read_background, read_intents
 from memantics.cli.progress import stop_at_failures
 from memantics.core.errors import Rejected
 from memantics.core.memes import Meme

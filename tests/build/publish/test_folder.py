@@ -11,8 +11,7 @@ import pytest
 from pydantic import JsonValue
 
 from memantics.build.publish.bundle import Bundle, CardFacts
-from memantics.build.publish.croissant import describe_dataset
-from memantics.build.publish.folder import write_folder
+from memantics.build.publish.folder import describe_dataset, write_folder
 from memantics.build.publish.tables import write_tables
 from memantics.core.card import read_card
 from memantics.core.errors import InputError

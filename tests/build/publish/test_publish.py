@@ -14,10 +14,9 @@ from pydantic import JsonValue
 from memantics.benchmarks.memeintent.write import write_intents
 from memantics.benchmarks.mquest.write import write_questions
 from memantics.build.publish.bundle import CardSection
-from memantics.build.publish.sections import describe_contents, describe_review
+from memantics.build.publish.datacard import describe_contents, describe_review
 from memantics.core.errors import DataError
-from memantics.core.queue import ItemVerdict, Vote, read_queue, write_verdicts
-from memantics.core.review import read_review
+from memantics.core.queue import ItemVerdict, Vote, read_queue, read_review, write_verdicts
 from memantics.starter import StarterMeme, image_path, read_starter
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.commands import Shell

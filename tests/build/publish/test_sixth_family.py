@@ -15,7 +15,7 @@ from tests.places import ROOT
 
 WRITE = """
 import orjson
-from memantics.core.review import Review
+from memantics.core.queue import Review
 from memantics.core.writing import Made, Writer, gather_memes, take_text, take_texts, walk_kept
 
 def write(review: Review) -> Made:

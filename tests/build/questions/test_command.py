@@ -14,7 +14,7 @@ import pytest
 
 from memantics.actions.build import questions
 from memantics.annotate.workflow import read_workflow
-from memantics.build.extract.folder import adopt_memes
+from memantics.build.extract.report import adopt_memes
 from memantics.build.questions.asking import ask_blind, ask_draft, ask_seen, ask_told
 from memantics.build.questions.chain import BuiltQuestions, build_questions
 from memantics.build.questions.records import QuestionSettings, plan_slots

@@ -15,9 +15,9 @@ from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import BernoulliNB
 
 from memantics.build.questions.chain import BuiltQuestions
+from memantics.build.questions.critic import alike
 from memantics.build.questions.records import DraftQuestion, QuestionSettings
 from memantics.build.questions.report import report_questions
-from memantics.build.questions.wording import alike
 from memantics.core.records import Request
 from tests.build.questions.scripts import (
     WRONG,

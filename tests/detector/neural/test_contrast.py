@@ -10,10 +10,10 @@ import pytest
 
 from memantics.actions.train_networks import plan_network
 from memantics.core.errors import InputError
-from memantics.detector.neural.contrast import VectorBank, find_neighbours
 from memantics.detector.neural.saved import load_neural, predict_neural
 from memantics.detector.neural.seeds import SeedPlan, train_neural
 from memantics.detector.neural.settings import Backbones, NetworkShape, choose_shape
+from memantics.detector.neural.training import VectorBank, find_neighbours
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 

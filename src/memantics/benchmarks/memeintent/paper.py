@@ -27,9 +27,8 @@ from memantics.core.paper import (
 )
 from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
 from memantics.core.paper_systems import fill_systems, show_scores
-from memantics.core.queue import Vote
+from memantics.core.queue import Review, Vote
 from memantics.core.records import Outcome
-from memantics.core.review import Review
 from memantics.core.rundir import last_answers, read_bare_items
 from memantics.core.services import Services
 from memantics.metrics.comparison import contrast_pairs, correct_known

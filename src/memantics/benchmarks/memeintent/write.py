@@ -6,7 +6,7 @@ from collections import Counter
 
 from memantics.core import writing
 from memantics.core.language import BY_SCRIPT, guess_language
-from memantics.core.review import Review
+from memantics.core.queue import Review
 
 PREFIX = "the meme "
 

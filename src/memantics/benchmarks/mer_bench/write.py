@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from memantics.core import writing
 from memantics.core.data import inside
 from memantics.core.errors import DataError
-from memantics.core.review import Review, Reviewed
+from memantics.core.queue import Review, Reviewed
 
 PAIRS = {"sad": "happy", "angry": "calm", "tense": "relaxed", "bored": "excited"}
 _COLUMNS = (

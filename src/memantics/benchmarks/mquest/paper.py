@@ -27,8 +27,8 @@ from memantics.core.paper import (
 )
 from memantics.core.paper_file import DeclaredPart, read_paper
 from memantics.core.paper_systems import fill_systems, list_others
+from memantics.core.queue import JudgedQuestion, list_judged_questions
 from memantics.core.records import Image, Item
-from memantics.core.review import JudgedQuestion, list_judged_questions
 from memantics.core.rundir import last_answers, read_bare_items, read_items
 from memantics.tasks.choices import LETTERS, list_options
 from memantics.tasks.factories import share

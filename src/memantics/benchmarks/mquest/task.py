@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 from pydantic import JsonValue
 
 from memantics.benchmarks.mquest.load import MquestRelease, QaRecord, open_release
 from memantics.core.data import Source, open_once
+from memantics.core.errors import DataError, InputError
+from memantics.core.prompt import Prompt
 from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy_by, group_hits, macro, macro_interval
 from memantics.tasks.choices import LETTERS, commonest, hits, letter_field
 from memantics.tasks.factories import Prompts, choice_task, share, share_by_tag, share_right
+from memantics.tasks.literals import find_function, parse_file, read_text
 from memantics.tasks.parse import parse_letter
 from memantics.tasks.plugin import TaskSetup
 
@@ -179,3 +184,55 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         ),
         *share_by_tag(outcomes, "dimension", sorted(set(dimensions))),
     )
+
+
+# The authors' own prompt, read from the script of their second repository, which asks models.
+#
+# Nothing of it is run: only the texts of ``_format_prompt`` are taken.
+
+SCRIPTS = ("VLMs_inference.py", "HF_inference/VLMs_inferences.py")
+REPOSITORY = "VLMs_meme-inference"
+ORDER = "explain_first"
+_HOLES = {"question": "$question", "i": "A", "chr(65 + i)": "A", "option": "a"}
+# An option as the script writes it, with these letters for its own.
+_OPTION = "A. a\n"
+
+
+def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Prompt]:
+    """The prompt of ``qa`` as its authors send it: it asks for the reasons first."""
+    if options["order"] != ORDER:
+        raise InputError(
+            f"wording=official has no words for order={options['order']}",
+            hint=f"use order={ORDER}, or leave wording out",
+        )
+    place = next(filter(Path.is_file, _list_places(source.root)), None)
+    if source.kind != "release" or place is None:
+        raise DataError(
+            source.root,
+            f"neither it nor a folder {REPOSITORY} beside it holds {SCRIPTS[0]}, from which"
+            " wording=official reads the authors' prompt",
+            hint=f"clone {REPOSITORY} beside the release that you registered",
+        )
+    function = find_function(parse_file(place), "_format_prompt")
+    text = "".join(_read(function.body)) if function is not None else ""
+    prompt = Prompt(ORDER, text)
+    if prompt.holes != {"question", "options"}:
+        raise DataError(place, "does not hold the prompt in the form that we know")
+    return {ORDER: prompt}
+
+
+def _list_places(root: Path) -> Iterator[Path]:
+    for folder in (root, *root.resolve().parents[:2]):
+        for name in SCRIPTS:
+            yield folder / name
+            yield folder / REPOSITORY / name
+
+
+def _read(body: list[ast.stmt]) -> Iterator[str]:
+    """The pieces of which the script makes up its prompt; the loop over options is one of them."""
+    for one in body:
+        if isinstance(one, ast.For):
+            if "".join(_read(one.body)) == _OPTION:
+                yield "$options\n"
+        elif isinstance(one, ast.Assign | ast.AugAssign):
+            yield read_text(one.value, _HOLES) or ""

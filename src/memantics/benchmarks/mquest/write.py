@@ -15,7 +15,7 @@ from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.core.memes import read_memes
-from memantics.core.review import Review
+from memantics.core.queue import Review
 
 QUESTIONS, KNOWLEDGE = "questions.jsonl", "knowledge.jsonl"
 NAMESPACE = "https://example.org/memantics/published#"

@@ -11,13 +11,15 @@ from functools import partial
 from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn import wording as words
-from memantics.benchmarks.punmemecn.draws import (
+from memantics.benchmarks.punmemecn.examples import (
     Order,
+    PickedChat,
     authors_orders,
+    is_example,
+    pick_chat,
     place,
     seeded_order,
 )
-from memantics.benchmarks.punmemecn.examples import PickedChat, is_example, pick_chat
 from memantics.benchmarks.punmemecn.load import CHATS
 from memantics.benchmarks.punmemecn.records import LEVELS, TOPICS, ChatRecord, PunMeme
 from memantics.core import records

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from memantics.benchmarks.punmemecn.load import PunRelease
-from memantics.benchmarks.punmemecn.released import read_released
+from memantics.benchmarks.punmemecn.official import read_released
 from memantics.benchmarks.punmemecn.wording import STYLES
 from memantics.core import paper as papers
 from memantics.core.paper_file import DeclaredPart, Metric, read_paper, show_declared

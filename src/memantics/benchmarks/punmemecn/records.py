@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -89,3 +91,78 @@ class Conversation:
     turns: tuple[str, ...]
     speaker: str
     lines: tuple[str, ...]
+
+
+# Chat turns as released, and the slips in them mended.
+#
+# A turn is ``甲：…`` or ``乙：…``; the last one is a bare speaker tag, where the meme goes.
+
+GLUED_TAG = "last speaker tags glued to the turn before"
+STRAY_STOP = "turns that began with a stray full stop"
+LOST_BREAK = "turns glued together by a lost line break"
+NO_TAG = "lines without a speaker joined to the turn before"
+
+_TAG = re.compile(r"[甲乙]：")
+_LAST_TAG = re.compile(r"(?P<turn>[甲乙]：.*\S)(?P<tag>[甲乙]：)", re.DOTALL)
+# A line break that was lost on the way left its letter, or a backspace, before the next tag.
+_BREAK = re.compile(r"(?:\x08|(?<=[。！？…])\\?n)(?=[甲乙]：)")
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """Whole turns, who speaks next, and what was mended on the way."""
+
+    turns: tuple[str, ...]
+    speaker: str
+    repairs: Counter[str]
+
+
+def mend_turns(lines: Sequence[str]) -> Mended:
+    """Mend a history whose last line is the speaker tag before the meme.
+
+    Raises ``ValueError`` with the reason where the lines make no chat even so.
+
+    >>> mend_turns(["甲：早", "乙：早。甲："]).turns, mend_turns(["甲：早", "乙：早。甲："]).speaker
+    (('甲：早', '乙：早。'), '甲')
+    """
+    repairs: Counter[str] = Counter()
+    turns: list[str] = []
+    for line in _split(lines, repairs):
+        if line.startswith("。") and _TAG.match(line, 1):
+            turns.append(line[1:])
+            repairs[STRAY_STOP] += 1
+        elif _TAG.match(line):
+            turns.append(line)
+        elif turns:
+            turns[-1] += f"\n{line}"
+            repairs[NO_TAG] += 1
+        else:
+            raise ValueError("the first line does not begin with 甲： or 乙：")
+    if len(turns) < 2 or turns[-1] not in ("甲：", "乙："):
+        raise ValueError("the last line is not the bare speaker tag 甲： or 乙： after a turn")
+    return Mended(tuple(turns[:-1]), turns[-1][0], repairs)
+
+
+def _split(lines: Sequence[str], repairs: Counter[str]) -> Iterator[str]:
+    """Undo glue: a lost line break between two turns, a last tag at the end of a turn."""
+    for number, line in enumerate(lines, 1):
+        *before, last = _BREAK.split(line)
+        yield from before
+        if before:
+            repairs[LOST_BREAK] += len(before)
+        glued = _LAST_TAG.fullmatch(last) if number == len(lines) else None
+        if glued:
+            repairs[GLUED_TAG] += 1
+            yield from (glued["turn"], glued["tag"])
+        else:
+            yield last
+
+
+def split_conversation(text: str, file: str) -> list[str] | None:
+    r"""The lines of a conversation of the metadata, its meme cut off; None if it has no meme.
+
+    >>> split_conversation("甲：早\n乙：![表情包](CN90001.png)", "CN90001.png")
+    ['甲：早', '乙：']
+    """
+    body, mark, rest = text.rpartition(f"![表情包]({file})")
+    return body.split("\n") if mark and not rest.strip() else None

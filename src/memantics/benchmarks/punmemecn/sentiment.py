@@ -9,8 +9,13 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.draws import PER_TARGET, balance
-from memantics.benchmarks.punmemecn.examples import SENTIMENT, MemePrompt, prepare
+from memantics.benchmarks.punmemecn.examples import (
+    PER_TARGET,
+    SENTIMENT,
+    MemePrompt,
+    balance,
+    prepare,
+)
 from memantics.benchmarks.punmemecn.official import asked_keys
 from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, PunMeme
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice

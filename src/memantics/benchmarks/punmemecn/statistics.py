@@ -8,19 +8,26 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.draws import (
+from memantics.benchmarks.punmemecn.examples import (
     CHAT_EXAMPLE,
     DETECTION_EXAMPLES,
     PER_TARGET,
     SENTIMENT_EXAMPLES,
 )
 from memantics.benchmarks.punmemecn.load import CHATS, PunRelease
-from memantics.benchmarks.punmemecn.records import TARGETS, TOPICS, TYPES, ChatRecord, PunMeme
-from memantics.benchmarks.punmemecn.turns import GLUED_TAG, STRAY_STOP
+from memantics.benchmarks.punmemecn.records import (
+    GLUED_TAG,
+    STRAY_STOP,
+    TARGETS,
+    TOPICS,
+    TYPES,
+    ChatRecord,
+    PunMeme,
+)
 from memantics.core.data import Found, checksum
 from memantics.core.published import read_published
 from memantics.core.text import cut_chinese
-from memantics.metrics.diversity import measure_distinct
+from memantics.metrics.text import measure_distinct
 from memantics.releases.punmemecn import META
 
 COMPLETE = 1959

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn import matching
-from memantics.benchmarks.punmemecn.draws import draw_transcribed
+from memantics.benchmarks.punmemecn.examples import draw_transcribed
 from memantics.benchmarks.punmemecn.official import write_official
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import Brief, one_line, read_wording

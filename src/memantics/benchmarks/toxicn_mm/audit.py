@@ -6,9 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from memantics.benchmarks.toxicn_mm.leakage import NEAR, find_leakage
-from memantics.benchmarks.toxicn_mm.load import HarmRelease
-from memantics.benchmarks.toxicn_mm.rows import HarmMeme
+from memantics.benchmarks.toxicn_mm.load import NEAR, HarmMeme, HarmRelease, find_leakage
 from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Score
 from memantics.metrics.classification import balanced_accuracy, binary_intervals, count_binary

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from memantics.benchmarks.toxicn_mm import paper_models
-from memantics.benchmarks.toxicn_mm.rows import HarmMeme
+from memantics.benchmarks.toxicn_mm.load import HarmMeme
 from memantics.benchmarks.toxicn_mm.statistics import HARMS, TABLE_B7
 from memantics.core.language import guess_language
 from memantics.core.paper import Cell, PaperPart, PaperRow, PaperText

@@ -9,7 +9,7 @@ from statistics import fmean
 from pydantic import JsonValue
 
 from memantics.benchmarks.toxicn_mm.load import HarmRelease
-from memantics.benchmarks.toxicn_mm.wording import HARMFUL
+from memantics.benchmarks.toxicn_mm.task import HARMFUL
 from memantics.core.paper import (
     Cell,
     PaperMaterial,

@@ -8,16 +8,17 @@ from itertools import pairwise
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.leakage import find_leakage
-from memantics.benchmarks.toxicn_mm.load import NAMES, HarmRelease
-from memantics.benchmarks.toxicn_mm.rows import (
+from memantics.benchmarks.toxicn_mm.load import (
     CLASSES,
     MODALITIES,
+    NAMES,
     SPLITS,
     TARGETS,
     TYPES,
     VERSIONS,
     HarmMeme,
+    HarmRelease,
+    find_leakage,
 )
 from memantics.core.data import Found, checksum
 

@@ -5,24 +5,207 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm import figures, replies, wording
-from memantics.benchmarks.toxicn_mm.load import open_release
-from memantics.benchmarks.toxicn_mm.rows import TARGETS, HarmMeme
+from memantics.benchmarks.toxicn_mm.load import CLASSES, MODALITIES, TARGETS, HarmMeme, open_release
+from memantics.benchmarks.toxicn_mm.load import TYPES as TYPE_NAMES
 from memantics.core import records
 from memantics.core.data import Source, open_once
 from memantics.core.prompt import Prompt
-from memantics.core.task import Task
+from memantics.core.records import Form, Outcome, Score
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.classification import (
+    ClassCounts,
+    MulticlassIntervals,
+    count_classes,
+    f1,
+    macro_figures,
+    multiclass_intervals,
+)
 from memantics.tasks.choices import commonest
-from memantics.tasks.factories import Prompts, label_task
+from memantics.tasks.factories import Prompts, label_task, share_by_tag, share_right, spanned
+from memantics.tasks.parse import clean, parse_label, parse_letter
 from memantics.tasks.plugin import TaskSetup
 
+# What the classes of ToxiCN MM are called, in both languages, and what replies may call them.
+
+HARMFUL, HARMLESS = "harmful", "harmless"
+NOBODY = "none"
+Words = Mapping[str, Mapping[str, str]]
+
+QUESTIONS: Words = CLASSES["questions"]
+VERDICTS: Words = CLASSES["verdicts"]
+VERDICT_ALIASES: Mapping[str, list[str]] = CLASSES["verdict_aliases"]
+LETTERS: Mapping[str, str] = CLASSES["letters"]
+TYPES: Words = CLASSES["types"]
+TYPE_ALIASES = {**CLASSES["type_aliases"], "none": VERDICT_ALIASES[HARMLESS]}
+_NAMED = {name: CLASSES["targets"][name] for name in TARGETS} | {NOBODY: CLASSES["nobody"]}
+TARGET_NAMES: Words = {
+    language: {name: told[language] for name, told in _NAMED.items()} for language in ("zh", "en")
+}
+TARGET_ALIASES: Mapping[str, list[str]] = {
+    name: [told["zh"], told["en"], *told["aliases"]] for name, told in _NAMED.items()
+}
+
+
+# From replies to classes. A reply that denies what it names is no answer.
+
+
+def find_conclusion(text: str, reasons: str) -> str:
+    r"""The part of a reply that holds the conclusion, where reasons were asked for.
+
+    >>> find_conclusion("有害\n没有无害的意思", "last"), find_conclusion("有害", "none")
+    ('有害', '有害')
+    >>> find_conclusion("要是无害……\n结论：有害", "first")
+    '结论:有害'
+    """
+    if reasons == "none":
+        return text
+    lines = [line for line in clean(text).splitlines() if line.strip()]
+    if not lines:
+        return text
+    if reasons == "last":
+        return lines[0]
+    marked = [line for line in lines if "结论" in line or "conclusion" in line.casefold()]
+    # A model may write the conclusion below its heading.
+    return "\n".join(lines[lines.index(marked[-1]) :]) if marked else lines[-1]
+
+
+def parse_verdict(text: str) -> str:
+    """Harmful or harmless, as the conclusion of a reply names it.
+
+    >>> parse_verdict("分析：话里没有脏字。结论：有害"), parse_verdict("It is not harmful.")
+    ('harmful', 'harmless')
+    >>> parse_verdict("It can hardly be called harmful")
+    Traceback (most recent call last):
+    memantics.core.task.Unparsed: the reply denies the label that it names
+    """
+    return parse_label(text, VERDICT_ALIASES, {HARMFUL: HARMLESS})
+
+
+def parse_type(text: str, form: Form) -> str:
+    """The type of harm, by its letter or, where there is none, by its name.
+
+    >>> from memantics.tasks.choices import letter_field
+    >>> form = Form("?", (letter_field(["targeted", "offence", "sexual", "gloom", "harmless"]),))
+    >>> parse_type("B。话里带刺", form), parse_type("性暗示", form)
+    ('offence', 'sexual')
+    """
+    known = {option.key: option.text for option in form.fields[0].options}
+    try:
+        return LETTERS[parse_letter(text, known)]
+    except Unparsed:
+        return parse_label(text, TYPE_ALIASES)
+
+
+def parse_target(text: str, form: Form) -> str:
+    """The target, by its name; a target that was not offered is no answer.
+
+    >>> from memantics.core.records import Field, Option
+    >>> form = Form("?", (Field("target", "choice", (Option("地域", "地域"),)),))
+    >>> parse_target("针对的是地域。", form)
+    'region'
+    """
+    offered = {option.key for option in form.fields[0].options}
+    known = {name: names for name, names in TARGET_ALIASES.items() if offered & set(names)}
+    return parse_label(text, known)
+
+
+def parse_strictly(text: str, keys: Mapping[str, str]) -> str:
+    """The class whose key is the whole reply, whatever its case and final mark.
+
+    >>> parse_strictly(" Harmful. ", {"harmful": "harmful", "harmless": "harmless"})
+    'harmful'
+    """
+    body = clean(text).strip(" \n.。!\"'“”").casefold()
+    for key, name in keys.items():
+        if body == key.casefold():
+            return name
+    raise Unparsed(f"reply is not one of {', '.join(keys)}")
+
+
+# Outcomes of the three tasks to figures.
+
+MACRO_NOTE = "unweighted mean over the classes that occur"
+HARMFUL_NOTE = "F1 of the harmful class; no answer is a miss, not a claim of harm"
+
+
+def score_detection(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures, F1 of the harmful class; accuracy by modality, type and target."""
+    counts, spans = _count(outcomes, (HARMLESS, HARMFUL))
+    span = spans.f1_by_class[HARMFUL]
+    members = sum(o.item.gold == HARMFUL for o in outcomes)
+    return (
+        *_macro(counts, spans, len(outcomes)),
+        spanned(Score("f1_harmful", f1(counts[HARMFUL]), members, note=HARMFUL_NOTE), span),
+        share_right("accuracy", outcomes),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *share_by_tag(outcomes, "type", [name for name in TYPE_NAMES if name != "none"]),
+        *share_by_tag(outcomes, "target", TARGETS),
+    )
+
+
+def score_type(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures over five classes, F1 of each; accuracy by modality and target."""
+    return (
+        *_score_classes(outcomes, TYPE_NAMES, "type"),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *share_by_tag(outcomes, "target", TARGETS),
+    )
+
+
+def score_target(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures over the targets, F1 of each; accuracy by modality."""
+    return (
+        *_score_classes(outcomes, (*TARGETS, NOBODY), "target"),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+    )
+
+
+def _score_classes(outcomes: Sequence[Outcome], classes: Sequence[str], by: str) -> list[Score]:
+    counts, spans = _count(outcomes, classes)
+    rows = [*_macro(counts, spans, len(outcomes)), share_right("accuracy", outcomes)]
+    for name in classes:
+        class_counts = counts[name]
+        if class_counts.occurs:
+            span = spans.f1_by_class[name]
+            rows.append(
+                spanned(
+                    Score(
+                        "f1", f1(class_counts), class_counts.tp + class_counts.fn, by=by, label=name
+                    ),
+                    span,
+                )
+            )
+    return rows
+
+
+def _count(
+    outcomes: Sequence[Outcome], classes: Sequence[str]
+) -> tuple[dict[str, ClassCounts], MulticlassIntervals]:
+    gold = [str(o.item.gold) for o in outcomes]
+    said = [cast("str | None", o.value) if o.status == "answered" else None for o in outcomes]
+    memes = [o.item.group for o in outcomes]
+    return count_classes(gold, said, classes), multiclass_intervals(gold, said, classes, memes)
+
+
+def _macro(
+    counts: dict[str, ClassCounts], spans: MulticlassIntervals, n: int
+) -> tuple[Score, Score, Score]:
+    found = macro_figures(counts)
+    return (
+        spanned(Score("macro_f1", found.f1, n, note=MACRO_NOTE), spans.f1),
+        spanned(Score("macro_precision", found.precision, n, note=MACRO_NOTE), spans.precision),
+        spanned(Score("macro_recall", found.recall, n, note=MACRO_NOTE), spans.recall),
+    )
+
+
 SCORERS: Mapping[str, Callable[[Sequence[records.Outcome]], tuple[records.Score, ...]]] = {
-    "detection": figures.score_detection,
-    "type": figures.score_type,
-    "target": figures.score_target,
+    "detection": score_detection,
+    "type": score_type,
+    "target": score_target,
 }
 
 
@@ -36,7 +219,7 @@ def make(setup: TaskSetup) -> Task:
     reasons = chosen.get("reasons", "none")
 
     def parse(text: str, form: records.Form) -> JsonValue:
-        return _parse(name, replies.find_conclusion(text, reasons), form, keys)
+        return _parse(name, find_conclusion(text, reasons), form, keys)
 
     items = partial(_items, setup)
     return label_task(
@@ -66,8 +249,8 @@ def pick_split(source: Source) -> str:
 def _keys(name: str, language: str) -> dict[str, str]:
     """What is replied for each class."""
     if name == "type":
-        return dict(wording.LETTERS)
-    words = wording.VERDICTS if name == "detection" else wording.TARGET_NAMES
+        return dict(LETTERS)
+    words = VERDICTS if name == "detection" else TARGET_NAMES
     return {word: label for label, word in words[language].items()}
 
 
@@ -92,12 +275,12 @@ def _items(setup: TaskSetup) -> Iterator[records.Item]:
 def _gold(name: str, meme: HarmMeme, chosen: Mapping[str, str]) -> str | None:
     """The class of a meme, or None where the task does not ask about it."""
     if name == "detection":
-        return wording.HARMFUL if meme.harmful else wording.HARMLESS
+        return HARMFUL if meme.harmful else HARMLESS
     if name == "type":
         # One meme of version 2.0 is harmful but has no type: nothing could be right there.
         return None if meme.harmful and meme.type == "none" else meme.type
     if meme.target is None:
-        return wording.NOBODY if chosen["memes"] == "all" else None
+        return NOBODY if chosen["memes"] == "all" else None
     return meme.target
 
 
@@ -106,16 +289,14 @@ def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> record
     keys = _keys(name, language)
     if name == "target" and chosen["memes"] == "targeted":
         keys = {key: label for key, label in keys.items() if label in TARGETS}
-    texts = (
-        wording.TYPES[language] if name == "type" else {label: key for key, label in keys.items()}
-    )
+    texts = TYPES[language] if name == "type" else {label: key for key, label in keys.items()}
     replied = {label: key for key, label in keys.items()}
     return records.Field(
         name=name,
         kind="choice",
         options=tuple(records.Option(key, texts[label]) for key, label in keys.items()),
         majority=replied[majority] if majority else None,
-        positive=replied.get(wording.HARMFUL),
+        positive=replied.get(HARMFUL),
     )
 
 
@@ -129,11 +310,11 @@ def _item(
     context = {"text": meme.text}
     if setup.options["input"] == "captions":
         context |= {"text_caption": meme.text_caption, "image_caption": meme.image_caption}
-    tags = {"modality": meme.modality or wording.HARMLESS, "type": meme.type, "split": meme.split}
+    tags = {"modality": meme.modality or HARMLESS, "type": meme.type, "split": meme.split}
     if meme.target is not None:
         tags["target"] = meme.target
     language = setup.options["language"]
-    question = wording.QUESTIONS[language][setup.card.name]
+    question = QUESTIONS[language][setup.card.name]
     form = records.Form(question, (field,), language=language, context=context)
     return records.Item(meme.id, meme.id, gold, form, images, tags)
 
@@ -141,7 +322,7 @@ def _item(
 def _parse(name: str, text: str, form: records.Form, keys: Mapping[str, str] | None) -> JsonValue:
     if keys is not None:
         offered = {option.key for option in form.fields[0].options}
-        return replies.parse_strictly(text, {k: v for k, v in keys.items() if k in offered})
+        return parse_strictly(text, {k: v for k, v in keys.items() if k in offered})
     if name == "detection":
-        return replies.parse_verdict(text)
-    return replies.parse_type(text, form) if name == "type" else replies.parse_target(text, form)
+        return parse_verdict(text)
+    return parse_type(text, form) if name == "type" else parse_target(text, form)

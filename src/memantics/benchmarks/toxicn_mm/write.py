@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.rows import CLASSES
+from memantics.benchmarks.toxicn_mm.load import CLASSES
 from memantics.core import writing
 from memantics.core.errors import DataError, InputError
-from memantics.core.review import Review, Reviewed
+from memantics.core.queue import Review, Reviewed
 
 TYPES = {"targeted": 1, "innuendo": 2, "offence": 3, "dispirited": 4}
 MODALITIES = {"fusion": (0, 0), "text": (1, 0), "image": (0, 1), "both": (1, 1)}

@@ -21,7 +21,7 @@ from memantics.core.data import read_json, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.result import Result
 from memantics.core.text import cut_chinese
-from memantics.metrics.diversity import measure_distinct
+from memantics.metrics.text import measure_distinct
 
 # Where dialogue data sets keep their utterances.
 _LISTS = ("turns", "chat_history", "conversation", "content", "dialog", "dialogue", "messages")

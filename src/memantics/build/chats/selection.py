@@ -12,8 +12,8 @@ import numpy as np
 from memantics.build.chats.records import ChatDraft, Flow, Fluency, Quality, TextEmbedder
 from memantics.build.chats.rules import cut_words
 from memantics.build.collect.rules import has_dense_script
-from memantics.metrics.diversity import measure_distinct
 from memantics.metrics.duplicates import find_near_duplicates
+from memantics.metrics.text import measure_distinct
 from memantics.models.semantic import BertScorer
 
 _BALANCE = 0.05  # of the rank: how much a topic that came more often than others is held back

@@ -13,8 +13,16 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
-from memantics.build.collect.listing import OWN, ListedFile, fingerprint, list_entries
-from memantics.build.collect.looks import VERSION, Look, digest_file, look_at
+from memantics.build.collect.looks import (
+    OWN,
+    VERSION,
+    ListedFile,
+    Look,
+    digest_file,
+    fingerprint,
+    list_entries,
+    look_at,
+)
 from memantics.build.collect.rules import Dropped, MemeCandidate, RuleSet
 from memantics.core.data import dump_json
 from memantics.core.errors import StoreError

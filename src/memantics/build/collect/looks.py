@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image as Pillow
+from pydantic import JsonValue
 
-from memantics.core.errors import ImageError
+from memantics.core.data import conform, inside, read_jsonl
+from memantics.core.errors import DataError, ImageError
 from memantics.core.images import decode, read_bytes
 from memantics.core.lines import Ocr, TextLine
+from memantics.core.memes import MEMES, SUFFIXES, MemeLine
+from memantics.core.text import escape_surrogates
 from memantics.vision.hashes import hash_image
 from memantics.vision.roles import read_image_text
 
@@ -130,3 +136,132 @@ def _measure_picture(
     keys = colours[:, 0] << 8 | colours[:, 1] << 4 | colours[:, 2]
     commonest = Counter(keys.tolist()).most_common(1)[0][1]
     return covered, 1.0 - commonest / len(rest)
+
+
+# Which files of a folder are to be looked at, under which ids, and what is known about them.
+
+OWN = "collect"  # our own folder beside the images
+# What we wrote ourselves in an earlier run is no knowledge about the meme.
+_MADE = ("kept", "rule", "reason", "family", "hash", "copy_of", "width", "height", "collected")
+_KNOWN = ("id", "image", "text", "language")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """One file. ``text`` and ``language`` are "" where nobody gave them.
+
+    ``file`` is its place in the folder, escaped where that is not UTF-8.
+    ``extra`` holds fields of the user's own line, which come out again as they went in.
+    ``pinned`` is what a person decided against or before us: True keeps, False drops.
+    """
+
+    id: str
+    file: str
+    path: Path
+    text: str
+    language: str
+    extra: Mapping[str, JsonValue]
+    pinned: bool | None = None
+
+    @property
+    def escaped(self) -> bool:
+        """Whether no list can hold the name of the file as it is."""
+        return not self.path.as_posix().endswith(self.file)
+
+
+def list_entries(folder: Path, out: Path | None = None) -> list[ListedFile]:
+    """The lines of ``memes.jsonl`` where there is one, then every other image below the folder.
+
+    With ``out``, what a person mended there counts before what stands beside the images.
+    """
+    if not folder.is_dir():
+        raise DataError(folder, "is no folder", hint="name a folder of images")
+    entries = list(_read_lines(folder, folder))
+    if out is not None and out.resolve() != folder.resolve():
+        mended = {entry.file: entry for entry in _read_lines(out, folder)}
+        entries = [mended.pop(entry.file, entry) for entry in entries] + list(mended.values())
+    known = {entry.file: number for number, entry in enumerate(entries)}
+    taken = {entry.id for entry in entries}
+    if len(taken) < len(entries):
+        raise DataError(folder / MEMES, "two memes have one id", hint="rename one")
+    for path in _walk(folder, out):
+        file = escape_surrogates(path.relative_to(folder).as_posix())
+        if file in known:
+            entries[known[file]] = replace(entries[known[file]], path=path)
+        else:
+            text = _make_id(file, taken)
+            taken.add(text)
+            entries.append(ListedFile(text, file, path, "", "", {}))
+    if not entries:
+        raise DataError(folder, "holds no images", hint="PNG, JPEG, WebP, GIF and BMP are read")
+    return entries
+
+
+def _read_lines(place: Path, folder: Path) -> Iterator[ListedFile]:
+    path = place / MEMES
+    if not path.is_file():
+        return
+    for row, line in read_jsonl(path):
+        meme_line = conform(MemeLine, line, path, row)
+        fields = dict(line) if isinstance(line, dict) else {}
+        made = fields.get("collected")
+        ours = made if isinstance(made, dict) else {}
+        read = ours.get("text") == "read" and ours.get("wrote") == fingerprint(meme_line.text)
+        guessed = ours.get("language") == "guessed" and ours.get("guess") == meme_line.language
+        source = ours.get("file")
+        file = source if isinstance(source, str) and source else meme_line.image
+        yield ListedFile(
+            meme_line.id,
+            file,
+            inside(folder, file),
+            "" if read else meme_line.text,
+            "" if guessed else meme_line.language,
+            {name: value for name, value in fields.items() if name not in (*_MADE, *_KNOWN)},
+            _find_pin(meme_line.kept, ours),
+        )
+
+
+def fingerprint(text: str) -> str:
+    """By which a text that we wrote is told from one that a person mended."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _find_pin(kept: bool, ours: Mapping[str, JsonValue]) -> bool | None:
+    """What a person decided: before us, in an earlier round, or against our last verdict."""
+    if not ours:
+        return None if kept else False
+    pinned = ours.get("pinned")
+    if kept != ours.get("verdict", kept):
+        return kept
+    return pinned if isinstance(pinned, bool) else None
+
+
+def _walk(folder: Path, out: Path | None) -> Iterator[Path]:
+    """Images below a folder in a fixed order; hidden folders, our own, and links are passed by."""
+    ours = None if out is None or out.resolve() == folder.resolve() else out.resolve()
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name != OWN and (here / name).resolve() != ours
+        )
+        for name in sorted(files):
+            path = here / name
+            if path.suffix.lower() in SUFFIXES and not path.is_symlink() and path.is_file():
+                yield path
+
+
+def _make_id(file: str, taken: set[str]) -> str:
+    """An id from a file name: letters, digits and ``_.-``, and nobody else's.
+
+    >>> _make_id("cats/my cat (1).png", set()), _make_id("a.png", {"a"})
+    ('cats-my_cat_1', 'a-2')
+    """
+    plain = re.sub(r"[^\w.\-]+", "_", file.rpartition(".")[0].replace("/", "-"))
+    plain = plain.strip("_.-")[:180] or "meme"
+    text, number = plain, 1
+    while text in taken:
+        number += 1
+        text = f"{plain}-{number}"
+    return text

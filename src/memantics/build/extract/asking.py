@@ -14,9 +14,15 @@ from string import Template
 from pydantic import JsonValue
 
 from memantics.build.drafts import choice, name_language, record, show_material
-from memantics.build.extract.naming import make_name
 from memantics.build.extract.plan import PlannedStep
-from memantics.build.extract.reading import ARRANGED, EXAMPLE, MOST, MOST_RELATIONS, ROLES
+from memantics.build.extract.reading import (
+    ARRANGED,
+    EXAMPLE,
+    MOST,
+    MOST_RELATIONS,
+    ROLES,
+    make_name,
+)
 from memantics.build.harm import ToxicityRule, tell_rule
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose, prompts_beside

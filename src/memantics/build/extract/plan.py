@@ -8,8 +8,13 @@ from types import MappingProxyType
 from typing import Literal
 
 from memantics.core.errors import InputError, UnknownName
-from memantics.knowledge.ontology.specs import SPECS, DimensionSpec
-from memantics.knowledge.ontology.vocabulary import RELATIONS, Dimension, RelationTerm
+from memantics.knowledge.ontology.vocabulary import (
+    RELATIONS,
+    SPECS,
+    Dimension,
+    DimensionSpec,
+    RelationTerm,
+)
 
 Refine = Literal["same", "second", "off"]
 

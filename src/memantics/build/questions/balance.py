@@ -16,10 +16,10 @@ from typing import Literal
 import numpy as np
 
 from memantics.build.questions.assembly import AssembledQuestion
+from memantics.build.questions.critic import fold
 from memantics.build.questions.lending import OptionPool
 from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside, draw
 from memantics.build.questions.solver import CHANCE, FEWEST, SolverResult, solve_blindly
-from memantics.build.questions.wording import fold
 from memantics.knowledge.records import Knowledge
 from memantics.metrics.rounding import settle
 

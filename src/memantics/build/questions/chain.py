@@ -21,6 +21,7 @@ from memantics.build.questions.assembly import (
 )
 from memantics.build.questions.balance import Levelled, bound_none, level, trim_lengths
 from memantics.build.questions.blind import BlindTrial, try_items
+from memantics.build.questions.critic import alike
 from memantics.build.questions.lending import (
     OptionPool,
     borrow_one,
@@ -38,7 +39,6 @@ from memantics.build.questions.records import (
     plan_slots,
 )
 from memantics.build.questions.solver import CHANCE, FEWEST
-from memantics.build.questions.wording import alike
 from memantics.build.questions.writing import SlotDraft, set_aside, write_draft
 from memantics.core.memes import Meme
 from memantics.core.step import Asker

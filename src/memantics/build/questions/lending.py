@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from memantics.build.questions.assembly import AssembledQuestion
-from memantics.build.questions.critic import find_support
+from memantics.build.questions.critic import alike, content, find_support, fold, tokens
 from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside, draw
-from memantics.build.questions.wording import alike, content, fold, tokens
 from memantics.knowledge.records import Knowledge
 
 _MOST_USES = 4

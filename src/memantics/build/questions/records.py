@@ -10,8 +10,12 @@ from typing import Annotated, Literal
 
 from memantics.core.parameters import Attempts, Flag
 from memantics.core.records import Sampling
-from memantics.knowledge.ontology.specs import DimensionSpec
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimensions
+from memantics.knowledge.ontology.vocabulary import (
+    DIMENSIONS,
+    Dimension,
+    DimensionSpec,
+    find_dimensions,
+)
 from memantics.knowledge.records import Individual, Knowledge, Provenance
 
 Role = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.build.questions.assembly import AssembledQuestion
+from memantics.build.questions.critic import content, tokens
 from memantics.build.questions.records import draw
-from memantics.build.questions.wording import content, tokens
 
 CHANCE = 0.25
 _FOLDS = 5

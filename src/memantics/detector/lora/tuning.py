@@ -13,17 +13,74 @@ import numpy as np
 import orjson
 
 from memantics.core.errors import InputError, StoreError
+from memantics.core.journal import replace_file
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
+from memantics.detector.card import clean_markdown
 from memantics.detector.lora import judging
-from memantics.detector.lora.card import UNKNOWN, DataOrigin
 from memantics.detector.lora.judging import rate
 from memantics.detector.lora.wording import Lesson, TuningCase, Wording, split_groups
 from memantics.detector.neural import checkpoint, machine
 from memantics.detector.neural.checkpoint import write_folder, write_whole
 from memantics.detector.neural.feeding import draw_order, mix_seed, rate_at
+from memantics.detector.neural.machine import find_versions
 from memantics.detector.neural.seeds import hash_folder
 from memantics.models.chat import move
+
+# The card of a tuned model: what it was asked, whose data it learnt from, how it was judged.
+
+CARD = "CARD.md"
+_LIMITS = """## Limits
+
+- It was judged on memes of the data it was tuned on, in groups that it had not seen: other
+  sources and other times are harder.
+- {invalid}
+- Weights learnt from restricted data fall under its terms: read these before you publish any."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataOrigin:
+    """Whose memes a model learnt from. ``sample`` marks the starter pack, which proves nothing."""
+
+    data: str
+    licence: str = "not said"
+    languages: tuple[str, ...] = ()
+    sample: bool = False
+
+
+UNKNOWN = DataOrigin("not said")
+
+
+def write_card(
+    folder: Path,
+    model: Path,
+    facts: Mapping[str, str],
+    table: Table,
+    origin: DataOrigin,
+    invalid: str,
+) -> Path:
+    """Write ``CARD.md`` beside the adapter; ``invalid`` says how unusable replies counted."""
+    said = {
+        "Model": f"{clean_markdown(model.resolve().name)} with a LoRA adapter",
+        "Data": f"{clean_markdown(origin.data)}; licence of the data:"
+        f" {clean_markdown(origin.licence)}",
+        "Languages of the data": ", ".join(origin.languages) or "cannot be told",
+        **facts,
+        "Selection": "none: the number of epochs was given, and held-out groups chose nothing",
+        "Packages": ", ".join(f"{label} {version}" for label, version in find_versions().items()),
+    }
+    head = " | ".join(name for name, _ in table.sides)
+    sides = "---:|" * (len(table.columns) - 1)
+    lines = [f"| {head} |", f"|---|{sides}", *(f"| {' | '.join(row)} |" for row in table.rows)]
+    listed = "\n".join(f"- {label}: {what}." for label, what in said.items())
+    limits = _LIMITS.format(invalid=invalid)
+    text = "\n".join(
+        ["# Model card: a model tuned by LoRA", "", listed, "", *lines, "", limits, ""]
+    )
+    path = folder / CARD
+    replace_file(path, text.encode("utf-8", "replace"), "model card")
+    return path
+
 
 MERGED, RUNNING = "merged", "training"
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

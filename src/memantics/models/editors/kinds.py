@@ -7,8 +7,7 @@ from pathlib import Path
 
 from memantics.core.editor import Editor
 from memantics.core.errors import InputError, UnknownName
-from memantics.models.kinds import ModelSettings
-from memantics.models.params import read_params
+from memantics.models.kinds import ModelSettings, read_params
 
 KINDS = ("embedded", "none", "openai-images/NAME", "diffusers/PATH")
 

@@ -3,19 +3,291 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import math
 import sqlite3
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Self
+from typing import Any, Literal, Self, get_args
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from memantics.core.home import home
-from memantics.core.lines import ImageReading, Ocr, TextChoice
-from memantics.models.embedded.rapid import Profile, RapidReader
+from memantics.core.errors import Unavailable, UnknownName
+from memantics.core.images import decode
+from memantics.core.lines import ImageReading, Ocr, TextChoice, TextLine, order_lines
+from memantics.core.registry import home
+
+# RapidOCR with the weights of its own wheel, in two profiles; docs/research/ocr.md has figures.
+
+Profile = Literal["thorough", "fast"]
+Pixels = NDArray[np.uint8]
+_DETECTOR = "PP-OCRv6_det_small.onnx"
+_RECOGNISER = "PP-OCRv6_rec_small.onnx"
+_SHORT_SIDE = 544  # finding text: smaller images are enlarged to this
+_LONG_SIDE = 1280  # larger ones are reduced: time grows with the area, recall does not
+_TINY = 8
+MOST_REGIONS = 150  # of text that are read in one image
+MOST_LENGTH = 800  # of all of them together, in line heights
+_BATCH = 6  # lines that are recognised at once
+LONG_LINE = 30  # line heights: in an image with a longer line each is recognised alone
+_FAST_SIDES = (320, 640)  # ``fast``: two thirds of the short side, but within these
+_FAST_WIDTH = 160  # ``fast``: a line is padded to this; the package pads to 320
+_SURE = 0.5  # what is recognised with less is no text
+_DENORMAL = 1e-20
+_ENGINE_LOCK = threading.Lock()
+
+
+class RapidReader:
+    """RapidOCR on one thread; loaded once a process.
+
+    ``thorough`` reads as the package does. ``fast`` looks for text in a smaller copy, reads the
+    lines from the full image, and looks again at full size where it finds none. Orientation is not
+    classified: captions of memes stand upright, and the classifier changed no reading
+    (docs/research/embedded-reader.md).
+    """
+
+    def __init__(self, profile: Profile = "thorough") -> None:
+        if profile not in get_args(Profile):
+            raise UnknownName("OCR profile", profile, get_args(Profile))
+        self.profile = profile
+        sizes = f"{_SHORT_SIDE}-{_LONG_SIDE}-{MOST_REGIONS}"
+        self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-4"
+
+    def read(self, data: bytes, name: str) -> ImageReading:
+        """Decode within bounds and read."""
+        image = decode(data, name)
+        if min(image.size) < _TINY:
+            return ImageReading()
+        pixels = np.ascontiguousarray(np.asarray(image)[:, :, ::-1])
+        with _ENGINE_LOCK:
+            engine = load_engine(_weights())
+            engine.unread = 0
+            lines = list(_read_fast(engine, pixels)) if self.profile == "fast" else []
+            lines = lines or list(_read_thoroughly(engine, pixels))
+            return ImageReading(order_lines(line for line in lines if line.text), engine.unread)
+
+
+def _read_thoroughly(engine: Any, pixels: Pixels) -> Iterator[TextLine]:
+    found = engine(pixels)
+    for text, corners, score in zip(
+        found.txts or (), found.boxes if found.txts else (), found.scores or (), strict=True
+    ):
+        yield TextLine(text.strip(), _box(corners), round(float(score), 4), *measure_tilt(corners))
+
+
+def _read_fast(engine: Any, pixels: Pixels) -> Iterator[TextLine]:
+    """Find text in a small copy, and read each line alone, no wider than it is."""
+    import cv2
+    from rapidocr.utils.process_img import get_rotate_crop_image
+
+    high, wide = pixels.shape[:2]
+    finder, recogniser = engine._load_det_model(), engine._load_rec_model()
+    size = choose_size(wide, high)
+    shrinks = size[0] < wide
+    small = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    boxes, _ = finder.postprocess_op(finder.session(_normalise(small)), (high, wide))
+    if not len(boxes):
+        return
+    boxes = finder.sorted_boxes(boxes).astype(np.float32)
+    crops = [get_rotate_crop_image(pixels, corners.copy()) for corners in boxes]
+    kept = choose_regions([crop.shape[:2] for crop in crops])
+    engine.unread = len(crops) - len(kept)
+    for place in kept:
+        crop = crops[place]
+        lines = cv2.resize(crop, (max(1, round(48 * crop.shape[1] / crop.shape[0])), 48))
+        row = _normalise(lines)
+        if row.shape[3] < _FAST_WIDTH:
+            row = np.pad(row, ((0, 0), (0, 0), (0, 0), (0, _FAST_WIDTH - row.shape[3])))
+        (found,), _ = recogniser.postprocess_op(recogniser.session(row))
+        if found[1] >= _SURE:
+            score = round(float(found[1]), 4)
+            yield TextLine(found[0].strip(), _box(boxes[place]), score, *measure_tilt(boxes[place]))
+
+
+def choose_size(wide: int, high: int) -> tuple[int, int]:
+    """Width and height of the copy in which ``fast`` looks for text, in steps of 32.
+
+    >>> choose_size(720, 720), choose_size(200, 100), choose_size(4000, 3000), choose_size(1200, 10)
+    ((480, 480), (640, 320), (864, 640), (1280, 32))
+    """
+    low, most = _FAST_SIDES
+    scale = min(max(2 * min(wide, high) / 3, low), most) / min(wide, high)
+    scale = min(scale, _LONG_SIDE / max(wide, high))
+    return max(32, round(wide * scale / 32) * 32), max(32, round(high * scale / 32) * 32)
+
+
+def _normalise(pixels: NDArray[Any]) -> NDArray[np.float32]:
+    """From -1 to 1 in single precision, channels first, as a batch of one."""
+    scaled = pixels.astype(np.float32).transpose(2, 0, 1)[None]
+    return np.ascontiguousarray(scaled * np.float32(2 / 255) - np.float32(1))
+
+
+@cache
+def load_engine(folder: Path) -> Any:
+    """RapidOCR that reads bounded images on one thread, with its numbers cleaned of denormals."""
+    from onnxruntime import InferenceSession, SessionOptions
+    from rapidocr import RapidOCR
+
+    class BoundedOcr(RapidOCR):
+        """Reads the largest regions only: time grows with their number and length.
+
+        ``unread`` counts those that were left out of the last image.
+        """
+
+        unread = 0
+
+        def detect_and_crop(self, img: Any, op_record: dict[str, Any]) -> tuple[list[Any], Any]:
+            found: Any
+            crops, found = super().detect_and_crop(img, op_record)
+            kept = choose_regions([crop.shape[:2] for crop in crops])
+            found.boxes = found.boxes[kept]
+            found.scores = [found.scores[at] for at in kept]
+            self.unread = len(crops) - len(kept)
+            return [crops[at] for at in kept], found
+
+        def recognize_txt(self, img: list[Any]) -> Any:
+            # Lines of one batch are padded to the longest, and memory grows with its square.
+            longest = max(crop.shape[1] / max(1, crop.shape[0]) for crop in img)
+            recogniser: Any = self._load_rec_model()  # type: ignore[no-untyped-call]
+            recogniser.rec_batch_num = 1 if longest > LONG_LINE else _BATCH
+            return super().recognize_txt(img)
+
+    logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
+    # With explicit paths no code that could download weights is reached.
+    engine = BoundedOcr(
+        params={
+            "Global.log_level": "critical",
+            "Global.use_cls": False,
+            "Global.max_side_len": _LONG_SIDE,
+            "Det.model_path": str(folder / _DETECTOR),
+            "Det.limit_side_len": _SHORT_SIDE,
+            "Rec.model_path": str(folder / _RECOGNISER),
+        }
+    )
+    options = SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.enable_cpu_mem_arena = True
+    options.enable_mem_pattern = False  # holds a copy for each size of image, and saves no time
+    for part, name in ((engine.cfg.Det, _DETECTOR), (engine.cfg.Rec, _RECOGNISER)):
+        part._set_flag("allow_objects", True)
+        body = zero_denormals((folder / name).read_bytes())
+        part.session = InferenceSession(body, options, providers=["CPUExecutionProvider"])
+    return engine
+
+
+def zero_denormals(model: bytes) -> bytes:
+    """An ONNX file of the same length with weights below 1e-20 set to zero.
+
+    Detection has a quarter of a million of them. Processors that compute with such numbers in
+    microcode (x86) read a meme 2.4 times slower for it; the text that is read is the same.
+    """
+    edited = bytearray(model)
+    for start, end in _find_weights(model):
+        values = np.frombuffer(edited, "<f4", (end - start) // 4, start)
+        values[np.abs(values) < _DENORMAL] = 0
+    return bytes(edited)
+
+
+# Fields of ONNX' protobuf: a model's graph, a graph's initialisers, a tensor's type and bytes.
+_GRAPH, _INITIALISER, _TYPE, _RAW, _FLOAT = 7, 5, 2, 9, 1
+
+
+def _find_weights(model: bytes) -> Iterator[tuple[int, int]]:
+    """Where the bytes of single-precision weights begin and end."""
+    for graph in _list_fields(model, 0, len(model), _GRAPH):
+        for tensor in _list_fields(model, *graph, _INITIALISER):
+            kinds = list(_list_fields(model, *tensor, _TYPE))
+            if kinds and kinds[0][0] == _FLOAT:
+                yield from _list_fields(model, *tensor, _RAW)
+
+
+def _list_fields(body: bytes, place: int, end: int, wanted: int) -> Iterator[tuple[int, int]]:
+    """Begin and end of each field of that number; of a whole number itself, twice."""
+    while place < end:
+        key, place = _read_number(body, place)
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            value, place = _read_number(body, place)
+            found = (value, value)
+        else:
+            size, place = _read_number(body, place) if kind == 2 else ({1: 8, 5: 4}[kind], place)
+            found, place = (place, place + size), place + size
+        if number == wanted:
+            yield found
+
+
+def _read_number(body: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = body[place]
+        place += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, place
+        shift += 7
+
+
+def choose_regions(sizes: Sequence[tuple[int, int]]) -> list[int]:
+    """Which regions (heights and widths) are read: the largest, while they are few and short.
+
+    >>> choose_regions([(20, 100), (20, 60_000), (40, 400)])
+    [0, 2]
+    """
+    largest = sorted(range(len(sizes)), key=lambda at: -sizes[at][0] * sizes[at][1])
+    kept, length = [], 0.0
+    for at in largest[:MOST_REGIONS]:
+        high, wide = sizes[at]
+        if length + wide / max(1, high) <= MOST_LENGTH:
+            length += wide / max(1, high)
+            kept.append(at)
+    return sorted(kept)
+
+
+def _box(corners: Any) -> tuple[int, int, int, int]:
+    across = [float(x) for x, _ in corners]
+    down = [float(y) for _, y in corners]
+    return round(min(across)), round(min(down)), round(max(across)), round(max(down))
+
+
+def measure_tilt(corners: Any) -> tuple[float, tuple[int, int]]:
+    """By how many degrees the upper edge rises, and the width and height of the region.
+
+    >>> measure_tilt([(0, 10), (100, 0), (102, 20), (2, 30)])
+    (5.7, (100, 20))
+    """
+    (x, y), (right, top), _, (left, low) = ((float(a), float(b)) for a, b in corners)
+    tilt = math.degrees(math.atan2(y - top, right - x))
+    span = round(math.hypot(right - x, y - top)), round(math.hypot(left - x, low - y))
+    return round(tilt, 1), span
+
+
+def _weights() -> Path:
+    spec = find_spec("rapidocr")
+    folder = Path(spec.origin).parent / "models" if spec and spec.origin else None
+    if folder is None or not all((folder / name).is_file() for name in (_DETECTOR, _RECOGNISER)):
+        raise Unavailable(
+            "embedded/reader cannot read images: rapidocr or its weights are missing",
+            hint="pip install 'rapidocr>=3.10,<4'",
+        )
+    return folder
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"
+
 
 _IN_MEMORY = 2048  # readings
 _READING = TypeAdapter(ImageReading)

@@ -24,9 +24,8 @@ from memantics.core.errors import ModelError, Rejected, Unavailable
 from memantics.core.images import load, shrink
 from memantics.core.records import Image, Message, Reply, Request
 from memantics.models.chat import ChatTemplate, move, open_processor
-from memantics.models.local.adapters import find_base, join_adapter
 from memantics.models.local.plain import PlainDialogue, encodes
-from memantics.models.local.settings import MAX_TOKENS, LocalSettings
+from memantics.models.local.settings import MAX_TOKENS, LocalSettings, find_base, join_adapter
 from memantics.models.wire import split_thought
 
 

@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import BeforeValidator, Field, JsonValue
 
 from memantics.core.closed import Closed
 from memantics.core.errors import InputError, UnknownName, need_packages
-from memantics.models.local.adapters import find_base
-from memantics.models.params import read_params
+from memantics.models.kinds import read_params
 from memantics.models.replies import json_or_text
+
+# A LoRA adapter as peft writes it: a small folder that names the model it was tuned on.
+
+CONFIG = "adapter_config.json"
+
+
+def find_base(folder: Path) -> Path | None:
+    """The folder of the model that an adapter was tuned on; None where there is no adapter."""
+    path = folder / CONFIG
+    if not path.is_file():
+        return None
+    try:
+        return Path(orjson.loads(path.read_bytes())["base_model_name_or_path"])
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise InputError(f"{path} cannot be read: {error!r}", hint="tune again") from error
+
+
+def join_adapter(model: Any, adapter: Path) -> Any:
+    """The model with the adapter's matrices added to its weights."""
+    peft: Any = importlib.import_module("peft")
+    return peft.PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+
 
 PACKAGES = ("torch", "transformers", "accelerate", "torchvision")
 _SUFFIXES = frozenset({".json", ".jinja", ".txt", ".model", ".tiktoken", ".safetensors", ".py"})

@@ -14,8 +14,8 @@ from memantics.core.rundir import RunWriter, last_answers
 from memantics.core.task import Task
 from memantics.run.ask import AskSettings, ask
 from memantics.run.audit.subject import Exam, strip_images
+from memantics.run.engine import Progress
 from memantics.run.facts import DataFacts, Scope, describe, folder_name
-from memantics.run.progress import Progress
 
 Watch = Callable[[str, int], Callable[[Progress], None]]
 
