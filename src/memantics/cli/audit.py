@@ -15,14 +15,13 @@ from memantics.actions.chains import audit_chains as look_at_chains
 from memantics.actions.chains import tabulate_chains
 from memantics.actions.options import Folders
 from memantics.actions.progress import Progress
-from memantics.cli.expose import AsJson, expose, spread
+from memantics.cli.expose import AsJson, expose, save_page, spread
 from memantics.cli.progress import Watcher, resumable
 from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.parameters import Flag
 from memantics.core.waiting import make_sync
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
-Page = Annotated[Path | None, Flag("Write one self-contained page to this file.")]
 
 
 @contextmanager
@@ -37,11 +36,6 @@ def _watch() -> Iterator[Mapping[str, Any]]:
         yield {"watch": begin}
 
 
-def _save(found: Audit, out: Page = None) -> None:
-    if out is not None:
-        found.save(out)
-
-
 def _end(found: Audit) -> None:
     if found.failed:
         tell(f"{found.failed} calls failed; run the same command to ask again")
@@ -51,7 +45,7 @@ def _end(found: Audit) -> None:
 @expose(
     make_sync(conduct_audit),
     watch=_watch,
-    save=_save,
+    save=save_page,
     end=_end,
     hide=("prices",),
     first=(

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from memantics.actions import drift as action
-from memantics.cli.expose import expose
+from memantics.cli.expose import expose, save_page
 from memantics.cli.terminal import show_table, tell
-from memantics.core.parameters import Flag
-
-
-def _save(
-    found: action.Drift,
-    out: Annotated[Path | None, Flag("Write one self-contained page to this file.")] = None,
-) -> None:
-    if out is not None:
-        found.save(out)
 
 
 def _end(found: action.Drift) -> None:
@@ -28,7 +16,7 @@ def _end(found: action.Drift) -> None:
         raise typer.Exit(1)
 
 
-@expose(action.drift, save=_save, end=_end)
+@expose(action.drift, save=save_page, end=_end)
 def drift(found: action.Drift) -> None:
     """Say whether memes screened now differ from those screened then; exit code 1 if they do.
 

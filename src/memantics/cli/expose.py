@@ -30,6 +30,13 @@ from memantics.core.parameters import UNSAID, Argument, Flag, MadeBy, read_pairs
 Command: TypeAlias = Callable[..., None]
 AS_JSON = "Print JSON instead of a table."
 AsJson = Annotated[bool, Flag(AS_JSON, "--json")]
+Page = Annotated[Path | None, Flag("Write one self-contained page to this file.")]
+
+
+def save_page(found: Any, out: Page = None) -> None:
+    """``--out`` of a command whose result has a page."""
+    if out is not None:
+        found.save(out)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from memantics.actions import pairs as action
-from memantics.cli.expose import expose
+from memantics.cli.expose import expose, save_page
 from memantics.cli.terminal import console, plain, say, show_table
-from memantics.core.parameters import Flag
 
 
 @expose(action.build_pairs)
@@ -25,15 +23,7 @@ def build_pairs(done: action.BuiltPairs) -> None:
     say(str(done.folder))
 
 
-def _save(
-    found: action.PairCheck,
-    out: Annotated[Path | None, Flag("Write a page of the failing pairs, blurred.")] = None,
-) -> None:
-    if out is not None:
-        found.save(out)
-
-
-@expose(action.check_pairs, save=_save)
+@expose(action.check_pairs, save=save_page)
 def check_pairs(done: action.PairCheck, out: Path | None) -> None:
     """Say how consistent a detector or a run is on minimal pairs, kind by kind."""
     show_table(done.table())

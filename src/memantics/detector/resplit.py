@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.core.finding import Finding, FindingWords
+from memantics.core.labelled import name_group
 from memantics.core.records import Score
 from memantics.core.splits import GroupKind
 from memantics.detector.examples import Loaded
@@ -91,7 +92,7 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
         "worth knowing",
         by=_name(grouping.by),
         what=what,
-        words=WORDS[grouping.by],
+        words=_tell(data, grouping),
         labels=data.labels.name,
         shuffled=vote.shuffled,
         value=vote.value,
@@ -101,6 +102,13 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
     details = (f"{many:,} groups of two or more memes",) if many else ()
     finding = replace(finding, key=f"group.{grouping.by}", expected=chance, details=details)
     return Draft(replace(finding, task=data.labels.name, rows=(row,)), vote.p, size)
+
+
+def _tell(data: Loaded, grouping: Grouping) -> str:
+    """What a group is; a pun and its look-alikes, say, are bound by the data themselves."""
+    named = [meme.group for meme in data.memes if meme.group != name_group(meme.text)]
+    bound = grouping.order is None and len(set(named)) < len(named)
+    return WORDS[grouping.by] + (", or of one group in the data" if bound else "")
 
 
 def _name(by: GroupKind) -> str:
@@ -117,11 +125,18 @@ def judge_resplit(
     """How far each judge falls when no group crosses; ``again`` is by other random folds."""
     rows: list[Score] = []
     falls: dict[str, tuple[Score, float]] = {}
-    for before, other, after in zip(random.judges, again.judges, disjoint.judges, strict=True):
-        cases = [list_cases(data, grouping, judge) for judge in (before, after, other)]
-        for label, held in zip(("random folds", "disjoint folds"), cases[:2], strict=True):
+    moves = [
+        _score(list_cases(data, grouping, one)) - _score(list_cases(data, grouping, other))
+        for one, other in zip(random.judges, again.judges, strict=True)
+    ]
+    # One difference says little of how far folds move a score: that of all judges counts, too.
+    common = float(np.sqrt(np.mean(np.square(moves))))
+    for before, after, moved in zip(random.judges, disjoint.judges, moves, strict=True):
+        cases = [list_cases(data, grouping, judge) for judge in (before, after)]
+        for label, held in zip(("random folds", "disjoint folds"), cases, strict=True):
             rows.append(measure_macro(held, "judge", f"{before.name}, {label}"))
-        falls[before.name] = _compare(cases[0], cases[1], cases[2], before.name)
+        reach = max(common, abs(moved))
+        falls[before.name] = _compare(cases[0], cases[1], reach, before.name)
     fall, p = falls[FAST]
     known = [score for score, _ in falls.values()]
     baseline = measure_macro(_list_constant(data, grouping), "judge", "always the commonest")
@@ -133,7 +148,7 @@ def judge_resplit(
         "worth knowing",
         by=_name(grouping.by),
         judge=FAST,
-        words=WORDS[grouping.by],
+        words=_tell(data, grouping),
         fall=fall.value or 0,
     )
     rows = [*known, *rows, baseline, *crossing, *nearness]
@@ -221,22 +236,24 @@ def measure_macro(cases: Sequence[Case], by: str, label: str) -> Score:
     return Score("macro_f1", found.value, found.cases, found.low, found.high, by, label)
 
 
+def _score(cases: Sequence[Case]) -> float:
+    return prepare(cases, _MACRO)(np.ones(len(cases))) or 0.0
+
+
 def _compare(
-    first: Sequence[Case], second: Sequence[Case], again: Sequence[Case], name: str
+    first: Sequence[Case], second: Sequence[Case], moved: float, name: str
 ) -> tuple[Score, float]:
     """First less second over groups drawn together, and the one-sided p-value of a fall.
 
-    Folds drawn anew move a score, too: by how much, the first and ``again`` tell, and the spread
-    and the interval are that much wider.
+    Folds drawn anew move a score, too, by about ``moved``: spread and interval are wider by that.
     """
-    rates = [prepare(cases, _MACRO) for cases in (first, second, again)]
+    rates = [prepare(cases, _MACRO) for cases in (first, second)]
 
     def differ(weights: Floats) -> float:
-        before, after = (rate(weights) or 0.0 for rate in rates[:2])
+        before, after = (rate(weights) or 0.0 for rate in rates)
         return before - after
 
-    ones = np.ones(len(first))
-    value, moved = differ(ones), (rates[0](ones) or 0.0) - (rates[2](ones) or 0.0)
+    value = differ(np.ones(len(first)))
     drawn = _draw(first, differ)
     low, high = percentile_span(drawn)
     spread = max(float(np.hypot(drawn.std(), moved)), 1e-9)

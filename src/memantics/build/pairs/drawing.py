@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 from PIL import Image
 
@@ -20,8 +20,7 @@ _ALIKE = 0.1  # by which the sides of two panels may differ
 CLEAR = 0.9  # of the letters: less of them read back, and the text is set on a plate
 
 
-@dataclass(frozen=True, slots=True)
-class PairCanvas:
+class PairCanvas(NamedTuple):
     """A meme without its captions, and the caption whose place and look new texts take.
 
     ``panels`` are two panels of like size that had a caption each: their boxes and captions.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from markupsafe import escape
-
 from memantics import __version__
 from memantics.core.data import dump_json
 from memantics.core.journal import replace_file
+from memantics.report.page import fill_page
 from memantics.report.pages.audit import Audit
 
 _LETTER = 6.4  # pixels of a letter at 11 pixels, on average
@@ -23,19 +22,9 @@ def draw_badge(audit: Audit) -> str:
     said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     left, right = "Memantics audit", said or "nothing measured"
     widths = [round(len(text) * _LETTER + 16) for text in (left, right)]
-    whole, middle = sum(widths), widths[0] + widths[1] / 2
-    label = escape(f"{left} of {audit.card.title}: {right}")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" '
-        f'aria-label="{label}"><title>{label}</title>'
-        f'<rect width="{whole}" height="20" rx="3" fill="#444"/>'
-        f'<rect x="{widths[0]}" width="{widths[1]}" height="20" rx="3" '
-        f'fill="{_COLOURS[worst]}"/>'
-        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" '
-        'text-anchor="middle">'
-        f'<text x="{widths[0] / 2}" y="14">{left}</text>'
-        f'<text x="{middle}" y="14">{right}</text></g></svg>\n'
-    )
+    label, colour = f"{left} of {audit.card.title}: {right}", _COLOURS[worst]
+    shown = {"label": label, "left": left, "right": right, "colour": colour}
+    return fill_page("badge.svg", (), whole=sum(widths), wide=widths[0], **shown) + "\n"
 
 
 def cite_audit(audit: Audit) -> str:
