@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from memantics.actions.humans import score_preferences, tabulate_agreement
 from memantics.benchmarks.mer_bench.humans import (
     PAIRS,
     JudgeStudy,
     agree_among_judges,
     agree_among_people,
+    agree_with_choices,
     compare_with_people,
     export_outputs,
     make_study,
@@ -23,9 +25,10 @@ from memantics.benchmarks.mer_bench.humans import (
 )
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
+from memantics.core.preferences import OfferedVersion, Preference, append_preference
 from memantics.core.queue import ItemVerdict, Vote, read_queue
 from memantics.core.records import Request
-from memantics.core.rundir import RunWriter
+from memantics.core.rundir import RunWriter, read_items
 from memantics.models.fake import FakeModel
 from memantics.run.ask import AskSettings, ask
 from tests.mer_bench.samples import reply, write_release
@@ -152,3 +155,52 @@ def test_one_judge_has_nobody_to_win_against() -> None:
     assert list(agree_among_judges(study)) == []
     assert [(s.value, s.n) for s in win_rates(study)] == [(None, 0)]
     assert list(agree_among_judges(JudgeStudy({}, {}, {}))) == []
+
+
+def prefer(name: str, chosen: int | None, *scores: float | None) -> Preference:
+    offered = [
+        OfferedVersion(captions=[f"{name} {n}"], by="us", status="done", score=score, kindness=0.5)
+        for n, score in enumerate(scores, 1)
+    ]
+    return Preference(id=name, meme=f"{name}.png", candidates=offered, chosen=chosen)
+
+
+def test_judges_are_compared_with_what_people_chose(tmp_path: Path) -> None:
+    path = tmp_path / "kept" / "preferences.jsonl"
+    for choice in (
+        prefer("a", 2, 0.5, 0.9),
+        prefer("b", 1, 0.2, 0.7, 0.1),
+        prefer("c", 1, 0.9, 0.1),
+        prefer("c", None, 0.9, 0.1),  # taken back
+        prefer("d", 1, 0.4, None),
+    ):
+        append_preference(path, choice)
+    ours, kind = score_preferences(path)
+    assert (ours.label, ours.n) == ("our ranking", 3)
+    assert ours.value == pytest.approx(2 / 3)
+    assert ours.interval is not None
+    assert ours.interval[0] < 2 / 3 < ours.interval[1]
+    assert (kind.n, kind.value, kind.note) == (0, None, "4 ties")
+    assert tabulate_agreement([ours]).rows[0][:2] == ("our ranking", "0.667")
+    (judged,) = agree_with_choices([prefer("a", 2, None, None)], {"j": {("a", 2): 1, ("a", 1): 0}})
+    assert (judged.value, judged.n) == (1.0, 1)
+    empty = tmp_path / "empty.jsonl"
+    append_preference(empty, prefer("c", None, 0.9))
+    with pytest.raises(InputError, match="nobody chose"):
+        score_preferences(empty)
+
+
+def test_a_run_of_the_judge_on_versions_is_a_judge_of_choices(
+    tmp_path: Path, runs: dict[str, Path]
+) -> None:
+    release = write_release(tmp_path / "versions", 3, ("version-1", "version-2"))
+    judged = judge(tmp_path / "v", release, reply, rationale="RF")
+    path = tmp_path / "preferences.jsonl"
+    meme = next(iter(read_items(judged))).item.group
+    choice = prefer("x", 2, 0.1, 0.2)
+    append_preference(path, choice.model_copy(update={"meme": Path(meme).stem}))
+    *_, rfs = score_preferences(path, [judged])
+    # This judge says the same of all versions.
+    assert (rfs.label, rfs.n, rfs.note) == ("RFS, v", 0, "1 ties")
+    with pytest.raises(InputError, match="judged no versions"):
+        score_preferences(path, [runs["RF-VF"]])

@@ -57,6 +57,19 @@ def test_a_reappraisal_is_a_job_that_can_be_followed_and_forgotten(site: Site) -
         assert client.delete(location).status_code == 404
 
 
+def test_versions_of_a_meme_come_with_their_contact_sheet(site: Site) -> None:
+    with site.client() as client:
+        sent = client.post("/v1/reappraise", files=FILE, data={"versions": "2"})
+        job = site.ended(sent.headers["location"])
+        wrong = client.post("/v1/reappraise", files=FILE, data={"versions": "9"})
+        assert wrong.status_code in (400, 422)
+    made = JobRecord.model_validate(job).reappraisal
+    assert len(made.versions) == len(made.images) >= 2
+    assert made.sheet.startswith("data:image/png;base64,")
+    assert "Versions of meme" in made.page
+    assert made.image == made.images[0]
+
+
 def test_an_analysis_with_a_model_is_a_job_and_without_one_an_answer(site: Site) -> None:
     with site.client() as client:
         at_once = client.post("/v1/analyze", files=FILE)

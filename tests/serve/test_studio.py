@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, expect
 from memantics.actions.detect import Detector
 from memantics.actions.studio import Studio, hear, judge, tell_starter_meaning
 from memantics.core.errors import ImageError, InputError
+from memantics.core.preferences import read_choices
 from memantics.detector.examples import Example
 from memantics.serve.settings import Models
 from memantics.serve.studio.saving import StudioRecord, check_picture, is_harmful
@@ -118,6 +119,52 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     page.get_by_role("button", name="Another meme").click()
     expect(page.get_by_role("heading", name="What does this meme say?")).to_be_visible()
     assert page.locator("#picture").get_attribute("src") is None
+
+
+@pytest.mark.slow
+def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
+    browser: Browser, home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "preferences.jsonl"
+    with serve_pages(Models(preferences=file)) as address, visit(browser) as watched:
+        page = watched.page
+        page.goto(f"{address}/#CN90001")
+        expect(page.get_by_text("without the picture and without your name")).to_be_visible()
+        assert "Nothing you bring here is kept" not in page.inner_text("body")
+        page.get_by_role("button", name="Show other versions").click()
+        offered = page.locator(".version")
+        expect(offered.nth(1)).to_be_visible()
+        count = offered.count()
+        offered.nth(1).click()
+        expect(offered.nth(1)).to_have_attribute("aria-pressed", "true")
+        page.get_by_role("button", name="Take this one").click()
+        expect(page.locator(".taken")).to_have_text("You took version 2.")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".taken")).to_have_count(0)
+        page.get_by_text("In your own words").click()
+        page.locator(".own-words textarea").fill("最近有点键康")
+        page.get_by_role("button", name="Draw it").click()
+        expect(page.get_by_text("(yours)")).to_be_visible()
+        expect(page.locator("#part-kinder .said")).to_have_text("最近有点键康")
+        expect(page.locator("#part-kinder .by")).to_contain_text("your words")
+        page.get_by_role("button", name="Take this one").click()
+        expect(page.locator(".taken")).to_have_text(f"You took version {count + 1}.")
+        with page.expect_download() as got:
+            page.get_by_role("button", name="Save as data").click()
+        got.value.save_as(tmp_path / "meme.json")
+        # Words that do not fit are refused with the reason, and nothing is lost.
+        page.locator(".own-words textarea").fill("字" * 200)
+        page.get_by_role("button", name="Draw it").click()
+        expect(page.get_by_role("alert")).to_contain_text("It could not be drawn")
+        expect(offered.first).to_be_visible()
+        assert fits(page)
+        assert_at_home(watched, address)
+    (last,) = read_choices(file).values()
+    assert (last.meme, last.chosen, last.undone) == ("CN90001", count + 1, [2])
+    assert (last.words, last.candidates[-1].by) == ("最近有点键康", "a person")
+    record = StudioRecord.model_validate_json((tmp_path / "meme.json").read_bytes())
+    assert record.kinder is not None
+    assert len(record.kinder.versions) == count + 1
 
 
 @pytest.mark.slow
@@ -314,6 +361,13 @@ def test_nothing_is_kept_and_other_sites_are_refused(address: str, home: Path) -
         urlopen(request)
     with refused.value:
         assert refused.value.code == 403
+    # Choices are kept only where whoever runs the service names a file.
+    ours = {"x-memantics": "studio", "content-type": "application/json"}
+    request = Request(f"{address}/studio/choice", b"{}", ours, method="POST")
+    with pytest.raises(HTTPError) as refused:
+        urlopen(request)
+    with refused.value:
+        assert refused.value.code == 404
 
 
 def test_parts_at_their_edges(home: Path) -> None:

@@ -204,7 +204,7 @@ def score_preferences(
             (choice.id, number): value
             for (meme, number), value in _rate_versions(run).items()
             for choice in found
-            if choice.meme == meme
+            if Path(choice.meme).stem == Path(meme).stem
         }
     return list(agree_with_choices(found, judges))
 

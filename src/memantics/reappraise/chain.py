@@ -49,6 +49,7 @@ from memantics.reappraise.rendering import (
     MadeMeme,
     Painted,
     check_result,
+    list_changes,
     paint_meme,
     set_captions,
     show_both,
@@ -257,10 +258,7 @@ def _hash_picture(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan | None 
 
 
 async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> VersionSheet:
-    """Draw plans in their order until as many as are wanted pass every check; good ones first.
-
-    Where one is wanted, no other plan is tried after a flaw that no words can mend.
-    """
+    """Draw plans in their order until as many as are wanted pass every check; good ones first."""
     wanted, error = job.shop.versions, ""
     offers = [
         offer
@@ -268,23 +266,24 @@ async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> V
         if not offer.lost or (wanted > 1 and not offer.lost.startswith(BROKEN))
     ]
     made: list[tuple[ReappraisalPlan, bytes, Checks]] = []
-    for each in [plan.model_copy(update={"others": []}), *map(plan.take, offers)][
-        : max(_TRIED, 2 * wanted)
-    ]:
+    ruined: list[set[str]] = []
+    for each in (plan.model_copy(update={"others": []}), *map(plan.take, offers)):
+        regions = set(list_changes(job.page, each))  # a flaw that no words mend would come again
+        if len(made) == max(_TRIED, 2 * wanted) or (wanted == 1 and regions in ruined):
+            continue
         try:
             picture, checks = await _draw_one(job, each)
         except (Unavailable, MissingExtra):
             raise  # every meme would end like this one
-        except ModelError as failed:
+        except (ModelError, InputError) as failed:
             error = error or str(failed)
-            break
-        except InputError as failed:
-            error = error or str(failed)
+            if isinstance(failed, ModelError):
+                break
             continue
         made.append((each, picture, checks))
-        by_words = {flaw.check for flaw in checks.flaws} <= _BY_WORDS
-        good = sum(not checks.flaws for *_, checks in made)
-        if good >= wanted or (wanted == 1 and not by_words):
+        if not {flaw.check for flaw in checks.flaws} <= _BY_WORDS:
+            ruined.append(regions)
+        if sum(not checks.flaws for *_, checks in made) >= wanted:
             break
     if not made:
         _fail(job, "picture", _hash_picture(job, feeling, plan), error)

@@ -212,11 +212,11 @@ class DrawnMeme:
 
 
 def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[LetteredCaption, str]]:
-    """The captions that get another text, by region."""
+    """The captions that get another text, by region; spaces alone, which OCR loses, are none."""
     return {
         str(number): (caption, plan.captions[str(number)])
         for number, caption in enumerate(page.captions, 1)
-        if plan.captions[str(number)].strip() != caption.text
+        if "".join(plan.captions[str(number)].split()) != "".join(caption.text.split())
     }
 
 

@@ -146,13 +146,17 @@ def keeps_scenario(before: Sequence[str], after: Sequence[str]) -> bool:
     True
     >>> keeps_scenario(["闹钟响了"], ["今天真好"]), keeps_scenario(["失落"], ["洒脱"])
     (False, True)
+    >>> keeps_scenario(["IAM no good under pressure", "I crack"], ["I am no good under pressure"])
+    True
     """
     said = " ".join(before)
     chinese = has_chinese(said)
     if len(list_words(said)) <= 1 + chinese:
         return True
+    new = list_words(" ".join(after))
     old = list_words(read_lexicon("zh" if chinese else "en").drop(said))
-    return not old or bool(old & list_words(" ".join(after)))
+    # Words of the feeling may stay, too: a pun on them keeps the sentence that they stand in.
+    return not old or bool(old & new) or len(list_words(said) & new) > 1 + chinese
 
 
 def list_words(text: str) -> set[str]:
