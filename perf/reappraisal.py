@@ -4,12 +4,12 @@
 pack and, where they lie beside the checkout, over the PunMemeCN images: what is done, declined and
 failed, whether results read back, keep their layout and sound kinder to a classifier that the
 planner does not know (perf/kindness.py). It ends with what is wanted of each language, and exits
-with 1 where that is missed. ``--sheet FOLDER`` writes fifty pairs to rate blind, ``--rated`` prints
-what raters said (perf/reappraisal_ratings.py). ``--limit`` draws N memes of each corpus by a fixed
-seed; ``--limit 0`` takes all. ``--captions`` plans for captions without pictures
-instead: MER-Bench's second half
-and PunMemeCN's groups from 101 on, at which nobody looked while the lists were written. ``--cost``
-times two memes. Readings are cached below $MEMANTICS_HOME.
+with 1 where that is missed. ``--sheet FOLDER`` writes fifty pairs to rate blind, of sealed captions
+that nobody looked at (images, and cards by perf/reappraisal_cards.py); ``--rated`` prints what
+raters said (perf/reappraisal_ratings.py). ``--limit`` draws N memes of each corpus by a fixed seed;
+``--limit 0`` takes all. ``--captions`` plans for captions without pictures instead: MER-Bench's
+second half and PunMemeCN's groups from 101 on, at which nobody looked while the lists were written.
+``--cost`` times two memes. Readings are cached below $MEMANTICS_HOME.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from pathlib import Path
 from statistics import mean, median
 
@@ -36,12 +37,9 @@ from memantics.core.memes import Meme
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
 from memantics.reappraise.chain import reappraise
 from memantics.reappraise.kindness import hear_caption, rate_kindness
-from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, rank_candidates
-from memantics.reappraise.ranking import LEAST
-from memantics.reappraise.records import PAIRS
+from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.rendering import LEGIBLE
-from memantics.reappraise.rules import find_motto, keeps_scenario, only_adds
-from memantics.reappraise.sentiment import LexiconMeter
+from memantics.reappraise.rules import only_adds
 from memantics.reappraise.understanding import understand
 from memantics.reappraise.workshop import Reappraisal, Workshop
 from memantics.starter import IMAGES, read_starter
@@ -49,6 +47,7 @@ from memantics.vision.hashes import share_changed
 from memantics.vision.page import Page, erase_captions, mask_captions, read_page, set_caption
 from perf import kindness
 from perf.reading import read_as_before
+from perf.reappraisal_cards import draw_cards, list_texts, plan_text
 from perf.reappraisal_ratings import show_ratings, write_sheet
 from research.protocol import is_sealed
 
@@ -56,7 +55,7 @@ PUNS = kindness.DATA / "punmemecn"
 MER = kindness.DATA / "mer_bench" / "index_final.json"
 Judge = Callable[[str], float]
 LIMIT, SEED = 100, 2026
-PAIRS_RATED = 50
+PAIRS_RATED, SPARE = 50, 6
 KINDER = 0.7  # of the negative memes done: so many must sound kinder
 
 
@@ -287,22 +286,6 @@ def show_captions() -> None:
         print(f"  {'sounds kinder':<42} {sum(up)} of {len(up)} ({show_share(up)})")
 
 
-def plan_text(text: str) -> tuple[str, str]:
-    """How planning for a lone caption ends, and the new caption."""
-    found = understand([text])
-    if found.grave:
-        return "declined: grave", ""
-    if not found.negative:
-        return "declined: not negative by its words", ""
-    target = PAIRS[choose_emotion(found)]
-    for candidate, merit in rank_candidates(found, target, LexiconMeter()):
-        (new,) = candidate.texts([text])
-        fine = keeps_scenario([text], [new]) and not find_motto(new, text)
-        if merit.gain >= LEAST and fine and not only_adds(text, new):
-            return "planned", new
-    return "declined: cannot be turned", ""
-
-
 def time_one(path: Path) -> None:
     """Reappraisal with all its checks and files, against reading the meme once.
 
@@ -332,6 +315,36 @@ def time_one(path: Path) -> None:
     )
 
 
+def make_sheet(sheet: Path, place: Path, limit: int) -> None:
+    """Fifty pairs of sealed captions: negative images, and captions on cards, so many of each."""
+    notes = kindness.read_release(PUNS / "_Meta.json")
+    images = [own.path for own in list_puns(sealed=True) if own.negative]
+    texts = {path.stem: " ".join(notes[path.name]["caption_1"].split()) for path in images}
+    random.Random(SEED).shuffle(images)
+    groups = [("PunMemeCN, sealed images", images[:limit], Counter[str]())]
+    for title, language in (("Chinese cards, sealed", "zh"), ("English cards, sealed", "en")):
+        drawn = [each for each in list_texts(sealed=True) if each[0].startswith(language)]
+        random.Random(SEED).shuffle(drawn)
+        texts.update(drawn)
+        groups.append((title, *draw_cards(drawn, place / "cards", limit)))
+    made, drawn_pairs = [], 0
+    with open_reader() as ocr:
+        shop = Workshop(EmbeddedPlanner(), line_reader(ocr), place, kindness=rate_kindness)
+        rows = [[(title, path, ends) for path in paths] for title, paths, ends in groups]
+        for title, path, ends in filter(None, chain.from_iterable(zip_longest(*rows))):
+            if drawn_pairs == PAIRS_RATED + SPARE:
+                break
+            result = asyncio.run(reappraise(Meme(path.stem, path), shop))
+            reason = re.split(r"[;:,]", result.reason)[0]
+            ends[result.status if result.drawn else f"{result.status}: {reason}"] += 1
+            ends["planned"] -= "cards" in title
+            drawn_pairs += result.drawn
+            made.append((title, texts[path.stem], result))
+            print(title, path.stem, result.status, flush=True)
+    endings = {title: +ends for title, _, ends in groups}
+    write_sheet(sheet, made, PAIRS_RATED, endings)
+
+
 def choose(sources: Iterable[Source], limit: int) -> list[Source]:
     """All of them, or so many drawn by a fixed seed, in their order."""
     found = list(sources)
@@ -345,7 +358,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure what reappraisal does.")
     parser.add_argument("--limit", type=int, default=LIMIT, help="memes of a corpus; 0: all")
     parser.add_argument("--pictures", type=Path, help="keep the folders of all memes there")
-    parser.add_argument("--sheet", type=Path, help="folder of fifty pairs to rate blind")
+    parser.add_argument("--sheet", type=Path, help="folder of fifty unseen pairs to rate")
     parser.add_argument("--rated", type=Path, nargs="+", help="files of raters; with --sheet")
     parser.add_argument("--captions", action="store_true", help="unseen captions, no pictures")
     parser.add_argument("--cost", action="store_true", help="time two memes, nothing else")
@@ -360,6 +373,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.rated:
         show_ratings(chosen.sheet, chosen.rated)
         return 0
+    if chosen.sheet:
+        make_sheet(chosen.sheet, chosen.pictures or chosen.sheet.parent / "made", chosen.limit)
+        return 0
     judges = open_judges()
     corpora: list[tuple[str, str, Iterable[Source], Judge | None]] = [
         ("English", "starter pack, English", list_starter("en"), judges.english),
@@ -368,7 +384,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("Chinese", "PunMemeCN, sealed", list_puns(sealed=True), judges.chinese),
     ]
     found: dict[str, list[Figures]] = {}
-    pairs: list[tuple[str, str, Reappraisal]] = []
     with open_reader() as ocr, tempfile.TemporaryDirectory() as temporary:
         for language, title, sources, judge in corpora:
             taken = choose(sources, chosen.limit)
@@ -376,11 +391,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 figures = measure_all(taken, ocr, judge, chosen.pictures or Path(temporary))
                 show(title, figures)
                 found.setdefault(language, []).append(figures)
-                pairs += [
-                    (title, figures.texts[r.meme], r) for s, r in figures.results if s.negative
-                ]
-        if chosen.sheet:
-            write_sheet(chosen.sheet, pairs, PAIRS_RATED)
     met = [summarise(language, own) for language, own in found.items()]
     return 0 if all(met) else 1
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import html
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
@@ -21,17 +21,33 @@ from memantics.reappraise.workshop import Reappraisal
 
 QUESTIONS = ("kinder", "makes_sense", "joke_kept", "lettering_kept", "would_share")
 _SEED = 38
+Ratings = dict[str, dict[str, str]]
 
 
 def write_sheet(
-    folder: Path, made: Sequence[tuple[str, str, Reappraisal]], count: int
+    folder: Path,
+    made: Sequence[tuple[str, str, Reappraisal]],
+    count: int,
+    endings: Mapping[str, Mapping[str, int]],
 ) -> Sequence[str]:
-    """Write the pairs of a sheet; ``made`` are the corpus, the old text and the result of memes."""
-    drawn = [each for each in made if each[2].drawn]
+    """Write the pairs of a sheet; ``made`` are the corpus, the old text and the result of memes.
+
+    Four fifths of the pairs are done ones where there are as many, the rest flawed. ``endings`` is
+    how all memes of each corpus ended.
+    """
+    done, flawed = (
+        [each for each in made if each[2].status == status] for status in ("done", "flawed")
+    )
+    for each in (done, flawed):
+        random.Random(_SEED).shuffle(each)
+    few = min(len(flawed), max(count // 5, count - len(done)))
+    drawn = [*done[: count - few], *flawed[:few]]
     random.Random(_SEED).shuffle(drawn)
     folder.mkdir(parents=True, exist_ok=True)
     rows, key, shown = [], [], []
-    for number, (corpus, before, result) in enumerate(drawn[:count], 1):
+    ended = [[corpus, end, n] for corpus, ends in endings.items() for end, n in ends.items()]
+    _write(folder / "key-endings.csv", ["corpus", "ending", "memes"], ended)
+    for number, (corpus, before, result) in enumerate(drawn, 1):
         (folder / f"{number:02}.png").write_bytes((result.folder / BOTH).read_bytes())
         rows.append([number, before, result.caption, *("" for _ in QUESTIONS)])
         key.append([number, corpus, result.meme, result.status, result.reason])
@@ -51,33 +67,52 @@ def _write(path: Path, head: Sequence[str], rows: Sequence[Sequence[object]]) ->
         writer.writerows(rows)
 
 
-def _read(path: Path) -> dict[str, dict[str, str]]:
+def _read(path: Path) -> Ratings:
     with path.open(encoding="utf-8", newline="") as file:
         return {row["pair"]: row for row in csv.DictReader(file)}
 
 
 def show_ratings(sheet: Path, files: Sequence[Path]) -> None:
-    """Print what each rater says of each corpus and ending, and how far two agree."""
+    """Print how memes ended, what each rater says of the pairs, and how far two agree."""
     key, raters = _read(sheet / "key.csv"), [_read(path) for path in files]
-    groups = sorted({(row["corpus"], row["status"]) for row in key.values()})
+    if (sheet / "key-endings.csv").is_file():
+        with (sheet / "key-endings.csv").open(encoding="utf-8", newline="") as file:
+            ended = list(csv.DictReader(file))
+        for corpus in dict.fromkeys(row["corpus"] for row in ended):
+            counts = [
+                (row["ending"], int(row["memes"])) for row in ended if row["corpus"] == corpus
+            ]
+            told = ", ".join(f"{end} {count}" for end, count in counts)
+            print(f"{corpus}: {sum(count for _, count in counts)} negative memes: {told}")
+    corpora = sorted({row["corpus"] for row in key.values()})
     for path, rated in zip(files, raters, strict=True):
-        print(f"\n{path.name}: {len(rated)} pairs")
-        for corpus, status in groups:
-            pairs = [
+        columns = {
+            f"{corpus}, {status}": [
                 number
                 for number, row in key.items()
-                if (row["corpus"], row["status"]) == (corpus, status) and number in rated
+                if row["corpus"] in found and row["status"] == status and number in rated
             ]
-            said = {name: [rated[number][name] == "1" for number in pairs] for name in QUESTIONS}
-            shares = ", ".join(f"{name} {sum(values)}" for name, values in said.items())
-            print(f"  {corpus}, {status}: {len(pairs)} pairs: {shares}")
+            for status in ("done", "flawed")
+            for corpus, found in (*((name, {name}) for name in corpora), ("all", set(corpora)))
+        }
+        columns = {name: pairs for name, pairs in columns.items() if pairs}
+        print(f"\n{path.name}\n| | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|")
+        print(f"| pairs | {' | '.join(str(len(pairs)) for pairs in columns.values())} |")
+        for question in QUESTIONS:
+            said = [[rated[n][question] == "1" for n in pairs] for pairs in columns.values()]
+            cells = " | ".join(f"{sum(each)} ({mean(each):.0%})" for each in said)
+            print(f"| {question} | {cells} |")
     if len(raters) == 2:
-        one, two = raters
-        both = sorted(set(one) & set(two), key=int)
-        print(f"\nagreement on {len(both)} pairs")
-        for name in QUESTIONS:
-            first, second = ([rated[number][name] for number in both] for rated in (one, two))
-            same = mean(a == b for a, b in zip(first, second, strict=True))
-            found = cohen_kappa(first, second)
-            kappa = "–" if found is None else f"{found:.2f}"
-            print(f"  {name:<16} {same:.2f}, kappa {kappa}")
+        show_agreement(*raters)
+
+
+def show_agreement(one: Ratings, two: Ratings) -> None:
+    """Print how often two raters say the same of a pair, and Cohen's kappa."""
+    both = sorted(set(one) & set(two), key=int)
+    print(f"\nagreement on {len(both)} pairs")
+    for name in QUESTIONS:
+        first, second = ([rated[number][name] for number in both] for rated in (one, two))
+        same = mean(a == b for a, b in zip(first, second, strict=True))
+        found = cohen_kappa(first, second)
+        kappa = "–" if found is None else f"{found:.2f}"
+        print(f"  {name:<16} {same:.2f}, kappa {kappa}")

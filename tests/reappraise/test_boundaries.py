@@ -1,13 +1,12 @@
-"""Merit of rewritings by hand, and rules of a plan on both sides of where they turn."""
+"""Captions ranked by hand, and rules of a plan on both sides of where they turn."""
 
 from __future__ import annotations
 
-import math
+from difflib import SequenceMatcher
 
 import pytest
 
-from memantics.reappraise.candidates import Candidate, Rewriting
-from memantics.reappraise.ranking import Merit, rank_captions, rate
+from memantics.reappraise.ranking import RankedCaptions, rank_captions, weigh
 from memantics.reappraise.records import ReappraisalPlan
 from memantics.reappraise.rules import find_faults, keeps_scenario, list_words, only_adds
 from memantics.reappraise.understanding import UnderstoodLine
@@ -27,30 +26,24 @@ class Counting:
 LINES = [UnderstoodLine("phone battery again"), UnderstoodLine("nothing left")]
 
 
-def test_merit_adds_up() -> None:
-    merit = Merit(gain=0.2, kept=0.5, pun=1.0, length=0.5, left=2, prior=0.1)
-    assert merit.score == pytest.approx(0.2 + 0.3 + 0.5 + 0.15 - 1.0 + 0.1)
-    assert Merit(0.0, 0.0, 0.0, 0.0, 0).score == 0.0
+def test_scores_add_up() -> None:
+    parts = {"captions": ("a",), "meant": ("a",), "kindness": 0.2, "fluency": -1.0}
+    ranked = RankedCaptions.model_validate(parts | {"closeness": 0.5, "joke": 1.0})
+    assert ranked.score == pytest.approx(0.2 - 0.3 + 0.45 + 0.5)
+    fluent = ranked.model_copy(update={"fluency": 2.0})
+    assert fluent.score == pytest.approx(0.2 + 0.45 + 0.5), "nothing is won by common words"
 
 
-def test_merit_of_a_candidate_by_hand() -> None:
-    new = Rewriting("phone smile smile smile", "phone smile smile smile", "clause", "")
-    found = rate(Candidate((new, None)), LINES, Counting())
-    assert found.gain == 1.0, "at most one"
-    assert found.kept == pytest.approx(3 / 4), "phone, nothing, left; not battery"
-    assert found.pun == 1.0
-    assert found.length == pytest.approx(math.exp(-math.log(23 / 19)))
-    assert found.prior == pytest.approx(0.1)
-    assert found.left == 0
-
-
-def test_merit_of_no_change() -> None:
-    found = rate(Candidate((None, None)), LINES, Counting())
-    assert (found.gain, found.kept, found.length, found.prior) == (0.0, 1.0, 1.0, 0.0)
-    turned = [UnderstoodLine("smile smile smile")]
-    sad = Rewriting("day", "day", "line", "")
-    found = rate(Candidate((sad,)), turned, Counting())
-    assert (found.gain, found.prior) == (-1.0, -0.1)
+def test_captions_are_weighed_by_hand() -> None:
+    new = ("phone smile smile smile", "nothing left")
+    found = weigh(LINES, new, new, Counting())
+    assert found.kindness == 1.0, "at most one"
+    kept, length = 3 / 4, 19 / 23
+    alike = SequenceMatcher(None, LINES[0].printed, new[0], autojunk=False).ratio()
+    assert found.closeness == pytest.approx((2 * kept + (alike + length) / 2) / 3)
+    assert (found.joke, found.declined) == (1.0, "")
+    rude = weigh(LINES, ("phone smile", "idiot"), ("phone smile", "idiot"), Counting())
+    assert rude.declined == "an unkind word stays"
 
 
 def test_captions_of_anybody_are_ranked_and_the_rest_declined() -> None:

@@ -11,15 +11,13 @@ from PIL import Image
 
 from memantics.core.opinion import Judge, Opinion
 from memantics.reappraise.candidates import (
-    Candidate,
-    Rewriting,
     list_candidates,
     rewrite,
     write_things,
 )
 from memantics.reappraise.lexicon import read_lexicon
 from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, choose_plan
-from memantics.reappraise.ranking import LEAST, rate
+from memantics.reappraise.ranking import LEAST, is_heard, weigh
 from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPlan
 from memantics.reappraise.rules import find_faults, find_motto, only_adds
 from memantics.reappraise.sentiment import LexiconMeter
@@ -62,7 +60,7 @@ def test_the_cause_is_turned_and_the_situation_stays(tmp_path: Path) -> None:
     [
         ("少来这套", "再来一套", "blame"),
         ("你是什么东西", "你是什么宝贝", "insult"),
-        ("关我什么事", "有我什么事", "blame"),
+        ("关我什么事", "这事我来帮", "blame"),
         ("再装逼就把你关进监狱", "再装可爱就把你抱回家", "insult"),
         ("我顶不住了", "我顶得住啦", "despair"),
     ],
@@ -173,18 +171,25 @@ def test_another_meter_may_judge() -> None:
     assert "none of our rewritings makes it kinder" in reason
 
 
-def test_merits_order_candidates() -> None:
+def test_captions_are_ordered_by_all_that_speaks_for_them() -> None:
     lines = understand(["The bowl is half empty"]).lines
 
-    def merit(text: str) -> float:
-        own = Candidate((Rewriting(text, text, "turn", "despair"),))
-        return rate(own, lines, LexiconMeter()).score
+    def score(text: str) -> float:
+        return weigh(lines, (text,), (text,), LexiconMeter()).score
 
-    assert merit("The bowl is half full") > merit("What a lovely day")
-    assert merit("The bowl is half full") > merit("The bowl is half empty and I cry")
-    kept = rate(Candidate((None,)), lines, LexiconMeter())
-    assert (kept.gain, kept.kept, kept.pun, kept.length) == (0.0, 1.0, 1.0, 1.0)
-    assert kept.gain < LEAST
+    assert score("The bowl is half full") > score("What a lovely day")
+    assert score("The bowl is half full") > score("The bowl is half empty and I cry")
+    kept = weigh(lines, (lines[0].printed,), (lines[0].printed,), LexiconMeter())
+    assert (kept.kindness, kept.closeness, kept.joke, kept.fluency) == (0.0, 1.0, 1.0, 0.0)
+    assert kept.kindness < LEAST
+    assert kept.declined == "they sound no kinder"
+
+
+def test_a_pun_that_nobody_hears_is_not_offered() -> None:
+    assert is_heard("心想事橙", "心想事成")
+    assert not is_heard("今晚又狮分好眠了", "今晚又实在好玩了")
+    made = plan_for("今晚又狮眠了")
+    assert made is None or made.captions["1"] != "今晚又狮分好眠了"
 
 
 @pytest.mark.parametrize(

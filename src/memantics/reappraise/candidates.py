@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
+from memantics.phonetics.senses import rate_drawable
 from memantics.phonetics.sound import MERGED, list_sounds, measure_distance
 from memantics.reappraise.lexicon import FoundTurn, Lexicon, match_case
 from memantics.reappraise.records import Target
@@ -17,6 +18,14 @@ from memantics.reappraise.understanding import Understanding, UnderstoodLine, le
 
 Way = Literal["turn", "sound", "clause", "line"]
 _MOST = 40  # rewritings of one caption
+_SHORT = 6  # English words
+# Scenes of a second person; an end that begins "you …" does not go with "my" or "like:".
+_SCENE = re.compile(
+    r"(?:that (?:moment|feeling) |me |my face |pov:? )?when"
+    r"(?!.*\b(?:i|my|i'm)\b).*(?<!\blike)(?<!:)$",
+    re.IGNORECASE,
+)
+_MINE = re.compile(r"(?:me|i|i'm|we|our)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[,;:]?\s+(?:and|but|so|because|then|while|until|cause|cuz)\s+|[,;:…]\s+|\.\.+\s*"
 )
@@ -111,12 +120,16 @@ def rewrite(line: UnderstoodLine, target: Target) -> Iterator[Rewriting]:
             seen.add(rewriting.printed)
             yield rewriting
     if not lexicon.chinese:
-        yield from _exchange_clause(line, lexicon)
+        yield from _exchange_clause(line, lexicon, target)
 
 
 def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
     """Say something else where a cause speaks; of a pun, keep the thing that is seen."""
-    found = lexicon.find_turns(line.meant)
+    # In a long English sentence a single word that is flipped leaves nonsense; a phrase does not.
+    long = not lexicon.chinese and len(line.meant.split()) > _SHORT
+    found = [
+        each for each in lexicon.find_turns(line.meant) if not long or " " in each.match.group()
+    ]
     if not found:
         return
     for choice in range(max(len(each.turn.new) for each in found)):
@@ -127,7 +140,7 @@ def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
             again = lexicon.find_turns(text)
             texts += [_apply(text, again, 0, lexicon)] if again else []
         for name in texts:
-            for printed in write_things(name, line):
+            for printed in (*write_things(name, line), name):
                 yield Rewriting(printed, name, "turn", found[0].turn.cause)
 
 
@@ -190,30 +203,40 @@ def _sound_like(line: UnderstoodLine, lexicon: Lexicon, target: Target) -> Itera
     """Kind words in which the thing of a pun is heard: 开心 with a star is 开星."""
     opening = _SUBJECT.match(line.printed)
     start = opening.group() if opening else ""
-    for written, _ in line.things:
+    for written in (thing for thing, _ in line.things if rate_drawable(thing)):
+        usual = _say(written)
         for word in lexicon.sounds.get(target, ()):
             for place, sign in enumerate(word):
-                if sound_alike(sign, written):
+                if _say(sign) == usual:
                     said = word[:place] + written + word[place + 1 :]
                     lead = start if len(word) == 2 and written not in start else ""
                     yield Rewriting(lead + said, lead + word, "sound", "")
                     break
 
 
-def _exchange_clause(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
-    """Another end of the sentence: what happens stays, what is felt about it changes."""
-    cuts = list(_CLAUSE.finditer(line.printed))
-    weights = lexicon.weigh(line.meant)
+def _say(sign: str) -> str:
+    """The usual sound of a character; most speakers merge -ing with -in and -eng with -en."""
+    return "".join(re.sub("(?<=[ie])ng$", "n", each.syllable) for each in list_sounds(sign)[:1])
+
+
+def _exchange_clause(line: UnderstoodLine, lexicon: Lexicon, target: Target) -> Iterator[Rewriting]:
+    """Another end of the sentence: what happens stays, what is felt about it changes.
+
+    A scene ("when you …") may also go on more kindly with all of it kept.
+    """
+    weights, scene = lexicon.weigh(line.meant), _SCENE.match(line.printed.rstrip(_ENDS))
     cause = max(weights, key=lambda name: weights[name])
-    if not cuts or not weights[cause]:
+    if not weights[cause] or not (scene or _MINE.match(line.printed)):
         return
+    cuts = list(_CLAUSE.finditer(line.printed))
     parts = [line.printed[cut.end() :] for cut in cuts]
     sums = [sum(lexicon.weigh(part).values()) - feel(part).valence for part in parts]
-    worst = max(range(len(parts)), key=lambda number: sums[number])
-    head = line.printed[: cuts[worst].start()].rstrip(_ENDS)
-    if sums[worst] <= 0 or len(head.split()) < 3:
-        return
-    for text in lexicon.causes[cause].lines:
-        made = f"{head} {match_case('and', line.printed[-4:])} {match_case(text, line.printed)}"
-        made = made if line.printed.isupper() else f"{head} and {text}"
-        yield Rewriting(made, made, "clause", cause)
+    heads = [line.printed.rstrip(_ENDS)] if scene else []
+    if sums and max(sums) > 0:
+        heads.insert(0, line.printed[: cuts[sums.index(max(sums))].start()].rstrip(_ENDS))
+    for head in heads:
+        for text in lexicon.ends.get(target, ()) if scene else lexicon.causes[cause].lines:
+            if len(head.split()) >= 3:
+                made = f"{head} and {text}"
+                made = made.upper() if line.printed.isupper() else made
+                yield Rewriting(made, made, "clause", cause)

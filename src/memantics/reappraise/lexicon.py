@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from memantics.reappraise.records import Emotion, Target
+from memantics.reappraise.records import TARGETS, Emotion, Target
 
 _FOLDER = Path(__file__).with_name("lexicons")
 _LETTERS = re.compile(r"[a-z]", re.IGNORECASE)
@@ -50,13 +50,17 @@ class FoundTurn:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """One language: ``grave`` is what no joke answers, ``sounds`` kind words by target."""
+    """One language: ``grave`` is what no joke answers, ``sounds`` kind words by target.
+
+    ``ends`` are clauses with which a scene goes on, by target.
+    """
 
     chinese: bool
     causes: Mapping[str, Cause]
     turns: tuple[PhraseTurn, ...]
     grave: re.Pattern[str]
     sounds: Mapping[Target, tuple[str, ...]]
+    ends: Mapping[Target, tuple[str, ...]]
 
     def find_turns(self, text: str) -> list[FoundTurn]:
         """The turns that apply, none inside another: longer matches win, then earlier turns.
@@ -139,12 +143,14 @@ def read_lexicon(language: str) -> Lexicon:
     path = _FOLDER / ("zh.toml" if chinese else "en.toml")
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     grave, sounds = tables.pop("grave"), tables.pop("sounds", {})
+    every, ends = sounds.get("every", ""), tables.pop("ends", {})
     return Lexicon(
         chinese=chinese,
         causes={name: _read_cause(name, table, chinese=chinese) for name, table in tables.items()},
         turns=tuple(_read_turns(tables, chinese=chinese)),
         grave=_compile("|".join(grave.split()) if chinese else grave, chinese=chinese),
-        sounds={target: tuple(words.split()) for target, words in sounds.items()},
+        sounds={t: tuple(f"{sounds.get(t, '')} {every}".split()) for t in TARGETS},
+        ends={target: tuple(clauses) for target, clauses in ends.items()},
     )
 
 

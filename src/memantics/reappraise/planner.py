@@ -8,7 +8,7 @@ baseline; what it cannot turn it declines.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
 
@@ -19,9 +19,10 @@ from memantics.core.images import load
 from memantics.core.opinion import Judge
 from memantics.core.step import Taken
 from memantics.core.text import clean_line
-from memantics.reappraise.candidates import Candidate, list_candidates
+from memantics.metrics.rounding import settle
+from memantics.reappraise.candidates import Candidate, Way, list_candidates
 from memantics.reappraise.lexicon import read_lexicon
-from memantics.reappraise.ranking import LEAST, Merit, rate
+from memantics.reappraise.ranking import RankedCaptions, is_heard, weigh
 from memantics.reappraise.records import (
     EMOTIONS,
     PAIRS,
@@ -48,6 +49,8 @@ _LOOKS: dict[Target, str] = {
     "relaxed": "Gentle warm light and soft contrast; bodies lean back, eyes are at ease.",
     "excited": "Vivid colours and clear light; eyes wide open, an eager smile.",
 }
+# How likely a way to rewrite makes sense, where all else is equal.
+_PRIOR: dict[Way, float] = {"turn": 0.5, "sound": 0.3, "clause": 0.1, "line": -0.1}
 _KEEP = "Panels, persons, things, the places of captions and the situation stay as they are."
 
 
@@ -154,20 +157,17 @@ def choose_plan(
     target = PAIRS[emotion]
     if not page.captions:
         return _make_plan(page, target, (), "only light and colours: it has no caption"), ""
-    ranked = rank_candidates(found, target, meter)
     faults: list[str] = []
     plans: dict[str, ReappraisalPlan] = {}
-    for candidate, merit in ranked:
-        if merit.gain < LEAST:
-            continue
-        texts = candidate.texts(_list_texts(page))
+    for candidate, ranked in rank_candidates(found, target, meter):
+        texts = ranked.captions
         if not all(starmap(_fits, zip(page.captions, texts, strict=True))):
             faults = faults or ["what it could say is too long for its place"]
             continue
         plan = _make_plan(page, target, texts, tell_why(candidate))
         faults = find_faults(plan, emotion, page)
         if not faults:
-            score = round(merit.score, 4)
+            score = round(ranked.score, 4)
             plans.setdefault(str(texts), plan.model_copy(update={"score": score}))
         if len(plans) == _OFFERED:
             break
@@ -181,11 +181,19 @@ def choose_plan(
 
 def rank_candidates(
     found: Understanding, target: Target, meter: FeelingMeter
-) -> list[tuple[Candidate, Merit]]:
-    """All rewritings of a meme with their merits, the best first."""
-    made = dict.fromkeys(list_candidates(found, target))
-    rated = [(candidate, rate(candidate, found.lines, meter)) for candidate in made]
-    return sorted(rated, key=lambda pair: -pair[1].score)
+) -> Iterator[tuple[Candidate, RankedCaptions]]:
+    """All rewritings of a meme that are good enough, the best first."""
+    rated = []
+    old = [line.printed for line in found.lines]
+    for made in dict.fromkeys(list_candidates(found, target)):
+        new, meant = tuple(made.texts(old)), tuple(made.meant(found.lines))
+        ranked = weigh(found.lines, new, meant, meter)
+        ways = [_PRIOR[rewriting.way] for rewriting in made.rewritings if rewriting is not None]
+        if not ranked.declined:
+            rated.append((settle(ranked.score + sum(ways) / len(ways)), made, ranked))
+    for _, made, ranked in sorted(rated, key=lambda each: -each[0]):
+        if all(starmap(is_heard, zip(ranked.captions, ranked.meant, strict=True))):
+            yield made, ranked
 
 
 def tell_why(candidate: Candidate) -> str:

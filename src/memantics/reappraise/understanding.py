@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memantics.phonetics.reading import Reading, Settings
 from memantics.phonetics.speech import read_aloud
@@ -91,6 +92,7 @@ def lexicon_of(text: str) -> Lexicon:
     return read_lexicon("zh" if has_chinese(text) else "en")
 
 
+@lru_cache(maxsize=256)
 def find_reading(text: str) -> Reading | None:
     """The reading that a caption means: the likeliest, or a likely one that shows a known feeling.
 
