@@ -138,7 +138,7 @@ ROOMS: Mapping[str, Part] = {
             *("accounts", "agreement", "boundaries_values", "chance", "commits", "exports"),
             *("lead", "leases", "login"),
             # Not permissions: it lists the methods of each class, and mutants are methods.
-            *("queues", "work", "workflows"),
+            *("overlap", "queues", "training_set", "work", "workflows"),
         ),
     ),
     "serve": Part(

@@ -100,11 +100,12 @@ def test_finished_items_become_the_training_of_those_who_come_later(
     for _ in range(2):  # the second time nothing is added
         service.exchange.train_on(lead, project, [2, 1])
     assert service.lead.progress(lead, project).training_items == 2
+    assert answer_next(service, ann, project, YES) == (False, ""), "who has worked is no newcomer"
     (bob,) = add_people(service, lead, project, ["bob"], ["annotator"])
     assert answer_next(service, bob, project, YES) == (True, "running")
     assert answer_next(service, bob, project, NO) == (True, "passed")
     keys = [row["item"] for row in lines_of(service.exchange.export(lead, project, "votes").data)]
-    assert set(keys) == {"m1", "m2"}
+    assert set(keys) == {"m1", "m2", "m3"}
 
 
 def test_everything_is_said_by_command(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from memantics.annotate import schema
+from memantics.annotate import queries, schema
 from memantics.annotate.context import dump
 from memantics.annotate.errors import AnswerError, Forbidden
 from memantics.annotate.records import Media, Rights
@@ -176,6 +176,8 @@ def add_items(
         ]
         if seats:
             connection.execute(sa.insert(_seats), seats)
+        if any(row["training_round"] for row in rows):
+            queries.PASS_EXPERIENCED.run(connection, {"project": rights.id})
     return len(items)
 
 

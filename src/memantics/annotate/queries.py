@@ -358,6 +358,21 @@ COUNT_TRAINING = Query(
     sa.select(sa.func.count()).where(items.c.project_id == p("project"), _round[1])
 )
 
+# Training that comes later is for those who come later.
+PASS_EXPERIENCED = Query(
+    sa.update(memberships)
+    .where(memberships.c.project_id == p("project"), memberships.c.training == "none")
+    .where(
+        sa.exists().where(
+            seats.c.project_id == memberships.c.project_id,
+            seats.c.user_id == memberships.c.user_id,
+            seats.c.training_round == 0,
+            _is("done"),
+        )
+    )
+    .values(training="passed")
+)
+
 # Progress of a project
 COUNT_SEATS = Query(
     sa.select(seats.c.stage, seats.c.state, sa.func.count().label("seats"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Route, expect
+from pydantic import JsonValue
 
 from memantics.annotate.records import Preferences
 from tests.annotate.browser.site import Site, User
@@ -182,7 +183,7 @@ def test_answering_works_without_a_script(local_site: Site, tmp_path: Path) -> N
 
 
 PAGES = ("", "/welcome", "/next", "/last", "/progress", "/agreement", "/disagreements", "/items")
-LEAD_PAGES = ("/members", "/data", "/audit", "/setup")
+LEAD_PAGES = ("/members", "/data", "/audit", "/setup", "/guideline")
 
 
 @pytest.mark.slow
@@ -251,6 +252,12 @@ CONTRAST = """
 """
 
 
+VOTES: dict[str, dict[str, JsonValue]] = {
+    "ann": {"harmful": "no"},
+    "bob": {"harmful": "yes", "type": "offence", "modality": "text"},
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_from_its_ground(local_site: Site, tmp_path: Path, scheme: str) -> None:
@@ -258,9 +265,17 @@ def test_text_stands_out_from_its_ground(local_site: Site, tmp_path: Path, schem
     service, lead = local_site.service, local_site.lead
     service.projects.set_roles(lead, project, lead.id, ["lead", "annotator"])
     service.projects.consent(lead, project)
+    for name, said in VOTES.items():  # something to differ about
+        actor = service.accounts.create(lead, name, PASSWORD)
+        service.projects.add_member(lead, project, name, ["annotator"])
+        service.projects.consent(actor, project)
+        task = service.work.next(actor, project)
+        assert task is not None
+        service.work.submit(actor, task.assignment, said, task.version, 5.0)
     user = local_site.user("lead")
     user.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    for path in ("/", f"/p/{project}/welcome", f"/p/{project}/next", f"/p/{project}/members"):
+    places = [f"/p/{project}{page}" for page in (*PAGES, *LEAD_PAGES)]
+    for path in ("/", "/projects/new", "/settings", *places):
         page = user.go(path)
         if path.endswith("next"):
             user.press("y", "1")
