@@ -264,7 +264,7 @@ def test_progress_and_pace(service: AnnotationService, tmp_path: Path) -> None:
     assert (ties.done, ties.waiting) == (0, 1)
     assert (stage.done, stage.leased, stage.open) == (3, 1, 0)
     people = {person.name: person for person in progress.people}
-    assert (people["ann"].done, people["ann"].pace, people["bob"].done) == (3, 5.0, 0)
+    assert (people["ann"].done, people["bob"].done, progress.pace) == (3, 0, 5.0)
     assert service.work.standing(ann, project.id).pace == 5.0
 
 

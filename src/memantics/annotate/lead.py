@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from statistics import median
@@ -71,9 +72,14 @@ class Lead:
             key = {"project": project}
             counts = queries.COUNT_ITEMS.one(connection, key)
             stages = _stage_progress(rights.workflow, queries.COUNT_SEATS.all(connection, key))
-            people = _person_progress(connection, rights)
-            paces = [person.pace for person in people if person.pace is not None]
-            pace = median(paces) if paces else None
+            answers = queries.ANSWERS_BY_PERSON.all(connection, key)
+            done = Counter(row.user_id for row in answers)
+            people = tuple(
+                PersonProgress(person=one.pseudonym, name=one.name, done=done[user])
+                for user, one in read_people(connection, rights).items()
+            )
+            seconds = [row.seconds for row in answers if row.seconds is not None]
+            pace = median(seconds) if seconds else None
             return record_of(ProjectProgress, counts, stages=stages, people=people, pace=pace)
 
     def agreement(
@@ -248,28 +254,6 @@ def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[StageProgr
             waiting=counts.get((place, "waiting"), 0),
         )
         for place, stage in enumerate(workflow.stages)
-    )
-
-
-def _person_progress(connection: Connection, rights: Rights) -> tuple[PersonProgress, ...]:
-    key = {"project": rights.id}
-    skips = {row.user_id: int(row.skipped) for row in queries.SKIPS_BY_PERSON.all(connection, key)}
-    paces: dict[int, list[float]] = {}
-    times: dict[int, list[float]] = {}
-    for row in queries.ANSWERS_BY_PERSON.all(connection, key):
-        times.setdefault(row.user_id, []).append(row.submitted_at or 0.0)
-        if row.seconds is not None:
-            paces.setdefault(row.user_id, []).append(row.seconds)
-    return tuple(
-        PersonProgress(
-            person=person.pseudonym,
-            name=person.name,
-            done=len(times.get(user, ())),
-            skipped=skips.get(user, 0),
-            pace=median(paces[user]) if user in paces else None,
-            last=max(times[user]) if user in times else None,
-        )
-        for user, person in read_people(connection, rights).items()
     )
 
 

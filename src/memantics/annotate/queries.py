@@ -388,15 +388,10 @@ COUNT_ITEMS = Query(
     ).where(items.c.project_id == p("project"))
 )
 ANSWERS_BY_PERSON = Query(
-    sa.select(seats.c.user_id, seats.c.seconds, seats.c.submitted_at)
+    sa.select(seats.c.user_id, seats.c.seconds)
     .where(seats.c.project_id == p("project"), _is("done"), seats.c.training_round == 0)
     .where(seats.c.user_id.is_not(None))
 )
 COUNT_DONE = Query(
     sa.select(sa.func.count()).where(seats.c.project_id == p("project"), _is("done"))
-)
-SKIPS_BY_PERSON = Query(
-    sa.select(skips.c.user_id, sa.func.count().label("skipped"))
-    .where(skips.c.project_id == p("project"))
-    .group_by(skips.c.user_id)
 )

@@ -227,19 +227,16 @@ class StageProgress:
 
 @dataclass(frozen=True, slots=True)
 class PersonProgress:
-    """What one person did."""
+    """How many answers one person gave; how fast, when and what they skip is theirs to know."""
 
     person: str
     name: str
     done: int
-    skipped: int
-    pace: float | None
-    last: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectProgress:
-    """How far a project is; ``pace`` is the median of all people's seconds an item."""
+    """How far a project is; ``pace`` is the median of the seconds of all answers."""
 
     items: int
     finished: int
