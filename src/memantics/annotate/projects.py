@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
 from memantics.annotate.context import ServiceContext, read_rights, read_roles, write_roles
-from memantics.annotate.errors import AnnotateError, AnswerError, NotFound
+from memantics.annotate.errors import AnnotateError, AnswerError, Forbidden, NotFound
 from memantics.annotate.membership import join_project, name_key, require_admin
 from memantics.annotate.ordering import rearrange
 from memantics.annotate.project_settings import ProjectSettings
@@ -173,9 +173,15 @@ class Projects:
             self._log(connection, actor, "member.add", project, detail)
 
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
-        """Set what a member may do; no role at all: they are out. The last lead stays."""
+        """Set what a member may do; no role at all: they are out. The last lead stays.
+
+        Everybody may go out by themselves; what they answered stays.
+        """
         text = write_roles(roles)
-        with self._context.as_lead(actor, project, write=True) as (connection, _):
+        with self._context.db.write() as connection:
+            rights = self._context.rights(connection, actor, project)
+            if "lead" not in rights.roles and (text or user != actor.id):
+                raise Forbidden
             if "lead" not in text.split(",") and _only_lead(connection, project, user):
                 raise AnswerError({"roles": "a project keeps at least one lead"})
             self._change(connection, project, user, roles=text)

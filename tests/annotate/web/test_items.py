@@ -326,3 +326,16 @@ def test_a_vote_before_the_picture_was_shown_is_not_saved(office: Office, tmp_pa
     assert 'name="veiled"' not in ann.get(place).text
     office.service.accounts.set_preferences(actor(office, "ann"), Preferences(blur=False))
     assert 'name="veiled"' not in ann.get(take(ann, project)).text
+
+
+def test_everybody_may_leave_and_what_they_said_stays(office: Office, tmp_path: Path) -> None:
+    project = open_project(office, tmp_path, "label-by-vote")
+    office.hire("ann", project, "annotator")
+    ann, lead = office.visitor("ann"), office.visitor("lead")
+    assert ann.post(take(ann, project), HARMLESS).status_code == 303
+    assert ann.post(f"/p/{project}/leave").headers["location"] == "/?done=left"
+    assert ann.get(f"/p/{project}").status_code == 403
+    assert "lastlead" in lead.post(f"/p/{project}/leave").headers["location"]
+    assert lead.get(f"/p/{project}").status_code in (200, 303)
+    (said,) = office.service.lead.items(office.lead, project, limit=1)[0].history
+    assert said.values == {"harmful": "no"}

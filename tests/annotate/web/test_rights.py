@@ -64,6 +64,7 @@ ROUTES: dict[tuple[str, str], tuple[frozenset[str], dict[str, object]]] = {
     ("POST", "/p/{project:int}/welcome"): (MEMBERS, {"agree": "yes"}),
     ("GET", "/p/{project:int}/next"): (WORKERS, {}),
     ("GET", "/p/{project:int}/last"): (MEMBERS, {}),
+    ("POST", "/p/{project:int}/leave"): (MEMBERS, {}),
     ("GET", "/media/{media}"): (MEMBERS, {}),
     ("GET", "/work/{assignment:int}"): (OWNER, {}),
     ("POST", "/work/{assignment:int}"): (

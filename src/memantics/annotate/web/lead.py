@@ -272,6 +272,16 @@ def change_member(ask: Ask) -> Response:
     return ask.go(f"/p/{project}/members", "kept")
 
 
+@routes.post("/p/{project:int}/leave")
+def leave(ask: Ask) -> Response:
+    """Go out of a project by oneself."""
+    try:
+        ask.service.projects.set_roles(ask.actor, ask.place("project"), ask.actor.id, ())
+    except AnswerError:
+        return ask.go(f"/p/{ask.place('project')}", "lastlead")
+    return ask.go("/", "left")
+
+
 @routes.get("/p/{project:int}/setup")
 def show_setup(ask: Ask) -> Response:
     """A project's settings."""
