@@ -25,77 +25,97 @@ for _quiet, _value in (
     os.environ.setdefault(_quiet, _value)
 
 if TYPE_CHECKING:
-    from memantics import starter
-    from memantics.actions import build
-    from memantics.actions.analyze import Analysis, analyze, analyze_async
-    from memantics.actions.answers import (
-        Exported,
-        ExportSettings,
-        Imported,
-        ImportSettings,
-        export_task,
-        import_answers,
-    )
-    from memantics.actions.audit import Audit, audit
-    from memantics.actions.chains import audit_chains
-    from memantics.actions.chat_quality import ChatFigures, measure_chats
-    from memantics.actions.collect import collect
-    from memantics.actions.compare import (
-        FactorContrasts,
-        PowerAnalysis,
-        SuiteComparison,
-        compare,
-        contrast,
-        power,
-    )
-    from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
-    from memantics.actions.demo import Tour, demo
-    from memantics.actions.detect import Detector
-    from memantics.actions.drift import Drift, DriftLimits, drift
-    from memantics.actions.edit import Edited, edit, edit_async
-    from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run, results
-    from memantics.actions.expert import Expert, ExpertOptions
-    from memantics.actions.humans import (
-        HumanScores,
-        export_humans,
-        score_humans,
-        score_preferences,
-    )
-    from memantics.actions.judge import Judgement, judge, judge_async
-    from memantics.actions.knowledge import KnowledgeStore
-    from memantics.actions.look_alikes import Grouped, group_look_alikes
-    from memantics.actions.paper import RedonePaper, paper
-    from memantics.actions.phonetics import (
-        PunVerdict,
-        detect_pun,
-        detect_pun_async,
-        read_aloud,
-    )
-    from memantics.actions.probe import ProbeReport, probe, probe_async
-    from memantics.actions.publish import publish
-    from memantics.actions.reappraise import (
-        Reappraisal,
-        ReappraisalDrafts,
-        reappraisal,
-        reappraisal_async,
-        reappraise,
-        reappraise_async,
-    )
-    from memantics.actions.remake import Remade, remake, remake_async
-    from memantics.actions.report import report
-    from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
-    from memantics.actions.score import score
-    from memantics.actions.screen import Screened, ScreenSettings, screen
-    from memantics.actions.study import Study, study
-    from memantics.core.errors import (
-        DataError,
-        ImageError,
-        InputError,
-        MemanticsError,
-        MissingExtra,
-        ModelError,
-        UnknownName,
-    )
+    from memantics import starter as starter
+    from memantics.actions import build as build
+    from memantics.actions.analyze import Analysis as Analysis
+    from memantics.actions.analyze import analyze as analyze
+    from memantics.actions.analyze import analyze_async as analyze_async
+    from memantics.actions.answers import Exported as Exported
+    from memantics.actions.answers import ExportSettings as ExportSettings
+    from memantics.actions.answers import Imported as Imported
+    from memantics.actions.answers import ImportSettings as ImportSettings
+    from memantics.actions.answers import export_task as export_task
+    from memantics.actions.answers import import_answers as import_answers
+    from memantics.actions.audit import Audit as Audit
+    from memantics.actions.audit import audit as audit
+    from memantics.actions.chains import audit_chains as audit_chains
+    from memantics.actions.chat_quality import ChatFigures as ChatFigures
+    from memantics.actions.chat_quality import measure_chats as measure_chats
+    from memantics.actions.collect import collect as collect
+    from memantics.actions.compare import FactorContrasts as FactorContrasts
+    from memantics.actions.compare import PowerAnalysis as PowerAnalysis
+    from memantics.actions.compare import SuiteComparison as SuiteComparison
+    from memantics.actions.compare import compare as compare
+    from memantics.actions.compare import contrast as contrast
+    from memantics.actions.compare import power as power
+    from memantics.actions.datasets import Dataset as Dataset
+    from memantics.actions.datasets import list_benchmarks as list_benchmarks
+    from memantics.actions.datasets import list_models as list_models
+    from memantics.actions.datasets import load_dataset as load_dataset
+    from memantics.actions.demo import Tour as Tour
+    from memantics.actions.demo import demo as demo
+    from memantics.actions.detect import Detector as Detector
+    from memantics.actions.drift import Drift as Drift
+    from memantics.actions.drift import DriftLimits as DriftLimits
+    from memantics.actions.drift import drift as drift
+    from memantics.actions.edit import Edited as Edited
+    from memantics.actions.edit import edit as edit
+    from memantics.actions.edit import edit_async as edit_async
+    from memantics.actions.evaluate import Run as Run
+    from memantics.actions.evaluate import Runs as Runs
+    from memantics.actions.evaluate import evaluate as evaluate
+    from memantics.actions.evaluate import evaluate_async as evaluate_async
+    from memantics.actions.evaluate import load_run as load_run
+    from memantics.actions.evaluate import results as results
+    from memantics.actions.expert import Expert as Expert
+    from memantics.actions.expert import ExpertOptions as ExpertOptions
+    from memantics.actions.humans import HumanScores as HumanScores
+    from memantics.actions.humans import export_humans as export_humans
+    from memantics.actions.humans import score_humans as score_humans
+    from memantics.actions.humans import score_preferences as score_preferences
+    from memantics.actions.judge import Judgement as Judgement
+    from memantics.actions.judge import judge as judge
+    from memantics.actions.judge import judge_async as judge_async
+    from memantics.actions.knowledge import KnowledgeStore as KnowledgeStore
+    from memantics.actions.look_alikes import Grouped as Grouped
+    from memantics.actions.look_alikes import group_look_alikes as group_look_alikes
+    from memantics.actions.paper import RedonePaper as RedonePaper
+    from memantics.actions.paper import paper as paper
+    from memantics.actions.phonetics import PunVerdict as PunVerdict
+    from memantics.actions.phonetics import detect_pun as detect_pun
+    from memantics.actions.phonetics import detect_pun_async as detect_pun_async
+    from memantics.actions.phonetics import read_aloud as read_aloud
+    from memantics.actions.probe import ProbeReport as ProbeReport
+    from memantics.actions.probe import probe as probe
+    from memantics.actions.probe import probe_async as probe_async
+    from memantics.actions.publish import publish as publish
+    from memantics.actions.reappraise import Reappraisal as Reappraisal
+    from memantics.actions.reappraise import ReappraisalDrafts as ReappraisalDrafts
+    from memantics.actions.reappraise import reappraisal as reappraisal
+    from memantics.actions.reappraise import reappraisal_async as reappraisal_async
+    from memantics.actions.reappraise import reappraise as reappraise
+    from memantics.actions.reappraise import reappraise_async as reappraise_async
+    from memantics.actions.remake import Remade as Remade
+    from memantics.actions.remake import remake as remake
+    from memantics.actions.remake import remake_async as remake_async
+    from memantics.actions.report import report as report
+    from memantics.actions.retrieve import NearMeme as NearMeme
+    from memantics.actions.retrieve import Passage as Passage
+    from memantics.actions.retrieve import retrieve as retrieve
+    from memantics.actions.retrieve import retrieve_background as retrieve_background
+    from memantics.actions.score import score as score
+    from memantics.actions.screen import Screened as Screened
+    from memantics.actions.screen import ScreenSettings as ScreenSettings
+    from memantics.actions.screen import screen as screen
+    from memantics.actions.study import Study as Study
+    from memantics.actions.study import study as study
+    from memantics.core.errors import DataError as DataError
+    from memantics.core.errors import ImageError as ImageError
+    from memantics.core.errors import InputError as InputError
+    from memantics.core.errors import MemanticsError as MemanticsError
+    from memantics.core.errors import MissingExtra as MissingExtra
+    from memantics.core.errors import ModelError as ModelError
+    from memantics.core.errors import UnknownName as UnknownName
 
 __version__ = "0.2.0"
 
@@ -169,100 +189,9 @@ _PLACES = {
 _MODULES = {"build": "memantics.actions.build", "starter": "memantics.starter"}
 _HOME = {name: place for place, names in _PLACES.items() for name in names}
 
-__all__ = [
-    "Analysis",
-    "Audit",
-    "ChatFigures",
-    "DataError",
-    "Dataset",
-    "Detector",
-    "Drift",
-    "DriftLimits",
-    "Edited",
-    "Expert",
-    "ExpertOptions",
-    "ExportSettings",
-    "Exported",
-    "FactorContrasts",
-    "Grouped",
-    "HumanScores",
-    "ImageError",
-    "ImportSettings",
-    "Imported",
-    "InputError",
-    "Judgement",
-    "KnowledgeStore",
-    "MemanticsError",
-    "MissingExtra",
-    "ModelError",
-    "NearMeme",
-    "Passage",
-    "PowerAnalysis",
-    "ProbeReport",
-    "PunVerdict",
-    "Reappraisal",
-    "ReappraisalDrafts",
-    "RedonePaper",
-    "Remade",
-    "Run",
-    "Runs",
-    "ScreenSettings",
-    "Screened",
-    "Study",
-    "SuiteComparison",
-    "Tour",
-    "UnknownName",
-    "__version__",
-    "analyze",
-    "analyze_async",
-    "audit",
-    "audit_chains",
-    "build",
-    "collect",
-    "compare",
-    "contrast",
-    "demo",
-    "detect_pun",
-    "detect_pun_async",
-    "drift",
-    "edit",
-    "edit_async",
-    "evaluate",
-    "evaluate_async",
-    "export_humans",
-    "export_task",
-    "group_look_alikes",
-    "import_answers",
-    "judge",
-    "judge_async",
-    "list_benchmarks",
-    "list_models",
-    "load_dataset",
-    "load_run",
-    "measure_chats",
-    "paper",
-    "power",
-    "probe",
-    "probe_async",
-    "publish",
-    "read_aloud",
-    "reappraisal",
-    "reappraisal_async",
-    "reappraise",
-    "reappraise_async",
-    "remake",
-    "remake_async",
-    "report",
-    "results",
-    "retrieve",
-    "retrieve_background",
-    "score",
-    "score_humans",
-    "score_preferences",
-    "screen",
-    "starter",
-    "study",
-]
+# Type checkers read the imports above: ``A as A`` says that a name is handed on.
+_NAMES = sorted((*_HOME, *_MODULES, "__version__"))
+__all__ = list(_NAMES)
 
 
 if not TYPE_CHECKING:  # else a type checker would take any name for granted

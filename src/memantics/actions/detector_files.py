@@ -14,18 +14,13 @@ from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
+from memantics.detector import operating_points
 from memantics.detector.examples import Example
 from memantics.detector.fast import LabelPrediction, Prediction
 from memantics.detector.in_use import DETECTOR, find_in_use, forget_in_use, set_in_use
 from memantics.detector.judges import FastJudge, OpenDetector, open_fast, open_judge
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.saved import is_neural
-from memantics.detector.operating_points import (
-    DecideFlag,
-    OperatingPoint,
-    ReviewFlag,
-    ThresholdFlag,
-)
 from memantics.detector.storage import load, save
 from memantics.detector.wrapped import WrappedJudge, save_wrapped
 
@@ -103,16 +98,16 @@ class PointSet(Result):
     """The operating point of a detector's file, and what it keeps on held-out memes."""
 
     file: str
-    point: OperatingPoint
+    point: operating_points.OperatingPoint
     lines: tuple[str, ...]
 
 
 def set_point(
     model: Annotated[Path, Argument("A detector file.")],
     *,
-    decide: DecideFlag = "",
-    threshold: ThresholdFlag = None,
-    review: ReviewFlag = None,
+    decide: operating_points.DecideFlag = "",
+    threshold: operating_points.ThresholdFlag = None,
+    review: operating_points.ReviewFlag = None,
     listen: Annotated[
         bool, Flag("Judge Chinese texts as they sound, too (10 to 100 ms each).")
     ] = False,
@@ -131,7 +126,7 @@ def set_point(
     opened = OpenDetector(judge, model.name, model)
     card = {key: value for key, value in judge.card.items() if key != "point"}
     point = (
-        OperatingPoint(opened.threshold)
+        operating_points.OperatingPoint(opened.threshold)
         if clear
         else opened.choose_point(threshold, decide, review)
     )

@@ -10,13 +10,8 @@ from typing import Annotated
 
 from memantics.actions.audit import audit_data
 from memantics.build.collect.families import Face, find_kin
+from memantics.build.publish import datacard
 from memantics.build.publish.bundle import Bundle, CardFacts, CardSection
-from memantics.build.publish.datacard import (
-    describe_acceptance,
-    describe_contents,
-    describe_review,
-    describe_writers,
-)
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.core.data import Source
 from memantics.core.errors import InputError
@@ -121,9 +116,9 @@ def publish(
     facts.check()
     folder = Path(out) / name
     _check_name(name, folder)
-    writers = describe_writers(review, *([spoken] if spoken else []))
-    found = (describe_contents(made), writers, describe_review(review))
-    sections = (*found, *describe_acceptance(review))
+    writers = datacard.describe_writers(review, *([spoken] if spoken else []))
+    found = (datacard.describe_contents(made), writers, datacard.describe_review(review))
+    sections = (*found, *datacard.describe_acceptance(review))
     bundle = Bundle(facts, made.memes, made.tables, sections, images)
     files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
     add_to_shelf(folder)

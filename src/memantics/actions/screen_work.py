@@ -21,13 +21,8 @@ from memantics.core.memes import MEMES
 from memantics.core.opinion import Judge
 from memantics.core.parameters import Flag
 from memantics.core.tables import need_parquet
+from memantics.detector import operating_points
 from memantics.detector.examples import Example
-from memantics.detector.operating_points import (
-    DecideFlag,
-    OperatingPoint,
-    ReviewFlag,
-    ThresholdFlag,
-)
 from memantics.detector.opinions import open_judges
 from memantics.detector.subjects import Subject
 from memantics.detector.unjudged import MOST_TEXT
@@ -74,9 +69,9 @@ class ScreenSettings:
         Path | None,
         Flag("A detector file. Default: a tiny one of the starter pack, to try things."),
     ] = None
-    threshold: ThresholdFlag = None
-    decide: DecideFlag = ""
-    review: ReviewFlag = None
+    threshold: operating_points.ThresholdFlag = None
+    decide: operating_points.DecideFlag = ""
+    review: operating_points.ReviewFlag = None
     reviewers: Annotated[
         int, Flag("How many people judge each meme that is for people.", min=1, max=50)
     ] = 1
@@ -97,10 +92,10 @@ class ScreenSettings:
     def __post_init__(self) -> None:
         if self.threshold is not None and self.decide:
             raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
-        OperatingPoint(self.threshold or 0, self.review)  # refuses what is none
+        operating_points.OperatingPoint(self.threshold or 0, self.review)  # refuses what is none
         read_language(self.language)  # so does this
 
-    def choose_point(self, detector: Detector) -> OperatingPoint:
+    def choose_point(self, detector: Detector) -> operating_points.OperatingPoint:
         """The threshold that was given, or chosen by a rule, or the detector's own point."""
         return detector.choose_point(self.threshold, self.decide, self.review)
 
@@ -115,7 +110,7 @@ class ScreenWork:
     """
 
     settings: ScreenSettings
-    point: OperatingPoint
+    point: operating_points.OperatingPoint
     detector: str
     templates: tuple[tuple[int, str], ...] = ()
     pictures: Path | None = None

@@ -14,6 +14,7 @@ from memantics.core.errors import InputError
 from memantics.core.language import read_language
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
+from memantics.detector import wrapped
 from memantics.detector.calibration import Floats, Ints, choose_threshold
 from memantics.detector.card import ModelCard, write_card
 from memantics.detector.evaluation import Evaluation, evaluate
@@ -21,14 +22,6 @@ from memantics.detector.examples import Loaded, need_labels, need_two_classes
 from memantics.detector.folds import split_random
 from memantics.detector.heads import FEWEST, need_training
 from memantics.detector.operating_points import list_operating_points
-from memantics.detector.wrapped import (
-    WrappedJudge,
-    fit_platt,
-    make_chances,
-    read_map,
-    save_wrapped,
-    wrap_folder,
-)
 from memantics.report.pages.detector import draw_thresholds
 
 _FOLDS = 5
@@ -66,14 +59,14 @@ def wrap_classifier(
     out: Annotated[Path, Flag("The file to write.")] = Path("wrapped.json"),
 ) -> WrappedDetector:
     """Make a detector of a text, image or image-text classifier, and write it with its card."""
-    judge = wrap_folder(folder, read_map(meanings), str(meanings))
+    judge = wrapped.wrap_folder(folder, wrapped.read_map(meanings), str(meanings))
     loaded = None if data is None else load_examples(data, split, labels)
     found = None
     if loaded is not None:
         judge, found = calibrate(judge, loaded)
     card = _make_card(judge, loaded, found)
     facts = {**judge.card, **card.dump(), "languages": _find_languages(judge, loaded)}
-    save_wrapped(out, judge.file.model_copy(update={"card": facts}))
+    wrapped.save_wrapped(out, judge.file.model_copy(update={"card": facts}))
     Detector.load(out)  # what was written is what is opened
     picture = draw_thresholds(found.thresholds) if found else ""
     page, _ = write_card(card, out, picture)
@@ -81,7 +74,9 @@ def wrap_classifier(
     return WrappedDetector(out, page, classifier.kind, classifier.architecture, loaded, found)
 
 
-def calibrate(judge: WrappedJudge, loaded: Loaded) -> tuple[WrappedJudge, Evaluation]:
+def calibrate(
+    judge: wrapped.WrappedJudge, loaded: Loaded
+) -> tuple[wrapped.WrappedJudge, Evaluation]:
     """Fit probabilities and the threshold; figures are on rows that their calibration left out."""
     need_training()
     need_labels(loaded.examples, loaded.name)
@@ -93,7 +88,7 @@ def calibrate(judge: WrappedJudge, loaded: Loaded) -> tuple[WrappedJudge, Evalua
     logits = judge.score(loaded.examples)
     odds, _ = judge.weigh(logits)
     chances = _hold_out(odds, truth)
-    slope, shift = fit_platt(odds, truth)
+    slope, shift = wrapped.fit_platt(odds, truth)
     threshold = choose_threshold(chances, truth)
     pairs = [(chance, label == 1) for chance, label in zip(chances.tolist(), truth, strict=True)]
     card = {
@@ -102,7 +97,7 @@ def calibrate(judge: WrappedJudge, loaded: Loaded) -> tuple[WrappedJudge, Evalua
         "operating_points": list_operating_points(pairs),
     }
     update = {"slope": slope, "shift": shift, "card": card}
-    made = WrappedJudge(judge.classifier, judge.file.model_copy(update=update))
+    made = wrapped.WrappedJudge(judge.classifier, judge.file.model_copy(update=update))
     said = made.name_predictions(loaded.examples, logits, chances)
     return made, evaluate(loaded.examples, said, threshold)
 
@@ -115,12 +110,12 @@ def _hold_out(odds: Floats, truth: Ints) -> Floats:
     chances = np.zeros(len(truth))
     for fold in np.unique(folds):
         held = folds == fold
-        slope, shift = fit_platt(odds[~held], truth[~held])
-        chances[held] = make_chances(slope * odds[held] + shift)
+        slope, shift = wrapped.fit_platt(odds[~held], truth[~held])
+        chances[held] = wrapped.make_chances(slope * odds[held] + shift)
     return chances
 
 
-def _find_languages(judge: WrappedJudge, loaded: Loaded | None) -> list[str]:
+def _find_languages(judge: wrapped.WrappedJudge, loaded: Loaded | None) -> list[str]:
     """Those that the map names, else those of the rows; a classifier of pictures needs none."""
     named = [read_language(name) for name in judge.file.meanings.languages]
     found = named or ([] if loaded is None else loaded.list_languages())
@@ -132,7 +127,9 @@ def _find_languages(judge: WrappedJudge, loaded: Loaded | None) -> list[str]:
     return found
 
 
-def _make_card(judge: WrappedJudge, loaded: Loaded | None, found: Evaluation | None) -> ModelCard:
+def _make_card(
+    judge: wrapped.WrappedJudge, loaded: Loaded | None, found: Evaluation | None
+) -> ModelCard:
     classifier, file = judge.classifier, judge.file
     data = loaded or Loaded("none: its probabilities are the classifier's", (), licence="none")
     chosen = "the classifier's own probabilities, harmful from 0.5"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from string import Template
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from memantics.core.data import toml_beside
 
@@ -15,8 +14,7 @@ ToxicityRule = Literal["paper", "reviewer"]
 _ANY = "Harmful"  # the kind of toxicity that says no more than that there is harm
 
 
-@dataclass(frozen=True, slots=True)
-class HarmTerm:
+class HarmTerm(NamedTuple):
     """A type of harm, and the kinds of toxicity that say the same."""
 
     name: str

@@ -7,14 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from memantics.core.paper import (
-    PaperMaterial,
-    ScoredRun,
-    find_score,
-    mean_repeats,
-    name_runs,
-    score_cell,
-)
+from memantics.core import paper
 from memantics.core.paper_file import DeclaredPart, DeclaredRow, Metric, show_cells
 from memantics.core.paper_parts import Cell, PaperRow
 from memantics.core.published import PublishedRow
@@ -26,7 +19,7 @@ Aside = Callable[[DeclaredRow, Metric], Score | None]
 
 
 def find_published(
-    material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
+    material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
 ) -> PublishedRow | None:
     """What the paper prints of a row's system in a column."""
     wanted = row.options | metric.options
@@ -38,7 +31,7 @@ def find_published(
 
 
 def write_command(
-    material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
+    material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
 ) -> str:
     """The command that fills a cell of a system's row."""
     options = row.options | metric.options
@@ -55,7 +48,7 @@ def write_command(
 
 
 def fill_systems(
-    material: PaperMaterial[R], part: DeclaredPart, aside: Aside | None = None
+    material: paper.PaperMaterial[R], part: DeclaredPart, aside: Aside | None = None
 ) -> tuple[list[PaperRow], set[Path]]:
     """The declared rows, each with the run of its system; and the folders of those runs."""
     rows, taken = list[PaperRow](), set[Path]()
@@ -74,7 +67,7 @@ def fill_systems(
             score, sd = aside(row, metric) if aside else None, None
             if run:
                 repeats = material.repeats_of(run)
-                score, sd = mean_repeats(repeats, metric.figure)
+                score, sd = paper.mean_repeats(repeats, metric.figure)
                 # A run that fills no cell here was asked otherwise: it gets a row of its own.
                 taken |= {repeat.folder for repeat in repeats if score is not None}
             cell = show_system(material, part, metric, published, run, score)
@@ -90,11 +83,11 @@ def fill_systems(
 
 
 def show_system(
-    material: PaperMaterial[R],
+    material: paper.PaperMaterial[R],
     part: DeclaredPart,
     metric: Metric,
     published: PublishedRow | None,
-    run: ScoredRun | None,
+    run: paper.ScoredRun | None,
     score: Score | None,
 ) -> Cell:
     """The paper's figure of a system beside that of a run of it."""
@@ -119,22 +112,24 @@ def spread_cell(score: Score | None, digits: int = 2, scale: float = 100.0) -> C
     """
     note = score.note if score else ""
     sd = float(note.split()[1]) if note.startswith("± ") else None
-    return replace(score_cell(score, digits, scale), sd=sd)
+    return replace(paper.score_cell(score, digits, scale), sd=sd)
 
 
 def show_scores(
     part: DeclaredPart, scores: Mapping[str, Sequence[Score]], origin: str = ""
 ) -> tuple[Cell, ...]:
     """The cells of a system that is none of the paper's; ``scores`` are by task."""
-    found = (find_score(scores.get(metric.task, ()), metric.figure) for metric in part.metrics)
+    found = (
+        paper.find_score(scores.get(metric.task, ()), metric.figure) for metric in part.metrics
+    )
     return tuple(
-        replace(score_cell(score, part.digits, part.scale), origin=origin if score else "")
+        replace(paper.score_cell(score, part.digits, part.scale), origin=origin if score else "")
         for score in found
     )
 
 
 def list_others(
-    material: PaperMaterial[R],
+    material: paper.PaperMaterial[R],
     part: DeclaredPart,
     taken: set[Path],
     sections: tuple[str, str] = ("", ""),
@@ -143,14 +138,14 @@ def list_others(
 
     Repeats of a run are one row: their mean with its deviation.
     """
-    found: dict[str, dict[str, Sequence[ScoredRun]]] = {}
+    found: dict[str, dict[str, Sequence[paper.ScoredRun]]] = {}
     baselines: dict[str, dict[str, Sequence[Score]]] = {}
     models = set[str]()
     for task in dict.fromkeys(metric.task for metric in part.metrics):
         every = material.of_task(task)
         models |= {run.model for run in every}
         runs = [run for run in every if material.repeats_of(run)[0] is run]
-        for run, label in zip(runs, name_runs(runs), strict=True):
+        for run, label in zip(runs, paper.name_runs(runs), strict=True):
             for baseline in run.figures.baselines:
                 baselines.setdefault(baseline.model, {})[task] = baseline.scores
             if run.folder not in taken:
@@ -162,12 +157,14 @@ def list_others(
             yield PaperRow(model, show_scores(part, scores), "baseline", sections[1])
 
 
-def _list_means(part: DeclaredPart, asked: Mapping[str, Sequence[ScoredRun]]) -> Iterator[Cell]:
+def _list_means(
+    part: DeclaredPart, asked: Mapping[str, Sequence[paper.ScoredRun]]
+) -> Iterator[Cell]:
     for metric in part.metrics:
         runs = asked.get(metric.task, ())
-        score, sd = mean_repeats(runs, metric.figure)
+        score, sd = paper.mean_repeats(runs, metric.figure)
         origin = next((run.facts.origin for run in runs if score and run.facts.origin), "")
-        cell = replace(score_cell(score, part.digits, part.scale), origin=origin)
+        cell = replace(paper.score_cell(score, part.digits, part.scale), origin=origin)
         yield (
             cell
             if sd is None or score is None

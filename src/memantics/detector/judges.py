@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
+from memantics.detector import operating_points
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import HARM, Example, LabelSet, Loaded
 from memantics.detector.explanation import Explanation, explain
@@ -19,20 +20,9 @@ from memantics.detector.features import Embedder
 from memantics.detector.heads import STATIC, embeds, sees
 from memantics.detector.lora.judging import FACTS as TUNED
 from memantics.detector.lora.judging import LoraJudge, open_lora
-from memantics.detector.neural.saved import (
-    NeuralDetector,
-    is_neural,
-    open_neural,
-    predict_neural,
-)
+from memantics.detector.neural import saved
 from memantics.detector.novelty import find_novelty
 from memantics.detector.occlusion import explain_by_occlusion
-from memantics.detector.operating_points import (
-    OperatingPoint,
-    choose_operating_point,
-    describe_point,
-    read_point,
-)
 from memantics.detector.pictures import SeeingEmbedder
 from memantics.detector.precedents import Memory
 from memantics.detector.storage import load_expert, load_with_card
@@ -80,7 +70,7 @@ class FastJudge:
 class NeuralJudge:
     """A network, or what was exported from one."""
 
-    detector: NeuralDetector
+    detector: saved.NeuralDetector
 
     @property
     def sees_images(self) -> bool:
@@ -104,7 +94,7 @@ class NeuralJudge:
         """One prediction per example, in order; a missing image is an error here."""
         if not examples:
             return []
-        asked = predict_neural(self.detector, examples)
+        asked = saved.predict_neural(self.detector, examples)
         if asked.skips:
             first = asked.skips[0]
             raise InputError(
@@ -201,21 +191,21 @@ class OpenDetector:
         return 0.5 if known is None else float(known)
 
     @property
-    def point(self) -> OperatingPoint:
+    def point(self) -> operating_points.OperatingPoint:
         """How it decides where nobody says otherwise: as ``detector set`` stored, or as trained."""
-        return self.stored_point or OperatingPoint(self.threshold)
+        return self.stored_point or operating_points.OperatingPoint(self.threshold)
 
     @cached_property
-    def stored_point(self) -> OperatingPoint | None:
+    def stored_point(self) -> operating_points.OperatingPoint | None:
         """The operating point that people chose for it, where they did."""
-        return read_point(self.card.get("point"), self.name)
+        return operating_points.read_point(self.card.get("point"), self.name)
 
     def choose_point(
         self,
         threshold: float | None = None,
         rule: str = "",
         review: tuple[float, float] | None = None,
-    ) -> OperatingPoint:
+    ) -> operating_points.OperatingPoint:
         """The threshold that is given, or chosen by a rule on held-out memes; else its own point.
 
         The stored range for people belongs to the stored threshold: another has none unless said.
@@ -225,11 +215,11 @@ class OpenDetector:
         if threshold is None and not rule:
             return replace(self.point, review=review or self.point.review)
         chosen = self.find_threshold(rule) if threshold is None else threshold
-        return OperatingPoint(chosen, review, rule, self.point.listen)
+        return operating_points.OperatingPoint(chosen, review, rule, self.point.listen)
 
-    def describe_point(self, point: OperatingPoint) -> list[str]:
+    def describe_point(self, point: operating_points.OperatingPoint) -> list[str]:
         """What a point keeps on memes that were held out in training."""
-        return describe_point(self.card.get("operating_points") or [], point)
+        return operating_points.describe_point(self.card.get("operating_points") or [], point)
 
     def find_threshold(self, rule: str) -> float:
         """The lowest threshold that kept ``precision=P``, or the highest that kept ``recall=R``.
@@ -237,7 +227,9 @@ class OpenDetector:
         Both are read off predictions for training memes that were held out, so that no test data
         are looked at.
         """
-        return choose_operating_point(self.card.get("operating_points") or [], rule)
+        return operating_points.choose_operating_point(
+            self.card.get("operating_points") or [], rule
+        )
 
     @property
     def needs_image(self) -> bool:
@@ -296,8 +288,8 @@ def open_judge(
     """
     if is_wrapped(path):
         return open_wrapped(path)
-    if is_neural(path):
-        return NeuralJudge(open_neural(path))
+    if saved.is_neural(path):
+        return NeuralJudge(saved.open_neural(path))
     if (path / TUNED).is_file():
         return open_lora(path, base)
     return open_fast(path, encoder, pictures)
@@ -305,7 +297,7 @@ def open_judge(
 
 def open_fast(path: Path, encoder: Path | None = None, pictures: Path | None = None) -> FastJudge:
     """Open a fast detector; a network is refused with what to do."""
-    if is_wrapped(path) or is_neural(path) or (path / TUNED).is_file():
+    if is_wrapped(path) or saved.is_neural(path) or (path / TUNED).is_file():
         raise InputError(
             f"{path} is a network, and this works on fast detectors only",
             hint="give a file that 'memantics detector train' wrote",

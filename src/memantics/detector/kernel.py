@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +93,7 @@ def make_gram(rows: Rows, kernel: Kernel) -> Singles:
     return gram
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
+class Solved(NamedTuple):
     """Dual weights of each target, and scores of each example from all groups but its own."""
 
     duals: Singles

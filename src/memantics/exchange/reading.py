@@ -29,14 +29,7 @@ from memantics.core.errors import (
 from memantics.core.records import Reply
 from memantics.core.tables import Row, check_archive, check_size, read_rows, write_cell
 from memantics.core.text import mend_surrogates
-from memantics.exchange.joining import (
-    ANSWER_FORMATS,
-    ROLES,
-    AnswerFormat,
-    GivenAnswer,
-    ReadSettings,
-    Role,
-)
+from memantics.exchange import joining
 from memantics.models.wire import decode_reply, split_thought
 from memantics.tasks.choices import LETTERS
 
@@ -44,7 +37,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
 
 # Names that columns have where the user names none; the first that is there counts.
-KNOWN_COLUMNS: Mapping[Role, tuple[str, ...]] = {
+KNOWN_COLUMNS: Mapping[joining.Role, tuple[str, ...]] = {
     "id": ("id", "item", "item_id", "index"),
     "image": ("image_id", "image", "meme"),
     "question": ("question",),
@@ -57,16 +50,18 @@ _FAILED_CALL = "Failed to obtain answer"
 _LONGEST = 1_000_000
 
 
-def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterator[GivenAnswer]]:
+def read_given(
+    path: Path, settings: joining.ReadSettings
+) -> tuple[joining.AnswerFormat, Iterator[joining.GivenAnswer]]:
     """The format of a file, and its answers in their order."""
     check_size(path)
-    if settings.format is not None and settings.format not in ANSWER_FORMATS:
-        raise UnknownName("format", settings.format, ANSWER_FORMATS)
-    unknown = [role for role in settings.columns if role not in ROLES]
+    if settings.format is not None and settings.format not in joining.ANSWER_FORMATS:
+        raise UnknownName("format", settings.format, joining.ANSWER_FORMATS)
+    unknown = [role for role in settings.columns if role not in joining.ROLES]
     if unknown:
-        raise UnknownName("role of a column:", unknown[0], ROLES)
+        raise UnknownName("role of a column:", unknown[0], joining.ROLES)
     kind = settings.format or find_format(path)
-    readers: dict[AnswerFormat, Callable[[Path], Iterator[GivenAnswer]]] = {
+    readers: dict[joining.AnswerFormat, Callable[[Path], Iterator[joining.GivenAnswer]]] = {
         "inspect": _read_inspect,
         "lmms-eval": _read_samples,
         "openai-batch": _read_batch,
@@ -78,7 +73,7 @@ def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterat
     return kind, (_rename(_part(given), settings.values) for given in readers[kind](path))
 
 
-def find_format(path: Path) -> AnswerFormat:
+def find_format(path: Path) -> joining.AnswerFormat:
     """Which tool wrote a file, by its ending and its first record."""
     ending = path.suffix.lower()
     if ending == ".eval":
@@ -95,7 +90,7 @@ def find_format(path: Path) -> AnswerFormat:
     return "vlmevalkit" if {"index", "prediction"} <= names else "table"
 
 
-def _check_log(path: Path) -> AnswerFormat:
+def _check_log(path: Path) -> joining.AnswerFormat:
     """A single JSON object is a log of Inspect; what else it is, the refusal says."""
     try:
         held = orjson.loads(path.read_bytes())
@@ -110,7 +105,7 @@ def _check_log(path: Path) -> AnswerFormat:
     raise DataError(path.name, f"{what}: {names}"[:300], hint=hint)
 
 
-def _part(given: GivenAnswer) -> GivenAnswer:
+def _part(given: joining.GivenAnswer) -> joining.GivenAnswer:
     """The row with its chain of thought, which tools leave in the text, apart from the answer."""
     reply = given.reply
     thought, text = split_thought(reply.text)
@@ -119,7 +114,7 @@ def _part(given: GivenAnswer) -> GivenAnswer:
     return replace(given, reply=replace(reply, text=text, reasoning=reply.reasoning or thought))
 
 
-def _rename(given: GivenAnswer, values: Mapping[str, str]) -> GivenAnswer:
+def _rename(given: joining.GivenAnswer, values: Mapping[str, str]) -> joining.GivenAnswer:
     """The row with the values that the user renamed, such as 1 for harmful."""
     if not values:
         return given
@@ -128,17 +123,19 @@ def _rename(given: GivenAnswer, values: Mapping[str, str]) -> GivenAnswer:
     return replace(given, reply=replace(given.reply, text=text), gold=gold)
 
 
-def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[GivenAnswer]:
+def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[joining.GivenAnswer]:
     rows = read_rows(path)
     first = next(rows, None)
     if first is None:
         raise DataError(path.name, "holds no rows", hint="give a table with a row for each answer")
     names = _find_columns(path, first[1], columns)
     for number, row in chain([first], rows):
-        cells = dict.fromkeys(ROLES, "") | {role: row.get(n, "") for role, n in names.items()}
+        cells = dict.fromkeys(joining.ROLES, "") | {
+            role: row.get(n, "") for role, n in names.items()
+        }
         answer = cells["answer"]
         failed = answer if answer.startswith(_FAILED_CALL) else ""
-        yield GivenAnswer(
+        yield joining.GivenAnswer(
             number,
             Reply("" if failed else answer),
             id=cells["id"],
@@ -150,14 +147,14 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[GivenAnswer]
         )
 
 
-def _find_columns(path: Path, row: Row, wanted: Mapping[str, str]) -> dict[Role, str]:
+def _find_columns(path: Path, row: Row, wanted: Mapping[str, str]) -> dict[joining.Role, str]:
     """The column of each role; a name that is empty means that there is none."""
     missing = [name for name in wanted.values() if name and name not in row]
     # The gold of VLMEvalKit's tables is a guess of ours: it may be absent.
     missing = [name for name in missing if (name, wanted.get("gold")) != ("answer", "answer")]
     if missing:
         raise UnknownName(f"column of {path.name}:", missing[0], row)
-    found: dict[Role, str] = {}
+    found: dict[joining.Role, str] = {}
     for role, known in KNOWN_COLUMNS.items():
         name = wanted[role] if role in wanted else next((n for n in known if n in row), "")
         if name == "answer" and "answer" not in wanted.values() and _names_others(row):
@@ -183,7 +180,7 @@ def _names_others(row: Row) -> bool:
     return bool(set(row) - {name for names in KNOWN_COLUMNS.values() for name in names})
 
 
-def _read_samples(path: Path) -> Iterator[GivenAnswer]:
+def _read_samples(path: Path) -> Iterator[joining.GivenAnswer]:
     """Samples of lmms-eval (which drop the document) and of lm-eval (which keep it)."""
     for number, line in read_jsonl(path):
         if not isinstance(line, dict) or "doc_id" not in line:
@@ -193,7 +190,7 @@ def _read_samples(path: Path) -> Iterator[GivenAnswer]:
         if isinstance(ours, dict):  # what the task files that we export return
             known = ours | known
         place = line["doc_id"]
-        yield GivenAnswer(
+        yield joining.GivenAnswer(
             number,
             Reply(_bound(_first_text(line.get("resps", line.get("filtered_resps"))))),
             id=write_cell(known.get("id")),
@@ -232,26 +229,26 @@ def _bound(text: str) -> str:
     return text[:_LONGEST]
 
 
-def _read_batch(path: Path) -> Iterator[GivenAnswer]:
+def _read_batch(path: Path) -> Iterator[joining.GivenAnswer]:
     for number, line in read_jsonl(path):
         if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
             raise DataError(path.name, "is no line of a batch: it has no custom_id", row=number)
         name, response = str(line["custom_id"]), line.get("response")
         if line.get("error") or not isinstance(response, dict):
             reason = _tell(line.get("error"))
-            yield GivenAnswer(number, Reply(""), id=name, failure=reason)
+            yield joining.GivenAnswer(number, Reply(""), id=name, failure=reason)
             continue
         body = response.get("body")
         if response.get("status_code") != 200:
             reason = f"status {response.get('status_code')}: {_tell(body)}"
-            yield GivenAnswer(number, Reply(""), id=name, failure=reason)
+            yield joining.GivenAnswer(number, Reply(""), id=name, failure=reason)
             continue
         try:
             reply = decode_reply(orjson.dumps(body))
         except ModelError as error:
-            yield GivenAnswer(number, Reply(""), id=name, failure=str(error))
+            yield joining.GivenAnswer(number, Reply(""), id=name, failure=str(error))
             continue
-        yield GivenAnswer(number, replace(reply, text=_bound(reply.text)), id=name)
+        yield joining.GivenAnswer(number, replace(reply, text=_bound(reply.text)), id=name)
 
 
 def _tell(error: JsonValue) -> str:
@@ -261,7 +258,7 @@ def _tell(error: JsonValue) -> str:
     return " ".join(write_cell(error).split())[:300] or "no response"
 
 
-def _read_inspect(path: Path) -> Iterator[GivenAnswer]:
+def _read_inspect(path: Path) -> Iterator[joining.GivenAnswer]:
     """Samples of a log, one after another, whatever their epoch."""
     if path.suffix.lower() == ".eval":
         check_archive(path)
@@ -283,7 +280,7 @@ def _read_inspect(path: Path) -> Iterator[GivenAnswer]:
         ) from error
 
 
-def _read_sample(number: int, sample: object) -> GivenAnswer:
+def _read_sample(number: int, sample: object) -> joining.GivenAnswer:
     from inspect_ai.log import EvalSample
 
     assert isinstance(sample, EvalSample)
@@ -294,7 +291,7 @@ def _read_sample(number: int, sample: object) -> GivenAnswer:
     failure = sample.error.message if sample.error else output.error or ""
     if stop == "none":
         failure = failure or "the log holds no output"
-    return GivenAnswer(
+    return joining.GivenAnswer(
         number,
         Reply(
             text,

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 GAP = 16.0
 _LANE = 9.0
@@ -44,8 +45,7 @@ class Route:
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutPlan:
+class LayoutPlan(NamedTuple):
     """Tops of cards, routes of lines, and the height of it all."""
 
     tops: tuple[float, ...]

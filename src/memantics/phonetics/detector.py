@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -267,8 +267,7 @@ class PunVerdict(Result):
         return Table((self.caption, title), rows)._repr_html_()
 
 
-@dataclass(frozen=True, slots=True)
-class PunWeights:
+class PunWeights(NamedTuple):
     """What tells puns from the rest with one language model.
 
     ``meaning`` weighs the numbers of a sentence vector; nothing where there is none.

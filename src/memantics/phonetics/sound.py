@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from memantics.core.data import toml_beside
 
@@ -60,8 +61,7 @@ MERGED = 0.5
 """Parts at most this far apart count as merged, not as different."""
 
 
-@dataclass(frozen=True, slots=True)
-class Syllable:
+class Syllable(NamedTuple):
     """A toneless syllable in its parts: ``zhuang`` is zh + u + a + ng."""
 
     initial: str

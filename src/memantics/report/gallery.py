@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from memantics.core import rundir
 from memantics.core.records import Item, Score, Status
@@ -56,8 +57,7 @@ class Exhibit:
         return max((output.rfs or 0.0 for output in self.outputs), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Gallery:
+class Gallery(NamedTuple):
     """A judged run, ready for its page; ``editors`` are the figures of each over all memes."""
 
     facts: rundir.RunFacts

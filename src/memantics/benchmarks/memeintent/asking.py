@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from memantics.benchmarks.memeintent.demonstrations import Demonstration, read_demonstrations
 from memantics.benchmarks.memeintent.load import IntentMeme, open_release
@@ -192,8 +192,7 @@ Fed = Mapping[str, Mapping[str, str]]
 _HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
 
 
-@dataclass(frozen=True, slots=True)
-class IntentPrompts:
+class IntentPrompts(NamedTuple):
     """The prompts and examples of one task."""
 
     asking: IntentAsking

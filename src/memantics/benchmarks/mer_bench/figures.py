@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -51,8 +51,7 @@ class Rules:
     invalid: Invalid = "clip"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedOutcome:
+class JudgedOutcome(NamedTuple):
     """An outcome with its judgement; None where there is none and the lowest ratings count."""
 
     outcome: Outcome

@@ -10,16 +10,8 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.punmemecn import examples
 from memantics.benchmarks.punmemecn import wording as words
-from memantics.benchmarks.punmemecn.examples import (
-    Order,
-    PickedChat,
-    authors_orders,
-    is_example,
-    pick_chat,
-    place,
-    seeded_order,
-)
 from memantics.benchmarks.punmemecn.load import CHATS
 from memantics.benchmarks.punmemecn.records import LEVELS, TOPICS, ChatRecord, PunMeme
 from memantics.core import records
@@ -124,7 +116,7 @@ def _prepare(brief: words.Brief) -> ChatPrompt:
     if official is not None:
         hashes = {official.name: official.hash}
         if style.shots:
-            picked = pick_chat(brief, brief.options["level"])
+            picked = examples.pick_chat(brief, brief.options["level"])
             shots = (_show_officially(style, picked),)
             hashes[picked.name] = words.hash_shots(shots)
     elif style.shots:
@@ -132,16 +124,16 @@ def _prepare(brief: words.Brief) -> ChatPrompt:
         if style.reasons:
             hashes |= wording.hashes("chat_worked", "chat_reason")
         if brief.source is not None:
-            picked = pick_chat(brief, brief.options["level"])
+            picked = examples.pick_chat(brief, brief.options["level"])
             shots = (_work(brief, wording, picked),)
             hashes[picked.name] = words.hash_shots(shots)
     return ChatPrompt(wording, style, shots, brief.options["layout"], hashes, official)
 
 
-def _show_officially(style: words.Style, picked: PickedChat) -> words.Shot:
+def _show_officially(style: words.Style, picked: examples.PickedChat) -> words.Shot:
     """The example as the authors' prompt tells it: its numbered captions and the right letter."""
     known = {meme.id: meme for meme in picked.memes}
-    laid = _lay(picked.chat, known, authors_orders()[picked.chat.id])
+    laid = _lay(picked.chat, known, examples.authors_orders()[picked.chat.id])
     images = tuple(records.Image(meme.image) for meme in laid.memes if meme.image is not None)
     context = {"history1": write_history(picked.chat), **_number_facts(style, laid, first=1)}
     return words.Shot(images, context, laid.letter)
@@ -156,10 +148,10 @@ def _number_facts(style: words.Style, laid: Laid, *, first: int) -> dict[str, st
     }
 
 
-def _work(brief: words.Brief, wording: words.PunWording, picked: PickedChat) -> words.Shot:
+def _work(brief: words.Brief, wording: words.PunWording, picked: examples.PickedChat) -> words.Shot:
     chat, known = picked.chat, {meme.id: meme for meme in picked.memes}
     # The authors' example has its own order, whatever the order of the chats that are asked.
-    order = authors_orders()[chat.id] if picked.who == "authors" else _order(brief, chat)
+    order = examples.authors_orders()[chat.id] if picked.who == "authors" else _order(brief, chat)
     laid = _lay(chat, known, order)
     options = _write_options(wording, brief.style, laid, first=1)
     answer = laid.letter
@@ -179,10 +171,10 @@ def write_history(chat: ChatRecord) -> str:
     return "\n".join((*chat.turns, f"{chat.speaker}：{REPLY_MARK}"))
 
 
-def _order(brief: words.Brief, chat: ChatRecord) -> Order:
+def _order(brief: words.Brief, chat: ChatRecord) -> examples.Order:
     if brief.options["order"] == "seeded":
-        return seeded_order(chat.id, _read_seed(brief))
-    order = authors_orders().get(chat.id)
+        return examples.seeded_order(chat.id, _read_seed(brief))
+    order = examples.authors_orders().get(chat.id)
     if order is None:
         raise DataError(
             chat.id, "the authors' order is known for their own chats only", hint="order=seeded"
@@ -190,9 +182,9 @@ def _order(brief: words.Brief, chat: ChatRecord) -> Order:
     return order
 
 
-def _lay(chat: ChatRecord, known: Mapping[str, PunMeme], order: Order) -> Laid:
+def _lay(chat: ChatRecord, known: Mapping[str, PunMeme], order: examples.Order) -> Laid:
     offered = {CORRECT: chat.correct, **dict(chat.distractors)}
-    kinds = place(order, list(offered))
+    kinds = examples.place(order, list(offered))
     return Laid(tuple(known[offered[kind]] for kind in kinds), tuple(kinds))
 
 
@@ -245,8 +237,8 @@ def _items(brief: words.Brief) -> Iterator[records.Item]:
 
 def _find_examples(chats: Sequence[ChatRecord]) -> frozenset[str]:
     """The chats that serve as examples: the authors' own, and the first that ours may be."""
-    ours = [chat.id for chat in chats if is_example(chat, "ours")][:1]
-    return frozenset([*ours, *(chat.id for chat in chats if is_example(chat, "authors"))])
+    ours = [chat.id for chat in chats if examples.is_example(chat, "ours")][:1]
+    return frozenset([*ours, *(chat.id for chat in chats if examples.is_example(chat, "authors"))])
 
 
 def _item(

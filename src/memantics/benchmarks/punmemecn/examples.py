@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from memantics.benchmarks.punmemecn import wording as words
 from memantics.benchmarks.punmemecn.load import PunRelease, open_release
@@ -220,8 +220,7 @@ SENTIMENT: dict[Who, tuple[str, ...]] = {
 OUR_CHAT_MEME = "CN90004"
 
 
-@dataclass(frozen=True, slots=True)
-class PickedMemes:
+class PickedMemes(NamedTuple):
     """Memes that serve as examples."""
 
     who: Who

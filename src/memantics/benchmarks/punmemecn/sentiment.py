@@ -9,13 +9,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.examples import (
-    PER_TARGET,
-    SENTIMENT,
-    MemePrompt,
-    balance,
-    prepare,
-)
+from memantics.benchmarks.punmemecn import examples
 from memantics.benchmarks.punmemecn.official import asked_keys
 from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, PunMeme
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
@@ -156,7 +150,7 @@ QUESTION = {
     "en": "Whom is the sentiment of this pun meme about, and is it positive, neutral or negative?",
 }
 SEED = 2025
-_LEFT_OUT = frozenset(name for ids in SENTIMENT.values() for name in ids)
+_LEFT_OUT = frozenset(name for ids in examples.SENTIMENT.values() for name in ids)
 
 
 def make(brief: Brief) -> Task:
@@ -165,7 +159,9 @@ def make(brief: Brief) -> Task:
     names = NAMES[brief.language]
     if official is not None:
         names = dict(zip(VALUES, asked_keys(official, len(VALUES)), strict=True))
-    prompt = prepare("sentiment", brief, SENTIMENT, partial(write_label, brief.language, names))
+    prompt = examples.prepare(
+        "sentiment", brief, examples.SENTIMENT, partial(write_label, brief.language, names)
+    )
     temperature = brief.read_number("temperature", 0, 2)
     task = brief.make(
         items=lambda: _items(brief, names),
@@ -194,7 +190,7 @@ def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
     ]
     drawn = [(meme, 0) for meme in puns]
     if brief.options["set"] == "balanced":
-        drawn = balance(puns, _per_target(brief, puns))
+        drawn = examples.balance(puns, _per_target(brief, puns))
     memes = [meme for meme, _ in drawn]
     fields = tuple(_field(brief.language, part, memes, names[part]) for part in VALUES)
     for meme, turn in drawn:
@@ -227,7 +223,7 @@ def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
     if brief.options["per_target"] != "auto":
         return brief.read_whole("per_target", 1, 100_000)
     if brief.source is not None and brief.source.kind == "release":
-        return PER_TARGET
+        return examples.PER_TARGET
     return max((sum(m.target == target for m in puns) for target in TARGETS), default=1)
 
 
@@ -247,7 +243,7 @@ def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -
     )
 
 
-def _ask(prompt: MemePrompt, item: Item, temperature: float) -> Request:
+def _ask(prompt: examples.MemePrompt, item: Item, temperature: float) -> Request:
     # Repetitions of a meme are one request: only a seed of their own makes them draws of their
     # own, with the server as with the cache.
     turn = int(item.tags["turn"])

@@ -8,12 +8,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.examples import (
-    CHAT_EXAMPLE,
-    DETECTION_EXAMPLES,
-    PER_TARGET,
-    SENTIMENT_EXAMPLES,
-)
+from memantics.benchmarks.punmemecn import examples
 from memantics.benchmarks.punmemecn.load import CHATS, PunRelease
 from memantics.benchmarks.punmemecn.records import (
     GLUED_TAG,
@@ -276,13 +271,13 @@ def _options(release: PunRelease) -> dict[str, JsonValue]:
 
 
 def _evaluation(release: PunRelease, puns: Sequence[PunMeme]) -> dict[str, JsonValue]:
-    kept = [meme for meme in release.memes if meme.group not in DETECTION_EXAMPLES]
-    pool = Counter(meme.target for meme in puns if meme.group not in SENTIMENT_EXAMPLES)
-    asked = {chat.id for chat in (*release.easy, *release.hard)} - {CHAT_EXAMPLE}
+    kept = [meme for meme in release.memes if meme.group not in examples.DETECTION_EXAMPLES]
+    pool = Counter(meme.target for meme in puns if meme.group not in examples.SENTIMENT_EXAMPLES)
+    asked = {chat.id for chat in (*release.easy, *release.hard)} - {examples.CHAT_EXAMPLE}
     return {
         "evaluation.detection.pun": sum(meme.is_pun for meme in kept),
         "evaluation.detection.non_pun": sum(not meme.is_pun for meme in kept),
         **{f"evaluation.sentiment.pool.{name}": pool[name] for name in TARGETS},
-        "evaluation.sentiment": PER_TARGET * sum(pool[name] > 0 for name in TARGETS),
+        "evaluation.sentiment": examples.PER_TARGET * sum(pool[name] > 0 for name in TARGETS),
         "evaluation.chat": len(asked) if asked else None,
     }

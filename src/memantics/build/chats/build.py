@@ -8,20 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memantics.build.captions.mine import mine_captions
-from memantics.build.chats import selection
-from memantics.build.chats.distractors import (
-    ChatPool,
-    Embedders,
-    choose_distractors,
-    count_filled,
-    is_complete,
-)
-from memantics.build.chats.generate import (
-    ChatSettings,
-    find_feelings,
-    make_subject,
-    write_chats,
-)
+from memantics.build.chats import distractors, generate, selection
 from memantics.build.chats.records import ChatSubject
 from memantics.build.chats.release import ReleasedChat
 from memantics.build.chats.rules import RULES
@@ -63,9 +50,9 @@ class ChatReport:
 async def build_chats(
     asker: Watched,
     memes: tuple[Sequence[Meme], Sequence[Meme]],
-    embedders: Embedders,
+    embedders: distractors.Embedders,
     gauges: selection.Gauges,
-    settings: ChatSettings,
+    settings: generate.ChatSettings,
 ) -> tuple[list[ReleasedChat], ChatReport]:
     """Chats for memes: notes that are missing are mined first, then chats written and chosen.
 
@@ -75,12 +62,16 @@ async def build_chats(
     subjects, others, mined, feeling = await _describe(asker, memes, settings.language)
     # About a meme of which nothing is known, a chat could only be invented.
     known = [subject for subject in subjects if subject.about or subject.meme.text.strip()]
-    written = await write_chats(asker, known, embedders.text, settings, asker.expect)
+    written = await generate.write_chats(asker, known, embedders.text, settings, asker.expect)
     chosen = selection.select_chats(selection.measure_drafts(written.drafts, gauges), settings.keep)
-    pool = ChatPool([*known, *others], embedders)
-    options, checked = await choose_distractors(asker, chosen, pool, settings, asker.expect)
+    pool = distractors.ChatPool([*known, *others], embedders)
+    options, checked = await distractors.choose_distractors(
+        asker, chosen, pool, settings, asker.expect
+    )
     chats = [
-        ReleasedChat(*pair) for pair in zip(chosen, options, strict=True) if is_complete(pair[1])
+        ReleasedChat(*pair)
+        for pair in zip(chosen, options, strict=True)
+        if distractors.is_complete(pair[1])
     ]
     tallies = (mined, feeling, written.tally, checked)
     report = ChatReport(
@@ -91,7 +82,7 @@ async def build_chats(
         statuses=count_statuses(tallies),
         broken=count_broken(written.tally.misses),
         incomplete=len(chosen) - len(chats),
-        filled=dict(count_filled([chat.options for chat in chats])),
+        filled=dict(distractors.count_filled([chat.options for chat in chats])),
         rejected=sum(len(names) for chat in chats for names in chat.options.rejected.values()),
         misses=tuple(miss for tally in tallies for miss in tally.misses),
         embedders={"text": embedders.text.version, "image": embedders.image.version},
@@ -118,9 +109,9 @@ async def _describe(
         for one in mined.drafts
     }
     feeling = Tally()
-    subjects = [make_subject(meme, language) for meme in with_captions(group, notes)]
-    subjects = await find_feelings(asker, subjects, feeling, asker.expect)
-    plain = (make_subject(meme, language) for meme in others)
+    subjects = [generate.make_subject(meme, language) for meme in with_captions(group, notes)]
+    subjects = await generate.find_feelings(asker, subjects, feeling, asker.expect)
+    plain = (generate.make_subject(meme, language) for meme in others)
     known = [one for one in plain if one.about or one.meme.text.strip()]
     return subjects, known, mined.tally, feeling
 

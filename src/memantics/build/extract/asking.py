@@ -14,15 +14,8 @@ from string import Template
 from pydantic import JsonValue
 
 from memantics.build.drafts import choice, name_language, record, show_material
+from memantics.build.extract import reading
 from memantics.build.extract.plan import PlannedStep
-from memantics.build.extract.reading import (
-    ARRANGED,
-    EXAMPLE,
-    MOST,
-    MOST_RELATIONS,
-    ROLES,
-    make_name,
-)
 from memantics.build.harm import ToxicityRule, tell_rule
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose, prompts_beside
@@ -95,7 +88,7 @@ def _arranges(
 ) -> bool:
     """Whether to ask how things stand to each other: it takes two of them."""
     things = [individual for individual in listed if individual.dimension in _THINGS]
-    return dimension == ARRANGED and bool(relations) and len(things) > 1
+    return dimension == reading.ARRANGED and bool(relations) and len(things) > 1
 
 
 def _guide(step: PlannedStep, rule: ToxicityRule) -> str:
@@ -129,7 +122,9 @@ def ask_links(
     if free:
         link = {"anyOf": [link, _free_schema(listed)]}
     before = _show_before(situation, names, known, background=False)
-    return _request(situation, before, text, record(relations=_list_of(link, MOST_RELATIONS)))
+    return _request(
+        situation, before, text, record(relations=_list_of(link, reading.MOST_RELATIONS))
+    )
 
 
 def _request(situation: Situation, before: str, text: str, schema: dict[str, JsonValue]) -> Request:
@@ -171,7 +166,7 @@ def _list_individuals(entries: Iterable[Individual]) -> str:
             lines.append(f"{individual.dimension}/")
             last = individual.dimension
         told = cut_short(individual.description, _TOLD.get(individual.dimension, 0))
-        label = "" if make_name(individual.label) == individual.name else individual.label
+        label = "" if reading.make_name(individual.label) == individual.name else individual.label
         said = f"{label} ({told})" if label and told else label or told
         lines.append(f"{individual.name}: {said}" if said else individual.name)
     return "\n".join(lines)
@@ -217,11 +212,11 @@ def _example(
     """The form of a reply; its values say what belongs into each field."""
     entry: dict[str, JsonValue] = {
         "name": "short_name",
-        "label": EXAMPLE,
+        "label": reading.EXAMPLE,
         "description": "one sentence",
     }
-    if dimension in ROLES:
-        name, words = ROLES[dimension]
+    if dimension in reading.ROLES:
+        name, words = reading.ROLES[dimension]
         entry[name] = " or ".join(words)
     if dimension == "Toxicity":
         entry["kind"] = "…"
@@ -238,8 +233,8 @@ def _schema(
     text: dict[str, JsonValue] = {"type": "string"}
     fields: dict[str, JsonValue] = {"name": text, "label": text | {"minLength": 1}}
     fields["description"] = text
-    if dimension in ROLES:
-        name, words = ROLES[dimension]
+    if dimension in reading.ROLES:
+        name, words = reading.ROLES[dimension]
         fields[name] = choice(*words)
     if dimension == "Toxicity":
         fields["kind"] = choice(*KIND_TERMS)
@@ -247,7 +242,7 @@ def _schema(
         fields["relations"] = {"type": "array", "items": _link_schema(relations, listed)}
     if _arranges(dimension, relations, listed):
         fields["arrangement"] = _list_of(_free_schema(listed), MOST_ARRANGED)
-    return record(individuals=_list_of(record(**fields), MOST))
+    return record(individuals=_list_of(record(**fields), reading.MOST))
 
 
 def _free_schema(listed: Sequence[Individual]) -> JsonValue:

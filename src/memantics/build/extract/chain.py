@@ -10,13 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from memantics.build.extract import reading
-from memantics.build.extract.asking import (
-    Known,
-    Situation,
-    ask_individuals,
-    ask_links,
-)
+from memantics.build.extract import asking, reading
 from memantics.build.extract.plan import (
     DEFAULT,
     ExtractionPlan,
@@ -110,7 +104,7 @@ class _Found:
 
 async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
     """Extract the knowledge of one meme; steps that do not wait for each other run at once."""
-    situation = Situation(
+    situation = asking.Situation(
         meme,
         settings.background,
         settings.language,
@@ -158,7 +152,7 @@ def _retrieve(meme: Meme, settings: ExtractSettings) -> tuple[Passage, ...]:
 
 async def _extract_step(
     asker: Asker,
-    situation: Situation,
+    situation: asking.Situation,
     step: PlannedStep,
     settings: ExtractSettings,
     found: _Found,
@@ -170,10 +164,10 @@ async def _extract_step(
         found.results[place] = StepResult(*place, "skipped", reason=reason)
         return
     relations = step.relations() if settings.when == "same" else ()
-    known: Known = {name: found.known[name] for name in step.inputs}
+    known: asking.Known = {name: found.known[name] for name in step.inputs}
     listed = [individual for entries in known.values() for individual in entries or ()]
 
-    request = ask_individuals(situation, step, known, relations)
+    request = asking.ask_individuals(situation, step, known, relations)
 
     def read(text: str) -> reading.Read:
         return reading.read_individuals(
@@ -206,7 +200,7 @@ async def _extract_step(
 
 
 async def _link_all(
-    asker: Asker, situation: Situation, settings: ExtractSettings, found: _Found
+    asker: Asker, situation: asking.Situation, settings: ExtractSettings, found: _Found
 ) -> None:
     """The second pass: relations of every dimension that has individuals and something to link."""
     tasks = [
@@ -219,7 +213,7 @@ async def _link_all(
 
 async def _link_step(
     asker: Asker,
-    situation: Situation,
+    situation: asking.Situation,
     step: PlannedStep,
     settings: ExtractSettings,
     found: _Found,
@@ -238,7 +232,7 @@ async def _link_step(
         return
     if dimension in ("AnalogicalMapping", reading.ARRANGED):
         sources += [individual for name in known for individual in found.known.get(name) or ()]
-    request = ask_links(situation, dimension, sources, known, terms)
+    request = asking.ask_links(situation, dimension, sources, known, terms)
 
     def read(text: str) -> tuple[reading.ReadRelation, ...]:
         names = (one.name for one in terms)

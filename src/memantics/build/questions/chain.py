@@ -10,34 +10,11 @@ from functools import partial
 from typing import get_args
 
 from memantics.build.extract.chain import in_order
+from memantics.build.questions import assembly, lending, records
 from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.assembly import (
-    AssembledQuestion,
-    deal_none,
-    finish,
-    make_item,
-    make_items,
-    show_others,
-)
 from memantics.build.questions.balance import Levelled, bound_none, level, trim_lengths
 from memantics.build.questions.blind import BlindTrial, try_items
 from memantics.build.questions.critic import alike
-from memantics.build.questions.lending import (
-    OptionPool,
-    borrow_one,
-    borrow_others,
-    complete,
-    find_form,
-)
-from memantics.build.questions.records import (
-    FEWEST_WRONG,
-    DraftQuestion,
-    Need,
-    QuestionSettings,
-    SetAside,
-    Slot,
-    plan_slots,
-)
 from memantics.build.questions.solver import CHANCE, FEWEST
 from memantics.build.questions.writing import SlotDraft, set_aside, write_draft
 from memantics.core.memes import Meme
@@ -45,7 +22,7 @@ from memantics.core.step import Asker
 from memantics.knowledge.records import Knowledge
 
 _OTHERS = 6  # things about other memes that a writer is told
-_NEEDS: Mapping[str, Need] = {
+_NEEDS: Mapping[str, records.Need] = {
     "TextualMaterial": "words",
     "VisualMaterial": "picture",
     "Scene": "picture",
@@ -60,9 +37,9 @@ class BuiltQuestions:
     ``mended`` says how many questions that a critic guessed were saved, and how.
     """
 
-    questions: tuple[DraftQuestion, ...]
-    items: tuple[AssembledQuestion, ...]
-    aside: tuple[SetAside, ...]
+    questions: tuple[records.DraftQuestion, ...]
+    items: tuple[assembly.AssembledQuestion, ...]
+    aside: tuple[records.SetAside, ...]
     drafted: tuple[SlotDraft, ...]
     exchanged: int
     trials: Mapping[str, BlindTrial]
@@ -77,17 +54,21 @@ def pair_subjects(
     return {meme.id: QuestionSubject(meme, known[meme.id]) for meme in memes if meme.id in known}
 
 
-def list_slots(subjects: Mapping[str, QuestionSubject], settings: QuestionSettings) -> list[Slot]:
+def list_slots(
+    subjects: Mapping[str, QuestionSubject], settings: records.QuestionSettings
+) -> list[records.Slot]:
     """All questions that shall be written."""
     return [
-        slot for subject in subjects.values() for slot in plan_slots(subject.knowledge, settings)
+        slot
+        for subject in subjects.values()
+        for slot in records.plan_slots(subject.knowledge, settings)
     ]
 
 
 async def build_questions(
     writer: Asker,
     subjects: Mapping[str, QuestionSubject],
-    settings: QuestionSettings,
+    settings: records.QuestionSettings,
     critic: Asker | None = None,
     window: int = 64,
 ) -> BuiltQuestions:
@@ -100,7 +81,7 @@ async def build_questions(
     aside = [set_aside(draft) for draft in drafted if draft.draft is None]
     drafted, repeated = _drop_repeated(drafted)
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
-    completed = complete(make_items(drafted), known, settings)
+    completed = lending.complete(assembly.make_items(drafted), known, settings)
     items = completed.items
     trials: dict[str, BlindTrial] = {}
     mended: Counter[str] = Counter()
@@ -112,7 +93,7 @@ async def build_questions(
         _drop_solved(state, trials, settings)
     # Whether a question can be solved blindly is found out with its right option beside others.
     keyed = dict(state.items)
-    dealt, aside_before = deal_none(list(keyed.values()), settings), state.aside
+    dealt, aside_before = assembly.deal_none(list(keyed.values()), settings), state.aside
     state = Levelled({item.id: item for item in dealt})
     if settings.critic != "off":
         state = level(dealt, known, settings)
@@ -129,7 +110,7 @@ async def build_questions(
         _note(item, trials.get(item.id), known[item.slot.meme]) for item in state.items.values()
     ]
     return BuiltQuestions(
-        _mend_pairs(finish(kept, settings)),
+        _mend_pairs(assembly.finish(kept, settings)),
         tuple(kept),
         (*aside, *repeated, *completed.aside, *state.aside),
         tuple(drafted),
@@ -141,12 +122,12 @@ async def build_questions(
 
 async def _write(
     writer: Asker,
-    slots: Sequence[Slot],
+    slots: Sequence[records.Slot],
     subjects: Mapping[str, QuestionSubject],
-    settings: QuestionSettings,
+    settings: records.QuestionSettings,
     window: int,
 ) -> AsyncIterator[SlotDraft]:
-    asked: dict[str, list[Slot]] = {}
+    asked: dict[str, list[records.Slot]] = {}
     for slot in slots:
         asked.setdefault(slot.dimension, []).append(slot)
     jobs = (
@@ -163,10 +144,10 @@ async def _write(
         yield drafted
 
 
-def _drop_repeated(drafted: Sequence[SlotDraft]) -> tuple[list[SlotDraft], list[SetAside]]:
+def _drop_repeated(drafted: Sequence[SlotDraft]) -> tuple[list[SlotDraft], list[records.SetAside]]:
     """Of questions about one meme that ask the same, the first stays."""
     kept: list[SlotDraft] = []
-    aside: list[SetAside] = []
+    aside: list[records.SetAside] = []
     by_meme: dict[str, list[SlotDraft]] = {}
     for draft in drafted:
         if draft.draft is None:
@@ -180,7 +161,7 @@ def _drop_repeated(drafted: Sequence[SlotDraft]) -> tuple[list[SlotDraft], list[
         slot = draft.slot
         reason = f"asks the same as {twin.slot.id}"
         aside.append(
-            SetAside(slot.id, slot.meme, slot.dimension, "repetition", reason, draft.draft)
+            records.SetAside(slot.id, slot.meme, slot.dimension, "repetition", reason, draft.draft)
         )
     return kept, aside
 
@@ -195,10 +176,10 @@ def _ask_the_same(one: SlotDraft, other: SlotDraft) -> bool:
 async def _try_and_mend(
     writer: Asker,
     critic: Asker,
-    items: Sequence[AssembledQuestion],
+    items: Sequence[assembly.AssembledQuestion],
     subjects: Mapping[str, QuestionSubject],
-    settings: QuestionSettings,
-) -> tuple[list[AssembledQuestion], dict[str, BlindTrial], Counter[str]]:
+    settings: records.QuestionSettings,
+) -> tuple[list[assembly.AssembledQuestion], dict[str, BlindTrial], Counter[str]]:
     """Try all, and mend what a model solves unfairly: by other options, then by another question.
 
     Options come from the draft first, then from questions about other memes. Says how many were
@@ -208,11 +189,11 @@ async def _try_and_mend(
     current = {item.id: item for item in items}
     mended: Counter[str] = Counter()
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
-    pool = OptionPool(items, known, settings.seed)
+    pool = lending.OptionPool(items, known, settings.seed)
     for name, mend in (
-        ("other options", show_others),
-        ("a lent option", partial(borrow_one, pool)),
-        ("lent options", partial(borrow_others, pool)),
+        ("other options", assembly.show_others),
+        ("a lent option", partial(lending.borrow_one, pool)),
+        ("lent options", partial(lending.borrow_others, pool)),
     ):
         guessed = [current[one] for one, trial in trials.items() if trial.solved_blindly]
         tried = [made for item in guessed if (made := mend(item)) is not None]
@@ -226,7 +207,7 @@ async def _try_and_mend(
                 pool.take_back(option)
     for _ in range(settings.rewrites):
         bad = [current[one] for one, trial in trials.items() if is_bad(trial)]
-        asked: dict[str, list[AssembledQuestion]] = {}
+        asked: dict[str, list[assembly.AssembledQuestion]] = {}
         for item in current.values():
             asked.setdefault(item.slot.dimension, []).append(item)
         jobs = (
@@ -254,23 +235,28 @@ def is_bad(trial: BlindTrial) -> bool:
 
 
 def _list_answers(
-    item: AssembledQuestion, items: Sequence[AssembledQuestion], settings: QuestionSettings
+    item: assembly.AssembledQuestion,
+    items: Sequence[assembly.AssembledQuestion],
+    settings: records.QuestionSettings,
 ) -> list[str]:
     """Right answers of other memes to questions of its dimension, those of its form first."""
-    form, chance = find_form(item.draft.correct), random.Random(f"{settings.seed}/{item.id}")
+    form, chance = (
+        lending.find_form(item.draft.correct),
+        random.Random(f"{settings.seed}/{item.id}"),
+    )
     found = [
         other.draft.correct
         for other in chance.sample(items, min(len(items), 4 * _OTHERS))
         if other.slot.meme != item.slot.meme and not alike(other.draft.correct, item.draft.correct)
     ]
-    return sorted(dict.fromkeys(found), key=lambda text: find_form(text) != form)[:_OTHERS]
+    return sorted(dict.fromkeys(found), key=lambda text: lending.find_form(text) != form)[:_OTHERS]
 
 
 def _list_elements(
-    slot: Slot,
-    slots: Sequence[Slot],
+    slot: records.Slot,
+    slots: Sequence[records.Slot],
     subjects: Mapping[str, QuestionSubject],
-    settings: QuestionSettings,
+    settings: records.QuestionSettings,
 ) -> list[str]:
     """What other memes' questions of its dimension are about, where it is not so of this one."""
     known = subjects[slot.meme].knowledge.of(slot.dimension)
@@ -287,22 +273,22 @@ def _list_elements(
 
 async def _rewrite(
     writer: Asker,
-    item: AssembledQuestion,
+    item: assembly.AssembledQuestion,
     subject: QuestionSubject,
-    settings: QuestionSettings,
+    settings: records.QuestionSettings,
     others: Sequence[str],
-) -> AssembledQuestion | None:
+) -> assembly.AssembledQuestion | None:
     wrong = "; ".join(option.text for option in item.wrong)
     earlier = f"{item.draft.question} Right: {item.draft.correct}. Wrong: {wrong}."
     drafted = await write_draft(writer, subject, item.slot, settings, earlier, others)
     draft = drafted.draft
-    if draft is None or draft == item.draft or len(draft.wrong) < FEWEST_WRONG:
+    if draft is None or draft == item.draft or len(draft.wrong) < records.FEWEST_WRONG:
         return None
-    return make_item(drafted, draft)
+    return assembly.make_item(drafted, draft)
 
 
 def _drop_solved(
-    state: Levelled, trials: Mapping[str, BlindTrial], settings: QuestionSettings
+    state: Levelled, trials: Mapping[str, BlindTrial], settings: records.QuestionSettings
 ) -> None:
     """Set aside what the knowledge contradicts, and what a model solved blindly in both orders.
 
@@ -321,22 +307,26 @@ def _drop_solved(
             _drop(state, item, "trial", "a model finds its key without the meme")
 
 
-def rate_blind(items: Mapping[str, AssembledQuestion], trials: Mapping[str, BlindTrial]) -> float:
+def rate_blind(
+    items: Mapping[str, assembly.AssembledQuestion], trials: Mapping[str, BlindTrial]
+) -> float:
     """The share of answered blind trials that found the key."""
     tries = [found for name in items if name in trials for found in trials[name].blind]
     answered = [found for found in tries if found is not None]
     return sum(answered) / len(answered) if answered else CHANCE
 
 
-def _drop(state: Levelled, item: AssembledQuestion, stage: str, reason: str) -> None:
+def _drop(state: Levelled, item: assembly.AssembledQuestion, stage: str, reason: str) -> None:
     del state.items[item.id]
     slot = item.slot
-    state.aside.append(SetAside(slot.id, slot.meme, slot.dimension, stage, reason, item.draft))
+    state.aside.append(
+        records.SetAside(slot.id, slot.meme, slot.dimension, stage, reason, item.draft)
+    )
 
 
 def _note(
-    item: AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
-) -> AssembledQuestion:
+    item: assembly.AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
+) -> assembly.AssembledQuestion:
     notes = []
     if trial is not None and trial.solved_blindly:
         notes.append("a model finds its key without the meme; kept for its dimension")
@@ -346,8 +336,8 @@ def _note(
 
 
 def find_needs(
-    item: AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
-) -> tuple[Need, ...]:
+    item: assembly.AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
+) -> tuple[records.Need, ...]:
     """What a question needs, by the dimensions that it rests on and by how the critic did.
 
     One that the meme did not answer and the knowledge did needs background.
@@ -358,10 +348,10 @@ def find_needs(
         found.add("background")
     if not found & {"words", "picture"}:  # what is meant is told by both together
         found |= {"words", "picture"}
-    return tuple(need for need in get_args(Need) if need in found)
+    return tuple(need for need in get_args(records.Need) if need in found)
 
 
-def _mend_pairs(questions: Sequence[DraftQuestion]) -> tuple[DraftQuestion, ...]:
+def _mend_pairs(questions: Sequence[records.DraftQuestion]) -> tuple[records.DraftQuestion, ...]:
     """A pair holds only where both questions are there."""
     there = Counter(question.id for question in questions)
     return tuple(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from memantics.build.questions.assembly import AssembledQuestion
 from memantics.build.questions.critic import alike, content, find_support, fold, tokens
@@ -71,8 +71,7 @@ def ask_alike(one: str, other: str) -> bool:
     return len(these & those) >= _SAME_ASKED * min(len(these), len(those)) > 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Offer:
+class _Offer(NamedTuple):
     text: str
     origin: str
     meme: str
@@ -161,8 +160,7 @@ class OptionPool:
         return find_support(text, [*known.of(item.slot.dimension), *cited]) is None
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(NamedTuple):
     """Items that have all their options, those that could not get them, and how many were lent."""
 
     items: list[AssembledQuestion]

@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from memantics.build.questions import records
 from memantics.build.questions.asking import QuestionSubject, ask_draft, read_draft
 from memantics.build.questions.critic import find_defects
-from memantics.build.questions.records import (
-    FEWEST_WRONG,
-    QuestionDraft,
-    QuestionSettings,
-    SetAside,
-    Slot,
-)
 from memantics.core.records import Status
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
@@ -28,17 +22,17 @@ from memantics.knowledge.records import Knowledge, Provenance
 class SlotDraft:
     """How a slot ended: with a draft, or with the reason why there is none."""
 
-    slot: Slot
+    slot: records.Slot
     status: Status
-    draft: QuestionDraft | None
+    draft: records.QuestionDraft | None
     reason: str = ""
     attempts: int = 0
     provenance: Provenance | None = None
 
 
 def read_sound(
-    text: str, slot: Slot, knowledge: Knowledge, settings: QuestionSettings
-) -> QuestionDraft:
+    text: str, slot: records.Slot, knowledge: Knowledge, settings: records.QuestionSettings
+) -> records.QuestionDraft:
     """A draft without the wrong options at fault; where too much is wrong, it is told."""
     draft = read_draft(text, knowledge)
     if not slot.focus:  # written from the image alone, so it rests on nothing that is known
@@ -51,7 +45,7 @@ def read_sound(
         implausible=tuple(name for name in draft.implausible if name not in faulty),
     )
     grave = [defect for defect in defects if not defect.option]
-    if not grave and len(kept.wrong) >= FEWEST_WRONG:
+    if not grave and len(kept.wrong) >= records.FEWEST_WRONG:
         return kept
     message = "; ".join(defect.message for defect in (grave or defects)[:3])
     raise _Unsound(message, None if grave else kept)
@@ -60,7 +54,7 @@ def read_sound(
 class _Unsound(Unparsed):
     """A draft that is sent back; ``kept`` is what could be used of it if it is not mended."""
 
-    def __init__(self, message: str, kept: QuestionDraft | None) -> None:
+    def __init__(self, message: str, kept: records.QuestionDraft | None) -> None:
         super().__init__(message)
         self.kept = kept
 
@@ -68,15 +62,15 @@ class _Unsound(Unparsed):
 async def write_draft(
     asker: Asker,
     subject: QuestionSubject,
-    slot: Slot,
-    settings: QuestionSettings,
+    slot: records.Slot,
+    settings: records.QuestionSettings,
     earlier: str = "",
     others: Sequence[str] = (),
 ) -> SlotDraft:
     """Have one question written; defects are told to the model, a bounded number of times."""
-    spared: list[QuestionDraft] = []
+    spared: list[records.QuestionDraft] = []
 
-    def read(text: str) -> QuestionDraft:
+    def read(text: str) -> records.QuestionDraft:
         try:
             return read_sound(text, slot, subject.knowledge, settings)
         except _Unsound as error:
@@ -99,9 +93,9 @@ async def write_draft(
     )
 
 
-def set_aside(drafted: SlotDraft) -> SetAside:
+def set_aside(drafted: SlotDraft) -> records.SetAside:
     """The record of a slot without a usable draft."""
     slot = drafted.slot
-    return SetAside(
+    return records.SetAside(
         slot.id, slot.meme, slot.dimension, "writing", f"{drafted.status}: {drafted.reason}"
     )

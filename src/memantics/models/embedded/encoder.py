@@ -6,12 +6,11 @@ import math
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from unicodedata import normalize
 
 import numpy as np
@@ -148,8 +147,7 @@ WIDTH = 64
 _SPACE = "\u2581"  # how the vocabulary writes a space
 
 
-@dataclass(frozen=True, slots=True)
-class _Vocabulary:
+class _Vocabulary(NamedTuple):
     """Pieces with their places in the table and their log-probabilities.
 
     ``longest`` is the length of the longest piece by its first character.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -30,8 +30,7 @@ Language = Literal["en", "zh"]
 _CERTAIN = 0.99
 
 
-@dataclass(frozen=True, slots=True)
-class TourWords:
+class TourWords(NamedTuple):
     """Texts by key (``t``), translations of our sentences, and patterns of faults of tables."""
 
     language: Language
