@@ -33,7 +33,7 @@ from memantics.run.engine import AskSettings, Progress
 from memantics.run.evaluate import Job, evaluate, plan, pose
 from memantics.run.facts import DataFacts, Scope
 from memantics.run.score import score_run
-from memantics.tasks.choices import LETTERS, hits, letter_field
+from memantics.tasks.factories import LETTERS, hits, letter_field
 from memantics.tasks.parse import parse_letter
 from perf.contest import QUESTION, peak_mb
 

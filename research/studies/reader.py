@@ -24,7 +24,7 @@ from memantics.metrics.weighted import Case, Figure
 from memantics.models.baseline import SENTENCES
 from memantics.models.kinds import ModelSettings
 from memantics.registry import find_benchmark, open_model
-from memantics.tasks.choices import LETTERS, letter_field
+from memantics.tasks.factories import LETTERS, letter_field
 from research.data import tag_length
 from research.protocol import DATA, Claim, Row, Study
 from research.studies.experts import read_label

@@ -77,6 +77,10 @@ if TYPE_CHECKING:
     from memantics.actions.judge import judge as judge
     from memantics.actions.judge import judge_async as judge_async
     from memantics.actions.knowledge import KnowledgeStore as KnowledgeStore
+    from memantics.actions.knowledge import NearMeme as NearMeme
+    from memantics.actions.knowledge import Passage as Passage
+    from memantics.actions.knowledge import retrieve as retrieve
+    from memantics.actions.knowledge import retrieve_background as retrieve_background
     from memantics.actions.look_alikes import Grouped as Grouped
     from memantics.actions.look_alikes import group_look_alikes as group_look_alikes
     from memantics.actions.paper import RedonePaper as RedonePaper
@@ -99,10 +103,6 @@ if TYPE_CHECKING:
     from memantics.actions.remake import remake as remake
     from memantics.actions.remake import remake_async as remake_async
     from memantics.actions.report import report as report
-    from memantics.actions.retrieve import NearMeme as NearMeme
-    from memantics.actions.retrieve import Passage as Passage
-    from memantics.actions.retrieve import retrieve as retrieve
-    from memantics.actions.retrieve import retrieve_background as retrieve_background
     from memantics.actions.score import score as score
     from memantics.actions.screen import Screened as Screened
     from memantics.actions.screen import ScreenSettings as ScreenSettings
@@ -155,7 +155,13 @@ _PLACES = {
         "score_preferences",
     ),
     "actions.judge": ("Judgement", "judge", "judge_async"),
-    "actions.knowledge": ("KnowledgeStore",),
+    "actions.knowledge": (
+        "KnowledgeStore",
+        "NearMeme",
+        "Passage",
+        "retrieve",
+        "retrieve_background",
+    ),
     "actions.look_alikes": ("Grouped", "group_look_alikes"),
     "actions.paper": ("RedonePaper", "paper"),
     "actions.phonetics": ("PunVerdict", "detect_pun", "detect_pun_async", "read_aloud"),
@@ -171,7 +177,6 @@ _PLACES = {
     ),
     "actions.remake": ("Remade", "remake", "remake_async"),
     "actions.report": ("report",),
-    "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
     "actions.drift": ("Drift", "DriftLimits", "drift"),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),

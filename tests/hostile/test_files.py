@@ -20,7 +20,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.detector import storage
 from memantics.knowledge.formats import Format, parse
 from memantics.knowledge.official import _read_head
-from memantics.knowledge.shapes import _Compiler
+from memantics.knowledge.validation import _Compiler
 from memantics.releases.mquest import parse_turtle
 from memantics.scale.tables import TableColumns, _read_separated
 from memantics.tasks.recipe import read_recipe

@@ -39,7 +39,7 @@ from inspect_ai.model import (
 
 from memantics.actions.inspection import read_value
 from memantics.inspect_tasks import tasks
-from memantics.inspect_tasks.scoring import read_answer
+from memantics.inspect_tasks.build import read_answer
 
 # Inspect calls its retry library in a way that library has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from memantics.actions.retrieve import retrieve, retrieve_background, tabulate_near
+from memantics.actions.knowledge import retrieve, retrieve_background, tabulate_near
 from memantics.core.errors import InputError
 from memantics.core.registry import home
 from memantics.core.retrieved import SAME_PICTURE, NearMeme, Passage

@@ -16,9 +16,8 @@ from memantics.knowledge.adoption import Account, adopt
 from memantics.knowledge.graph import to_quads
 from memantics.knowledge.naming import PREFIXES, TERM, graph_iri, thing_iri
 from memantics.knowledge.official import find_official
-from memantics.knowledge.shapes import compile_shapes
 from memantics.knowledge.store import GraphStore
-from memantics.knowledge.validation import Breach, validate, validate_slowly
+from memantics.knowledge.validation import Breach, compile_shapes, validate, validate_slowly
 from tests.knowledge.samples import DUEL, MADE, UNTIDY
 from tests.places import SHARED_DATA
 

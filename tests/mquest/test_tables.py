@@ -15,7 +15,7 @@ from memantics.core.data import Source
 from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Unparsed
 from memantics.registry import STARTER_IMAGES, find_tasks
-from memantics.tasks.choices import letter_field
+from memantics.tasks.factories import letter_field
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
 

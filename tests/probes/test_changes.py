@@ -21,7 +21,7 @@ from memantics.run.probes import (
     permute_options,
     probe_task,
 )
-from memantics.tasks.choices import letter_field
+from memantics.tasks.factories import letter_field
 
 FORM = Form(
     "Which?", (letter_field(["cat", "dog", "cow"]),), "zh", context={"text": "我又要加班了"}

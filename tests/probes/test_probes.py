@@ -25,7 +25,7 @@ from memantics.models.kinds import ModelKind
 from memantics.registry import STARTER_IMAGES
 from memantics.registry import models as registered
 from memantics.run.probes import halve, permute_options
-from memantics.tasks.choices import letter_field
+from memantics.tasks.factories import letter_field
 from memantics.vision.erasing import paint_over
 from tests.commands import Shell
 from tests.places import ROOT

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from memantics.web.gathering import GatheringTransport
+from memantics.web.server import GatheringTransport
 
 
 class Wire(asyncio.Transport):

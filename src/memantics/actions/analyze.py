@@ -21,8 +21,8 @@ from memantics.actions.desk import (
 )
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
+from memantics.actions.knowledge import Known, open_known
 from memantics.actions.options import TextTaken
-from memantics.actions.retrieve import Known, open_known
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
     Feeling,

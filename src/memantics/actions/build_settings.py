@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from memantics.actions.retrieve import open_known
+from memantics.actions.knowledge import open_known
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.plan import Refine, adapt_plan, find_plan
 from memantics.build.extract.report import read_background

@@ -40,7 +40,7 @@ from memantics.detector.resplit import (
 from memantics.registry import Benchmark, open_task_of_run
 from memantics.run.facts import DataFacts
 from memantics.run.score import read_outcomes
-from memantics.tasks.choices import hits
+from memantics.tasks.factories import hits
 
 MOST = 12_000  # memes that judges compare in pairs
 _FEWEST = 40

@@ -29,7 +29,7 @@ from memantics.detector.operating_points import OperatingPoint
 from memantics.registry import open_task_of_run
 from memantics.run.score import read_outcomes
 from memantics.scale.records import Row
-from memantics.tasks.choices import hits
+from memantics.tasks.factories import hits
 
 _TEXTS = "review-text"
 

@@ -12,7 +12,7 @@ import typer
 from rich.tree import Tree
 
 from memantics.actions import knowledge
-from memantics.actions.retrieve import retrieve, tabulate_near
+from memantics.actions.knowledge import retrieve, tabulate_near
 from memantics.cli.expose import AsJson, spread
 from memantics.cli.terminal import console, plain, print_data, print_json, read_input, show_table
 from memantics.core.parameters import Argument, Flag

@@ -25,7 +25,7 @@ from memantics.detector.calibration import Floats, Ints, fit_softmax
 from memantics.detector.examples import TYPES, Example
 from memantics.detector.fast import Prediction
 from memantics.metrics.rounding import settle
-from memantics.models.classifiers import TEXT_HOLE, LocalClassifier
+from memantics.models.embedders import TEXT_HOLE, LocalClassifier
 from memantics.models.local.settings import digest
 
 Meaning = Literal["harmless", "harmful", "targeted", "offence", "sexual", "dispirited", "ignore"]

@@ -31,7 +31,7 @@ from memantics.core.tables import Row, check_archive, check_size, read_rows, wri
 from memantics.core.text import mend_surrogates
 from memantics.exchange import joining
 from memantics.models.wire import decode_reply, split_thought
-from memantics.tasks.choices import LETTERS
+from memantics.tasks.factories import LETTERS
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput

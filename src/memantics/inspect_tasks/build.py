@@ -3,21 +3,154 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from inspect_ai import Task
+from inspect_ai import Task as InspectTask
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    ResponseSchema,
+    get_model,
+)
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import JSONSchema
 
 from memantics import __version__
-from memantics.actions.inspection import Setup, pose_setup, read_setup
+from memantics.actions import inspection
+from memantics.actions.inspection import (
+    Setup,
+    open_scoring,
+    pose_setup,
+    read_setup,
+    score_outcomes,
+    unpack_item,
+)
 from memantics.core.errors import InputError
-from memantics.core.records import Item, Message
-from memantics.core.task import Task as Own
-from memantics.inspect_tasks.scoring import figures, read_answer
-from memantics.inspect_tasks.solver import ask, narrow_config
-from memantics.report.inspection import pack_item, show_messages
+from memantics.core.records import Item, Message, Outcome, Request
+from memantics.core.task import Need, Task
+from memantics.report.inspection import mark_sample, name_figures, pack_item, show_messages
 from memantics.report.payload import show_value
+
+# Asking: the task's own request, again while the answer is invalid, as its policy says.
+
+
+def judge_output(task: Task, item: Item, output: ModelOutput) -> inspection.Judged:
+    """Parse an output; a parser that stumbles over a strange answer found none."""
+    said, stopped = output.completion, output.stop_reason == "content_filter"
+    refusal = output.error or said or "content filter" if stopped else ""
+    return inspection.judge_text(task, item, said, refusal)
+
+
+def read_config(request: Request, attempt: int = 0) -> dict[str, Any]:
+    """A request's sampling and schema in Inspect's words; what it leaves open is not there."""
+    sampling = request.sampling
+    schema = request.schema and ResponseSchema(
+        name="answer", json_schema=JSONSchema.model_validate(dict(request.schema)), strict=True
+    )
+    found = {
+        "temperature": sampling.temperature,
+        "max_tokens": sampling.max_tokens,
+        "seed": sampling.seed if sampling.seed is None else sampling.seed + attempt,
+        "response_schema": schema or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@solver
+def ask(
+    task: str,
+    data: str | None = None,
+    split: str | None = None,
+    invalid: str | None = None,
+    options: dict[str, str] | None = None,
+) -> Solver:
+    """Ask an item as the task does."""
+    setup = inspection.Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        spare_download(get_model())
+        value = inspection.pose_setup(setup).task
+        item = inspection.unpack_item(state.metadata["item"])
+        if value.needs:
+            value, item = await feed_item(setup, value, item)
+            state.metadata["item"] = pack_item(item)
+        complaint: str | None = None
+        for attempt in range(value.invalid.attempts):
+            request = value.ask(item, complaint)
+            if attempt or value.needs:
+                state.messages = show_messages(request.messages)
+            config = read_config(request, attempt)
+            if not value.needs:
+                # These are the task's configuration, which the user's command overrides.
+                config = {k: v for k, v in config.items() if k in ("seed", "response_schema")}
+            state = await generate(state, tool_calls="none", **config)
+            state.metadata["attempts"] = attempt + 1
+            judged = judge_output(value, item, state.output)
+            if judged.status == "answered":
+                break
+            complaint = judged.reason
+        return state
+
+    return solve
+
+
+def spare_download(model: Model) -> None:
+    """Let Inspect's mock model count tokens by length.
+
+    It would fetch a table of tokens for that, and without a network tries for minutes.
+    """
+
+    async def count(text: str) -> int:
+        return len(text) // 4 + 1
+
+    if type(model.api).__name__ == "MockLLM":
+        setattr(model.api, "count_text_tokens", count)  # noqa: B010 - it is no field of ours
+
+
+async def feed_item(setup: inspection.Setup, task: Task, item: Item) -> tuple[Task, Item]:
+    """The task and the item with the answers about the item's meme that they need."""
+    fed: dict[str, Mapping[str, str]] = {}
+    for need in task.needs:
+        answer = await ask_need(setup, need, item.group)
+        fed[need.name] = {} if answer is None else {item.group: answer}
+    if task.feed is None:
+        return task, item
+    ready = task.feed(fed)
+    return ready, next(value for value in ready.items() if value.id == item.id)
+
+
+async def ask_need(setup: inspection.Setup, need: Need, meme: str) -> str | None:
+    """What the model (or the one in the role ``captioner``) answers to the task before."""
+    first = inspection.find_need(setup, need)
+    task = inspection.pose_setup(first).task
+    item = next((value for value in task.items() if value.group == meme), None)
+    if item is None:
+        return None
+    if task.needs:
+        task, item = await feed_item(first, task, item)
+    model: Model = get_model(role=inspection.CAPTIONER) if need.captioner else get_model()
+    complaint: str | None = None
+    for attempt in range(task.invalid.attempts):
+        request = task.ask(item, complaint)
+        config = GenerateConfig(**read_config(request, attempt))
+        output = await model.generate(show_messages(request.messages), config=config)
+        judged = judge_output(task, item, output)
+        if judged.status == "answered":
+            return judged.value if isinstance(judged.value, str) else None
+        complaint = judged.reason
+    return None
+
+
+def narrow_config(request: Request) -> GenerateConfig:
+    """What holds for all requests of a task: temperature and length."""
+    plain = replace(request, schema=None, sampling=replace(request.sampling, seed=None))
+    return GenerateConfig(**read_config(plain))
 
 
 def make_task(
@@ -26,7 +159,7 @@ def make_task(
     split: str | None,
     invalid: str | None,
     options: Mapping[str, object],
-) -> Task:
+) -> InspectTask:
     """The task called ``BENCHMARK/TASK``; what is wrong with an option is said in one line."""
     setup = read_setup(name, data, split, invalid, options)
     question = pose_setup(setup)
@@ -35,7 +168,7 @@ def make_task(
     task = pose_setup(setup).task
     items = list(task.items())
     plain: dict[str, Any] = setup.plain
-    return Task(
+    return InspectTask(
         dataset=MemoryDataset(
             [make_sample(task, item) for item in items],
             name=f"{name} ({question.data.kind}, {question.split})",
@@ -57,7 +190,7 @@ def make_task(
     )
 
 
-def make_sample(task: Own, item: Item) -> Sample:
+def make_sample(task: Task, item: Item) -> Sample:
     """An item as a sample; its first request, where no other answers are needed for it."""
     return Sample(
         id=item.id,
@@ -72,7 +205,7 @@ def make_sample(task: Own, item: Item) -> Sample:
     )
 
 
-def _ask_first(task: Own, item: Item) -> list[ChatMessage]:
+def _ask_first(task: Task, item: Item) -> list[ChatMessage]:
     if not task.needs:
         return show_messages(task.ask(item, None).messages, inline=False)
     if not item.images:
@@ -85,3 +218,77 @@ def explain(error: InputError) -> Exception:
     from inspect_ai._util.error import PrerequisiteError
 
     return PrerequisiteError(str(error))
+
+
+# Scoring: each sample by itself for the viewer, and the task's own figures over all.
+
+
+@metric(scores="unreduced")
+def figures(
+    task: str,
+    data: str | None = None,
+    split: str | None = None,
+    invalid: str | None = None,
+    options: dict[str, str] | None = None,
+) -> Metric:
+    """The task's figures with their intervals, and the counts of statuses."""
+    setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
+
+    def compute(scores: list[SampleScore]) -> Value:
+        scoring = open_scoring(setup)
+        rows, counts = score_outcomes(scoring, [read_outcome(score) for score in scores])
+        found = name_figures(rows, scoring.main)
+        # A call that failed is an error of its sample here, which Inspect counts by itself.
+        kept = {status: n for status, n in counts.items() if status != "failed"}
+        return found | {f"{status} items": float(n) for status, n in kept.items()}
+
+    return compute
+
+
+def read_outcome(score: SampleScore) -> Outcome:
+    """How a sample ended, from its score alone."""
+    facts = score.score.metadata or {}
+    item = unpack_item(facts["item"])
+    return Outcome(item, facts["status"], facts["value"], facts["attempts"])
+
+
+@scorer(metrics=[], name="memantics")
+def read_answer(
+    task: str,
+    data: str | None = None,
+    split: str | None = None,
+    invalid: str | None = None,
+    options: dict[str, str] | None = None,
+) -> Scorer:
+    """The answer as the task reads it, right, wrong or with the task's own mark."""
+    setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - Inspect's seam
+        scoring = open_scoring(setup)
+        item = unpack_item(state.metadata["item"])
+        judged = judge_output(scoring, item, state.output)
+        mark = find_mark(scoring, item, Outcome(item, judged.status, judged.value))
+        return Score(
+            value=mark_sample(judged.status, judged.value, item.gold, mark),
+            answer=show_value(judged.value),
+            explanation=judged.reason or None,
+            metadata={
+                "status": judged.status,
+                "value": judged.value,
+                "attempts": int(state.metadata.get("attempts", 1)),
+                "item": state.metadata["item"],
+            },
+        )
+
+    return score
+
+
+def find_mark(task: Task, item: Item, outcome: Outcome) -> float | None:
+    """The item's own value of the main figure, where right and wrong do not say it."""
+    if task.marks is not None:
+        marks = task.marks([outcome]).get(task.main)
+        return marks[0] if marks else None
+    if item.gold is None or isinstance(item.gold, dict | list):
+        rows = (row for row in task.score([outcome]) if row.key == task.main and not row.by)
+        return next((row.value for row in rows), None)
+    return None

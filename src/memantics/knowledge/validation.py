@@ -2,17 +2,257 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from memantics.core.data import read_file
-from memantics.core.errors import need_packages
-from memantics.knowledge.naming import meme_of
+from memantics.core.errors import DataError, need_packages
+from memantics.knowledge.formats import check_nesting
+from memantics.knowledge.naming import MEME, PREFIXES, meme_of
 from memantics.knowledge.querying import PATIENCE, Row, select
-from memantics.knowledge.shapes import SH, Check, Severity, compile_shapes
 from memantics.knowledge.store import GraphStore, read_ontology
+
+# SHACL, compiled: shapes in Turtle become SPARQL queries that the store answers in one go.
+#
+# The shapes file is the only source of rules. A construct that this compiler does not know is
+# refused, never skipped; a test holds its verdicts against an independent SHACL engine.
+
+if TYPE_CHECKING:
+    from pyoxigraph import BlankNode, NamedNode, Triple
+    from pyoxigraph import Literal as Text
+
+    Term = NamedNode | BlankNode | Text | Triple
+
+Severity = Literal["Violation", "Warning", "Info"]
+SH = "http://www.w3.org/ns/shacl#"
+_RDF = PREFIXES["rdf"]
+_TARGETS: Mapping[str, str] = {
+    "targetClass": f"?focus <{_RDF}type> {{}} .",
+    "targetSubjectsOf": "?focus {} ?anything .",
+    "targetObjectsOf": "?anything {} ?focus .",
+}
+_KINDS: Mapping[str, str] = {
+    "IRI": "isIRI({})",
+    "Literal": "isLiteral({})",
+    "BlankNode": "isBlank({})",
+    "BlankNodeOrIRI": "!isLiteral({})",
+    "IRIOrLiteral": "!isBlank({})",
+}
+_PLAIN = frozenset({"message", "severity", "path", "property", *_TARGETS})
+_BESIDE = frozenset({f"{_RDF}type"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One constraint as a query for what breaks it; ``component`` is SHACL's name for it."""
+
+    query: str
+    component: str
+    path: str
+    severity: Severity
+    message: str
+
+    @property
+    def has_value(self) -> bool:
+        """Whether one value is at fault, not the number of them."""
+        return self.component.removesuffix("ConstraintComponent") not in ("MinCount", "MaxCount")
+
+
+def compile_shapes(data: bytes, name: str = "shapes") -> tuple[Check, ...]:
+    """The queries that a shapes file stands for.
+
+    Queries select ``?graph``, ``?focus`` and, where a value is at fault, ``?value``.
+    """
+    return _Compiler(data, name).compile()
+
+
+@dataclass
+class _Compiler:
+    data: bytes
+    name: str
+    said: dict[Term, dict[str, list[Term]]] = field(default_factory=dict)
+
+    def compile(self) -> tuple[Check, ...]:
+        import pyoxigraph
+
+        check_nesting(self.data, "turtle", self.name)
+        said: dict[Term, dict[str, list[Term]]] = defaultdict(lambda: defaultdict(list))
+        try:
+            for quad in pyoxigraph.parse(self.data, format=pyoxigraph.RdfFormat.TURTLE):
+                said[quad.subject][quad.predicate.value].append(quad.object)
+        except SyntaxError as error:
+            raise DataError(self.name, f"not valid Turtle: {error.msg}"[:300]) from error
+        self.said = {subject: dict(entries) for subject, entries in said.items()}
+        checks = [
+            check
+            for shape in self.said
+            for target in self.targets(shape)
+            for check in self.shape(shape, target)
+        ]
+        if not checks:
+            raise DataError(self.name, "holds no shape with a target", hint="check the file")
+        return tuple(checks)
+
+    def targets(self, shape: Term) -> Iterator[str]:
+        """Where a shape looks, one pattern per target."""
+        for kind, pattern in _TARGETS.items():
+            for target in self.all(shape, kind):
+                yield pattern.format(target)
+
+    def shape(self, shape: Term, target: str) -> Iterator[Check]:
+        """The constraints of a node shape: its own, then those of its properties."""
+        yield from self.constraints(shape, target, "")
+        for place in self.all(shape, "property"):
+            yield from self.constraints(place, target, self.path(place))
+
+    def constraints(self, shape: Term, target: str, path: str) -> Iterator[Check]:
+        severity = _severity(self.one(shape, "severity"))
+        message = _text(self.one(shape, "message"))
+        for parameter, values in self.said.get(shape, {}).items():
+            known = parameter.removeprefix(SH)
+            if parameter in _BESIDE or (parameter != known and known in _PLAIN):
+                continue
+            for value in values:
+                wanted = self.condition(known, value) if path or known not in _COUNTS else None
+                if wanted is None:
+                    raise DataError(
+                        self.name,
+                        f"{_text(parameter)} is no constraint that is known here",
+                        hint="use counts, class, datatype, nodeKind, in, or, pattern, disjoint",
+                    )
+                query = _query(target, path, wanted)
+                component = f"{known[0].upper()}{known[1:]}ConstraintComponent"
+                yield Check(query, component, path, severity, message)
+
+    def condition(self, parameter: str, value: Term) -> _Condition | None:
+        """What breaks a constraint, as a filter over a value or as a count of values."""
+        if parameter in _COUNTS:
+            return _Condition(count=(parameter, int(_text(value))))
+        if parameter == "in":
+            allowed = ", ".join(str(term) for term in self.members(value))
+            return _Condition(f"?value NOT IN ({allowed})")
+        if parameter == "or":
+            broken = [self.alternative(term) for term in self.members(value)]
+            return _Condition(" && ".join(f"({text})" for text in broken))
+        broken_if = _BROKEN.get(parameter)
+        return _Condition(broken_if(value)) if broken_if else None
+
+    def alternative(self, shape: Term) -> str:
+        """What makes an alternative of ``sh:or`` fail: a class, or a property to be absent."""
+        parameters = self.said.get(shape, {}).keys() - _BESIDE
+        if parameters == {f"{SH}class"}:
+            return f"NOT {_has(f'<{_RDF}type>', self.one(shape, 'class'))}"
+        inner = self.one(shape, "property")
+        if parameters == {f"{SH}property"} and inner is not None:
+            path = self.path(inner)
+            if _text(self.one(inner, "maxCount")) == "0" and len(self.said[inner]) == 2:
+                return _has(path, "?other")
+        raise DataError(
+            self.name,
+            "an alternative of sh:or is no plain class or absent property",
+            hint="write it with sh:class, or with sh:path and sh:maxCount 0",
+        )
+
+    def path(self, place: Term) -> str:
+        path = self.one(place, "path")
+        if path is None:
+            raise DataError(self.name, "a property shape has no sh:path")
+        back = self.one(path, "inversePath")
+        if back is not None:
+            return f"^{back}"
+        if path in self.said and not str(path).startswith("<"):
+            raise DataError(self.name, "a path is no property and no inverse of one")
+        return str(path)
+
+    def members(self, start: Term) -> Sequence[Term]:
+        """The members of an RDF list."""
+        found: list[Term] = []
+        place: Term | None = start
+        while place is not None and _text(place) != f"{_RDF}nil":
+            entry = self.said.get(place, {})
+            found += entry.get(f"{_RDF}first", [])
+            following = entry.get(f"{_RDF}rest", [])
+            place = following[0] if following else None
+        return found
+
+    def all(self, subject: Term, name: str) -> Sequence[Term]:
+        return self.said.get(subject, {}).get(SH + name, [])
+
+    def one(self, subject: Term, name: str) -> Term | None:
+        found = self.all(subject, name)
+        return found[0] if found else None
+
+
+_COUNTS = frozenset({"minCount", "maxCount"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A filter that a bad value passes, or a limit on how many values there are."""
+
+    broken: str = ""
+    count: tuple[str, int] | None = None
+
+
+def _query(target: str, path: str, wanted: _Condition) -> str:
+    scope = f'FILTER(STRSTARTS(STR(?graph), "{MEME}"))'
+    # Targets stand in a query of their own: a focus node counts once, however it was reached.
+    focus = f"{{ SELECT DISTINCT ?graph ?focus {{ GRAPH ?graph {{ {target} }} {scope} }} }}"
+    if wanted.count is None:
+        found = f"GRAPH ?graph {{ ?focus {path} ?value }}" if path else "BIND(?focus AS ?value)"
+        return f"SELECT DISTINCT ?graph ?focus ?value {{ {focus} {found} FILTER({wanted.broken}) }}"
+    kind, limit = wanted.count
+    values = f"GRAPH ?graph {{ ?focus {path} ?value }}"
+    if kind == "minCount" and limit == 1:
+        return f"SELECT ?graph ?focus {{ {focus} FILTER NOT EXISTS {{ {values} }} }}"
+    sign = "<" if kind == "minCount" else ">"
+    return (
+        f"SELECT ?graph ?focus {{ {focus} OPTIONAL {{ {values} }} }} "
+        f"GROUP BY ?graph ?focus HAVING (COUNT(DISTINCT ?value) {sign} {limit})"
+    )
+
+
+def _not_of(datatype: Term) -> str:
+    """Not a literal of this datatype, or one whose text is none (``"x"^^xsd:integer``)."""
+    proper = ""
+    if _text(datatype) in (PREFIXES["xsd"] + "integer", PREFIXES["xsd"] + "dateTime"):
+        proper = f" || !BOUND(?value) || !COALESCE({datatype}(STR(?value)) = ?value, false)"
+    return f"!isLiteral(?value) || DATATYPE(?value) != {datatype}{proper}"
+
+
+def _has(path: str, target: object) -> str:
+    return f"EXISTS {{ GRAPH ?graph {{ ?value {path} {target} }} }}"
+
+
+def _not_of_kind(kind: Term) -> str:
+    test = _KINDS.get(_text(kind).removeprefix(SH))
+    if test is None:
+        raise DataError("shapes", f"{_text(kind)} is no kind of node")
+    return f"!({test.format('?value')})"
+
+
+_BROKEN: Mapping[str, Callable[[Term], str]] = {
+    "class": lambda node: f"NOT {_has(f'<{_RDF}type>', node)}",
+    "datatype": _not_of,
+    "nodeKind": _not_of_kind,
+    "disjoint": lambda node: f"EXISTS {{ GRAPH ?graph {{ ?focus {node} ?value }} }}",
+    "minLength": lambda node: f"isBlank(?value) || STRLEN(STR(?value)) < {int(_text(node))}",
+    "pattern": lambda node: f"isBlank(?value) || !REGEX(STR(?value), {node})",
+}
+
+
+def _text(term: object) -> str:
+    return "" if term is None else str(getattr(term, "value", term))
+
+
+def _severity(term: object) -> Severity:
+    name = _text(term).removeprefix(SH)
+    return "Warning" if name == "Warning" else "Info" if name == "Info" else "Violation"
+
 
 _ORDER: dict[Severity, int] = {"Violation": 0, "Warning": 1, "Info": 2}
 
@@ -97,11 +337,6 @@ def validate_slowly(store: GraphStore, shapes: Path | None = None) -> tuple[Brea
             )
         )
     return _in_order(found)
-
-
-def _severity(iri: str) -> Severity:
-    name = iri.removeprefix(SH)
-    return "Warning" if name == "Warning" else "Info" if name == "Info" else "Violation"
 
 
 def _in_order(found: Iterable[Breach]) -> tuple[Breach, ...]:

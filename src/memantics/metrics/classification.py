@@ -12,14 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memantics.metrics.interval import (
-    Floats,
-    bootstrap,
-    clustered_wilson,
-    draw_sums,
-    percentile_span,
-    sum_by_cluster,
-)
+from memantics.metrics import interval
 
 Span = tuple[float, float]
 _FEWEST = 100
@@ -128,27 +121,27 @@ def binary_intervals(
     >>> found.f1
     (1.0, 1.0)
     """
-    sums = sum_by_cluster(_cells(gold, predicted, positive), clusters)
+    sums = interval.sum_by_cluster(_cells(gold, predicted, positive), clusters)
 
-    def recall(s: Floats) -> Floats:
+    def recall(s: interval.Floats) -> interval.Floats:
         return s[:, 0] / (s[:, 0] + s[:, 1])
 
-    def specificity(s: Floats) -> Floats:
+    def specificity(s: interval.Floats) -> interval.Floats:
         return s[:, 2] / (s[:, 2] + s[:, 3])
 
-    def f_positive(s: Floats) -> Floats:
+    def f_positive(s: interval.Floats) -> interval.Floats:
         return 2 * s[:, 0] / (2 * s[:, 0] + s[:, 1] + s[:, 3])
 
-    def f_negative(s: Floats) -> Floats:
+    def f_negative(s: interval.Floats) -> interval.Floats:
         return 2 * s[:, 2] / (2 * s[:, 2] + s[:, 1] + s[:, 3])
 
     return BinaryIntervals(
         tpr=_rate_interval(gold, predicted, clusters, lambda truth: truth == positive),
         tnr=_rate_interval(gold, predicted, clusters, lambda truth: truth != positive),
-        precision=bootstrap(sums, lambda s: s[:, 0] / (s[:, 0] + s[:, 3])),
-        f1=bootstrap(sums, f_positive),
-        macro_f1=bootstrap(sums, lambda s: (f_positive(s) + f_negative(s)) / 2),
-        balanced_accuracy=bootstrap(sums, lambda s: (recall(s) + specificity(s)) / 2),
+        precision=interval.bootstrap(sums, lambda s: s[:, 0] / (s[:, 0] + s[:, 3])),
+        f1=interval.bootstrap(sums, f_positive),
+        macro_f1=interval.bootstrap(sums, lambda s: (f_positive(s) + f_negative(s)) / 2),
+        balanced_accuracy=interval.bootstrap(sums, lambda s: (recall(s) + specificity(s)) / 2),
     )
 
 
@@ -163,12 +156,12 @@ def _rate_interval(
         for truth, guess, cluster in zip(gold, predicted, clusters, strict=True)
         if keep(truth)
     ]
-    return clustered_wilson([hit for hit, _ in rows], [cluster for _, cluster in rows])
+    return interval.clustered_wilson([hit for hit, _ in rows], [cluster for _, cluster in rows])
 
 
 def _cells(
     gold: Sequence[Hashable], predicted: Sequence[Hashable | None], positive: Hashable
-) -> Floats:
+) -> interval.Floats:
     """One row per item: tp, fn, tn, fp."""
     rows = np.zeros((len(gold), 4))
     for row, truth, guess in zip(rows, gold, predicted, strict=True):
@@ -276,10 +269,10 @@ def multiclass_intervals(
     >>> found.f1, found.f1_by_class["a"]
     ((1.0, 1.0), (1.0, 1.0))
     """
-    sums = sum_by_cluster(_class_cells(gold, predicted, classes), clusters)
+    sums = interval.sum_by_cluster(_class_cells(gold, predicted, classes), clusters)
     if len(sums) < 2:
         return MulticlassIntervals(None, None, None, dict.fromkeys(classes))
-    parts = list(draw_sums(sums, draws, by_kind=True))
+    parts = list(interval.draw_sums(sums, draws, by_kind=True))
     drawn = np.concatenate(parts).reshape(draws, 3, len(classes))
     tp, fp, fn = drawn[:, 0], drawn[:, 1], drawn[:, 2]
     occurs = tp + fp + fn > 0
@@ -297,7 +290,7 @@ def multiclass_intervals(
 
 def _class_cells(
     gold: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str]
-) -> Floats:
+) -> interval.Floats:
     """One row per item: hits, false claims and misses, a column per class each."""
     places = {name: place for place, name in enumerate(classes)}
     size = len(classes)
@@ -313,14 +306,16 @@ def _class_cells(
     return rows
 
 
-def _mean_over(values: Floats, occurs: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+def _mean_over(
+    values: interval.Floats, occurs: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+) -> interval.Floats:
     """Means over the classes that occur in a draw; there is always one."""
-    means: Floats = np.where(occurs, values, 0.0).sum(axis=1) / occurs.sum(axis=1)
+    means: interval.Floats = np.where(occurs, values, 0.0).sum(axis=1) / occurs.sum(axis=1)
     return means
 
 
-def _span(values: Floats) -> Span | None:
+def _span(values: interval.Floats) -> Span | None:
     known = values[~np.isnan(values)]
     if len(known) < _FEWEST:
         return None
-    return percentile_span(known)
+    return interval.percentile_span(known)

@@ -15,7 +15,7 @@ from memantics.metrics import comparison
 from memantics.run.differences import Change, Comparison, Difference
 from memantics.run.resample import find_main, resample_figure
 from memantics.run.score import DEVIATION, REPEATS, counts, read_outcomes
-from memantics.tasks.choices import hits
+from memantics.tasks.factories import hits
 
 RIGHT = "right"
 PERMUTED = "options=permuted"

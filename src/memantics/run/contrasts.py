@@ -18,7 +18,7 @@ from memantics.metrics.comparison import correct_known, paired_bootstrap
 from memantics.run.compare import RIGHT, Side, compare_pairs
 from memantics.run.differences import Comparison, show_p
 from memantics.run.score import counts
-from memantics.tasks.choices import hits
+from memantics.tasks.factories import hits
 
 MODEL = "model"
 

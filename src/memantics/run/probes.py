@@ -33,8 +33,7 @@ from memantics.core.records import Field, Form, Image, Item, Message, Outcome, R
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.text import join_tokens, rouge_l, rouge_tokens
 from memantics.run.evaluate import CAPTIONS
-from memantics.tasks.choices import LETTERS
-from memantics.tasks.factories import mean_score, share
+from memantics.tasks.factories import LETTERS, mean_score, share
 from memantics.tasks.parse import clean
 
 PROBES: Mapping[str, tuple[str, ...]] = {
@@ -162,7 +161,7 @@ def _rank(name: str) -> bytes:
 def permute_options(item: Item) -> Item:
     """The options of each choice in another order; lettered ones get new letters, and so the gold.
 
-    >>> from memantics.tasks.choices import letter_field
+    >>> from memantics.tasks.factories import letter_field
     >>> item = Item("1", "m", "A", Form("?", (letter_field(["cat", "dog"]),)))
     >>> turned = permute_options(item)
     >>> [o.text for o in turned.form.fields[0].options], turned.gold

@@ -20,7 +20,7 @@ from memantics.metrics.repeats import majority, pass_at_k, repeat_deviation, spl
 from memantics.run.certainty import choose, score_certainty, state_odds
 from memantics.run.engine import read_reply
 from memantics.run.judge import read_judged
-from memantics.tasks.choices import hits
+from memantics.tasks.factories import hits
 
 # The baseline that draws, the most draws of it, and how many drawn answers are enough.
 RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000

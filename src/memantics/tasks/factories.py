@@ -7,26 +7,70 @@ replies are read by the tolerant parsers of :mod:`memantics.tasks.parse`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import numpy as np
 from pydantic import JsonValue
 
+from memantics.core import records
 from memantics.core.prompt import Prompt
-from memantics.core.records import Form, Item, Message, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy
 from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
-from memantics.tasks.choices import LETTERS, hits, list_options
 from memantics.tasks.parse import clean, parse_label, parse_letter, strip_marks
 from memantics.tasks.plugin import TaskSetup
 
-Items = Callable[[], Iterator[Item]]
-Parse = Callable[[str, Form], JsonValue]
-Scorer = Callable[[Sequence[Outcome]], tuple[Score, ...]]
-GREEDY = Sampling(temperature=0.0)
+# Lettered options: how they are laid out, and how right and wrong are read off outcomes.
+
+LETTERS = "ABCDEFGHIJ"
+
+
+def letter_field(options: Sequence[str], majority: str | None = None) -> records.Field:
+    """A choice field whose options are lettered from A.
+
+    >>> [(o.key, o.text) for o in letter_field(["a cat", "a dog"]).options]
+    [('A', 'a cat'), ('B', 'a dog')]
+    """
+    return records.Field(
+        name="answer",
+        kind="choice",
+        options=tuple(records.Option(LETTERS[i], text) for i, text in enumerate(options)),
+        majority=majority,
+    )
+
+
+def list_options(options: Iterable[records.Option]) -> str:
+    """One option a line, as models are shown them.
+
+    >>> print(list_options(letter_field(["a cat", "a dog"]).options))
+    A. a cat
+    B. a dog
+    """
+    return "\n".join(f"{option.key}. {option.text}" for option in options)
+
+
+def commonest(values: Iterable[str]) -> str | None:
+    """The commonest value; the first in sorted order among equals.
+
+    >>> commonest(["b", "a", "b", "a"])
+    'a'
+    """
+    counted = Counter(values)
+    return min(counted, key=lambda value: (-counted[value], value)) if counted else None
+
+
+def hits(outcomes: Sequence[records.Outcome]) -> list[bool]:
+    """Whether each outcome's value is its gold value; an invalid answer never is."""
+    return [o.status == "answered" and o.value == o.item.gold for o in outcomes]
+
+
+Items = Callable[[], Iterator[records.Item]]
+Parse = Callable[[str, records.Form], JsonValue]
+Scorer = Callable[[Sequence[records.Outcome]], tuple[records.Score, ...]]
+GREEDY = records.Sampling(temperature=0.0)
 
 
 def choice_task(
@@ -53,7 +97,7 @@ def label_task(
     """Which of the labels? ``parse`` reads a reply, or lists the names of each label."""
     used = prompts or Prompts.of(setup)
 
-    def read(text: str, form: Form) -> JsonValue:
+    def read(text: str, form: records.Form) -> JsonValue:
         return parse_label(text, parse) if isinstance(parse, Mapping) else parse(text, form)
 
     return setup.make(items, used.ask, read, score, used.all)
@@ -84,7 +128,7 @@ class Prompts:
     again: Prompt | None = None
     given: Prompt | None = None
     facts: Mapping[str, Prompt] = field(default_factory=dict)
-    sampling: Sampling = GREEDY
+    sampling: records.Sampling = GREEDY
 
     @classmethod
     def of(cls, setup: TaskSetup) -> Prompts:
@@ -100,7 +144,7 @@ class Prompts:
             *self.facts.values()
         ]
 
-    def ask(self, item: Item, complaint: str | None) -> Request:
+    def ask(self, item: records.Item, complaint: str | None) -> records.Request:
         """The request of an item."""
         form = item.form
         options = form.fields[0].options
@@ -119,20 +163,20 @@ class Prompts:
         parts.append(_fill(self.main, values))
         if complaint is not None and self.again is not None:
             parts.append(_fill(self.again, values | {"complaint": complaint}))
-        message = Message("user", (*item.images, "\n\n".join(parts)))
-        return Request((message,), form, self.sampling)
+        message = records.Message("user", (*item.images, "\n\n".join(parts)))
+        return records.Request((message,), form, self.sampling)
 
 
 def _fill(prompt: Prompt, values: Mapping[str, str]) -> str:
     return prompt.fill(**{hole: values[hole] for hole in prompt.holes if hole in values})
 
 
-def read_letter(text: str, form: Form) -> JsonValue:
+def read_letter(text: str, form: records.Form) -> JsonValue:
     """The letter of a reply, or ``Unparsed``."""
     return parse_letter(text, {option.key: option.text for option in form.fields[0].options})
 
 
-def read_text(text: str, _form: Form) -> JsonValue:
+def read_text(text: str, _form: records.Form) -> JsonValue:
     """The reply, without thinking aloud and without Markdown's marks."""
     body = strip_marks(clean(text))
     if not body:
@@ -140,7 +184,7 @@ def read_text(text: str, _form: Form) -> JsonValue:
     return body
 
 
-def score_choices(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+def score_choices(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
     """Accuracy over all, and by the place of the key."""
     places = sorted({str(outcome.item.gold) for outcome in outcomes} | set(LETTERS[:4]))
     return (
@@ -150,22 +194,27 @@ def score_choices(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
 
 
 def share_right(
-    key: str, outcomes: Sequence[Outcome], by: str = "", label: str = "", note: str = ""
-) -> Score:
+    key: str, outcomes: Sequence[records.Outcome], by: str = "", label: str = "", note: str = ""
+) -> records.Score:
     """The share of outcomes whose value is the gold value, with its interval over memes."""
     return share(key, hits(outcomes), [o.item.group for o in outcomes], by, label, note)
 
 
 def share_by(
-    outcomes: Sequence[Outcome], by: str, labels: Sequence[str], label_of: Callable[[Outcome], str]
-) -> Iterator[Score]:
+    outcomes: Sequence[records.Outcome],
+    by: str,
+    labels: Sequence[str],
+    label_of: Callable[[records.Outcome], str],
+) -> Iterator[records.Score]:
     """The accuracy in each part, also in those without members."""
     for label in labels:
         part = [outcome for outcome in outcomes if label_of(outcome) == label]
         yield share_right("accuracy", part, by, label)
 
 
-def share_by_tag(outcomes: Sequence[Outcome], tag: str, labels: Sequence[str]) -> Iterator[Score]:
+def share_by_tag(
+    outcomes: Sequence[records.Outcome], tag: str, labels: Sequence[str]
+) -> Iterator[records.Score]:
     """The accuracy in each part that has members, by a tag of its items."""
     rows = share_by(outcomes, tag, labels, lambda outcome: outcome.item.tags.get(tag, ""))
     return (row for row in rows if row.n)
@@ -178,10 +227,12 @@ def share(
     by: str = "",
     label: str = "",
     note: str = "",
-) -> Score:
+) -> records.Score:
     """A share with the Wilson interval, groups (memes) resampled as wholes."""
     span = clustered_wilson(right, groups)
-    return spanned(Score(key, accuracy(right), len(right), None, None, by, label, note), span)
+    return spanned(
+        records.Score(key, accuracy(right), len(right), None, None, by, label, note), span
+    )
 
 
 def mean_score(
@@ -191,19 +242,19 @@ def mean_score(
     by: str = "",
     label: str = "",
     note: str = "",
-) -> Score:
+) -> records.Score:
     """A mean with its interval, groups resampled as wholes; values that are None do not count."""
     kept = [(value, text) for value, text in zip(values, groups, strict=True) if value is not None]
     if not kept:
-        return Score(key, None, 0, by=by, label=label, note=note)
+        return records.Score(key, None, 0, by=by, label=label, note=note)
     rows = np.array([(value, 1.0) for value, _ in kept])
     sums = sum_by_cluster(rows, [text for _, text in kept])
     span = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1])
     mean = fmean(value for value, _ in kept)
-    return spanned(Score(key, mean, len(kept), None, None, by, label, note), span)
+    return spanned(records.Score(key, mean, len(kept), None, None, by, label, note), span)
 
 
-def spanned(score: Score, span: tuple[float, float] | None) -> Score:
+def spanned(score: records.Score, span: tuple[float, float] | None) -> records.Score:
     """A figure with its interval, where there is one."""
     low, high = span or (None, None)
     return replace(score, low=low, high=high)

@@ -33,8 +33,7 @@ from memantics.metrics.classification import (
     macro_figures,
     multiclass_intervals,
 )
-from memantics.tasks.choices import LETTERS, letter_field
-from memantics.tasks.factories import Prompts, choice_task, share_right
+from memantics.tasks.factories import LETTERS, Prompts, choice_task, letter_field, share_right
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
 
 _IMAGES = ("images", "Images", "img", "Labelled Images", ".")

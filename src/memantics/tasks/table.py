@@ -22,8 +22,7 @@ from memantics.core.data import read_record_lines
 from memantics.core.errors import DataError
 from memantics.core.records import Form, Image, Item
 from memantics.core.task import ItemWalk, Task
-from memantics.tasks.choices import LETTERS, letter_field
-from memantics.tasks.factories import choice_task
+from memantics.tasks.factories import LETTERS, choice_task, letter_field
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
 
 Text = Annotated[str, Field(min_length=1)]

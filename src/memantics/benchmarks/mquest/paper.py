@@ -30,8 +30,7 @@ from memantics.core.paper_systems import fill_systems, list_others
 from memantics.core.queue import JudgedQuestion, list_judged_questions
 from memantics.core.records import Image, Item
 from memantics.core.rundir import last_answers, read_bare_items, read_items
-from memantics.tasks.choices import LETTERS, list_options
-from memantics.tasks.factories import share
+from memantics.tasks.factories import LETTERS, list_options, share
 
 Material = PaperMaterial[MquestRelease]
 _CHARACTERS = 1200

@@ -18,8 +18,7 @@ from memantics.core.prompt import Prompt
 from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy_by, group_hits, macro, macro_interval
-from memantics.tasks.choices import LETTERS, commonest, hits, letter_field
-from memantics.tasks.factories import Prompts, choice_task, share, share_by_tag, share_right
+from memantics.tasks import factories
 from memantics.tasks.literals import find_function, parse_file, read_text
 from memantics.tasks.parse import parse_letter
 from memantics.tasks.plugin import TaskSetup
@@ -29,12 +28,14 @@ TOXICITY = "Toxicity"
 
 def make(setup: TaskSetup) -> Task:
     """The task ``qa``."""
-    prompts = Prompts(setup.prompts[setup.options["order"]], setup.prompts["again"])
+    prompts = factories.Prompts(setup.prompts[setup.options["order"]], setup.prompts["again"])
 
     def parse(text: str, form: Form) -> JsonValue:
         return _parse(text, form, setup.options)
 
-    task = choice_task(setup, lambda: _items(setup), prompts=prompts, parse=parse, score=score)
+    task = factories.choice_task(
+        setup, lambda: _items(setup), prompts=prompts, parse=parse, score=score
+    )
     return replace(task, kinds=("dimension",))
 
 
@@ -68,10 +69,10 @@ def _open(source: Source, split: str) -> _Opened:
     toxic: dict[str, str] = {}
     for record in release.questions(split):
         if record.answer is not None:
-            keys.append(LETTERS[record.answer])
+            keys.append(factories.LETTERS[record.answer])
             if record.dimension == TOXICITY:
                 toxic.setdefault(record.meme, record.id)
-    return _Opened(release, commonest(keys), toxic)
+    return _Opened(release, factories.commonest(keys), toxic)
 
 
 def _items(setup: TaskSetup) -> Iterator[Item]:
@@ -85,8 +86,10 @@ def _items(setup: TaskSetup) -> Iterator[Item]:
             yield Item(
                 id=question.id,
                 group=question.meme,
-                gold=LETTERS[question.answer],
-                form=Form(question.question, (letter_field(question.options, opened.majority),)),
+                gold=factories.LETTERS[question.answer],
+                form=Form(
+                    question.question, (factories.letter_field(question.options, opened.majority),)
+                ),
                 images=(picture,),
                 tags={
                     "dimension": question.dimension,
@@ -144,7 +147,7 @@ def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
         name = outcome.item.id if tags["kind"] == "T" else tags.get("pair", "")
         kept += [(outcome, name if linked else outcome.item.group)] if name or not linked else []
     memes = {name: outcome.item.group for outcome, name in kept}
-    right = hits([outcome for outcome, _ in kept])
+    right = factories.hits([outcome for outcome, _ in kept])
     kinds = [outcome.item.tags["kind"] for outcome, _ in kept]
     found = group_hits(right, [name for _, name in kept], kinds, frozenset("TR"))
     note = (
@@ -157,18 +160,18 @@ def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """Accuracy over all, T, R, groups with both, macro over dimensions, and each dimension."""
-    right = hits(outcomes)
+    right = factories.hits(outcomes)
     memes = [o.item.group for o in outcomes]
     dimensions = [o.item.tags["dimension"] for o in outcomes]
     groups, note = _group(outcomes)
     low, high = macro_interval(right, dimensions, memes) or (None, None)
     return (
-        share("accuracy", right, memes),
+        factories.share("accuracy", right, memes),
         *(
-            share_right(key, [o for o in outcomes if o.item.tags["kind"] == kind])
+            factories.share_right(key, [o for o in outcomes if o.item.tags["kind"] == kind])
             for key, kind in (("toxicity_accuracy", "T"), ("reasoning_accuracy", "R"))
         ),
-        share(
+        factories.share(
             "group_accuracy",
             [hit for hit, _ in groups],
             [meme for _, meme in groups],
@@ -182,7 +185,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             high,
             note="unweighted mean over dimensions; n counts dimensions",
         ),
-        *share_by_tag(outcomes, "dimension", sorted(set(dimensions))),
+        *factories.share_by_tag(outcomes, "dimension", sorted(set(dimensions))),
     )
 
 

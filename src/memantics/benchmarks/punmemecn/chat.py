@@ -18,8 +18,7 @@ from memantics.core import records
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.task import Task, Unparsed
-from memantics.tasks.choices import LETTERS, commonest, list_options
-from memantics.tasks.factories import share_by, share_right
+from memantics.tasks.factories import LETTERS, commonest, list_options, share_by, share_right
 from memantics.tasks.parse import parse_letter
 
 QUESTION = {

@@ -18,8 +18,7 @@ from memantics.core.errors import InputError
 from memantics.core.reply import describe_object
 from memantics.core.task import Task, Unparsed
 from memantics.metrics import classification as figures
-from memantics.tasks.choices import commonest
-from memantics.tasks.factories import share_by, spanned
+from memantics.tasks.factories import commonest, share_by, spanned
 from memantics.tasks.parse import clean, parse_label
 
 PUN, NON_PUN = "pun", "non-pun"

@@ -17,8 +17,7 @@ from memantics.benchmarks.punmemecn.wording import Brief, describe
 from memantics.core.records import Field, Form, Item, Option, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy_by, macro, macro_interval
-from memantics.tasks.choices import commonest
-from memantics.tasks.factories import share
+from memantics.tasks.factories import commonest, share
 from memantics.tasks.parse import clean
 
 KEYS = ("accuracy", "target_accuracy", "type_accuracy")

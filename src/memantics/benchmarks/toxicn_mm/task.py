@@ -24,8 +24,14 @@ from memantics.metrics.classification import (
     macro_figures,
     multiclass_intervals,
 )
-from memantics.tasks.choices import commonest
-from memantics.tasks.factories import Prompts, label_task, share_by_tag, share_right, spanned
+from memantics.tasks.factories import (
+    Prompts,
+    commonest,
+    label_task,
+    share_by_tag,
+    share_right,
+    spanned,
+)
 from memantics.tasks.parse import clean, parse_label, parse_letter
 from memantics.tasks.plugin import TaskSetup
 
@@ -88,7 +94,7 @@ def parse_verdict(text: str) -> str:
 def parse_type(text: str, form: Form) -> str:
     """The type of harm, by its letter or, where there is none, by its name.
 
-    >>> from memantics.tasks.choices import letter_field
+    >>> from memantics.tasks.factories import letter_field
     >>> form = Form("?", (letter_field(["targeted", "offence", "sexual", "gloom", "harmless"]),))
     >>> parse_type("B。话里带刺", form), parse_type("性暗示", form)
     ('offence', 'sexual')

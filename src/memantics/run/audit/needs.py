@@ -9,7 +9,7 @@ from memantics.core.finding import Finding, FindingVerdict, FindingWords
 from memantics.core.records import Outcome, Score
 from memantics.metrics.rounding import settle
 from memantics.run.audit.rows import mean, place, share
-from memantics.tasks.choices import hits
+from memantics.tasks.factories import hits
 
 WORDS_ALONE, PICTURE_ALONE = "picture=blank", "caption=removed"
 NAMES: Mapping[str, str] = {
