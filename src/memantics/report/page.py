@@ -18,7 +18,16 @@ from pydantic import JsonValue
 from memantics import __version__
 from memantics.core.journal import replace_file
 from memantics.core.records import STATUSES
-from memantics.report import leaderboard
+from memantics.report.leaderboard import (
+    EDITOR,
+    Board,
+    LeaderboardRow,
+    make_boards,
+    show_figure,
+    show_limit,
+    show_scope,
+    show_span,
+)
 from memantics.report.payload import AnswerPool, FindGold, FindMarks, PayloadMaker, embed_json
 from memantics.report.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
 from memantics.report.reference import Published, tell_fault
@@ -61,11 +70,11 @@ class Section:
     all items, with the note that all rows share; ``editors`` what judges make of each.
     """
 
-    board: leaderboard.Board
+    board: Board
     scope: str
     axis: Markup
     strips: tuple[Markup, ...]
-    legend: tuple[tuple[leaderboard.LeaderboardRow, Markup], ...]
+    legend: tuple[tuple[LeaderboardRow, Markup], ...]
     plots: tuple[Shown, ...]
     figures: tuple[Shown, ...]
     verdict: str
@@ -81,7 +90,7 @@ def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -
 
 def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
     """The page as text."""
-    boards = leaderboard.make_boards(runs, settings.published)
+    boards = make_boards(runs, settings.published)
     images: AnswerPool[Path] | None = AnswerPool() if settings.images else None
     texts = (settings.max_text_chars, settings.find_gold, settings.find_marks)
     payloads = [
@@ -169,9 +178,9 @@ def make_environment() -> Environment:
     )
     made.filters.update(
         fault=tell_fault,
-        figure=leaderboard.show_figure,
-        span=leaderboard.show_span,
-        limit=leaderboard.show_limit,
+        figure=show_figure,
+        span=show_span,
+        limit=show_limit,
         words=lambda name: name.replace("_", " "),
         count=lambda number: f"{number:,}",
         lines=_show_lines,
@@ -203,7 +212,7 @@ def _show_moment(text: str) -> str:
         return text
 
 
-def make_section(board: leaderboard.Board) -> Section:
+def make_section(board: Board) -> Section:
     """All drawings of a board."""
     tones = _pick_tones(board)
     scale = fit_scale(row.main for row in board.rows)
@@ -218,7 +227,7 @@ def make_section(board: leaderboard.Board) -> Section:
     shown = _pick_plotted(board)
     return Section(
         board=board,
-        scope=leaderboard.show_scope(board),
+        scope=show_scope(board),
         axis=draw_axis(scale),
         strips=strips,
         legend=tuple((row, draw_key(tones[row.label])) for row in shown),
@@ -229,35 +238,32 @@ def make_section(board: leaderboard.Board) -> Section:
     )
 
 
-def _list_editors(board: leaderboard.Board) -> tuple[Shown, ...]:
+def _list_editors(board: Board) -> tuple[Shown, ...]:
     """The editors that are judged, best first in the eyes of the judges that look."""
     judges = [row for row in board.ours if not row.trivial] or list(board.ours)
     if not board.judges:
         return ()
 
     def rank(editor: str) -> float:
-        found = [row.find(board.main, leaderboard.EDITOR, editor) for row in judges]
+        found = [row.find(board.main, EDITOR, editor) for row in judges]
         values = [score.value for score in found if score and score.value is not None]
         return -sum(values) / len(values) if values else 0.0
 
-    names = sorted(board.labels(board.main, leaderboard.EDITOR), key=rank)
+    names = sorted(board.labels(board.main, EDITOR), key=rank)
     return tuple(
-        {
-            "editor": name,
-            "scores": [row.find(board.main, leaderboard.EDITOR, name) for row in board.rows],
-        }
+        {"editor": name, "scores": [row.find(board.main, EDITOR, name) for row in board.rows]}
         for name in names
     )
 
 
-def _pick_tones(board: leaderboard.Board) -> dict[str, int | None]:
+def _pick_tones(board: Board) -> dict[str, int | None]:
     """A colour per model, by name: it stays the same when scores change."""
     names = sorted(row.label for row in board.ours if not row.trivial)
     made: dict[str, int | None] = dict.fromkeys(row.label for row in board.rows)
     return made | {name: place for place, name in enumerate(names)}
 
 
-def _pick_plotted(board: leaderboard.Board) -> tuple[leaderboard.LeaderboardRow, ...]:
+def _pick_plotted(board: Board) -> tuple[LeaderboardRow, ...]:
     """The best models and the best trivial baseline: more would hide one another."""
     broken_down = [row for row in board.ours if any(score.by for score in row.scores)]
     models = [row for row in broken_down if not row.trivial][:_PLOTTED]
@@ -266,10 +272,10 @@ def _pick_plotted(board: leaderboard.Board) -> tuple[leaderboard.LeaderboardRow,
 
 
 def _make_plot(
-    board: leaderboard.Board,
+    board: Board,
     key: str,
     by: str,
-    shown: Sequence[leaderboard.LeaderboardRow],
+    shown: Sequence[LeaderboardRow],
     tones: Mapping[str, int | None],
 ) -> Shown:
     labels = board.labels(key, by)
@@ -288,7 +294,7 @@ def _make_plot(
     return {"key": key, "by": by, "axis": draw_axis(scale), "lines": lines}
 
 
-def _make_figures(board: leaderboard.Board, key: str) -> Shown:
+def _make_figures(board: Board, key: str) -> Shown:
     scores = tuple(row.find(key) for row in board.rows)
     ours = [score for row in board.ours if (score := row.find(key))]
     notes = {score.note for score in ours}
@@ -297,7 +303,7 @@ def _make_figures(board: leaderboard.Board, key: str) -> Shown:
     return {"key": key, "n": n, "note": note, "scores": scores}
 
 
-def _compare(board: leaderboard.Board) -> str:
+def _compare(board: Board) -> str:
     """Whether the highest figure stands clear of the best trivial baseline, in one sentence."""
     leader, trivial = board.leader, board.best_baseline
     if leader is None or leader.main is None or leader.value is None:
