@@ -327,6 +327,10 @@ def test_images_are_checked_and_renamed(service: AnnotationService, tmp_path: Pa
     with pytest.raises(ImageError, match="too many pixels"):
         service.exchange.upload(lead, project.id, "bomb.png", bomb.read_bytes())
     data = (tmp_path / "q" / "images" / "0.png").read_bytes()
+    # Its header is sound, its pixels are not there: the refusal names the file.
+    cut = data[: data.index(b"IDAT") + 6]
+    with pytest.raises(ImageError, match="half"):
+        service.exchange.upload(lead, project.id, "half.png", cut)
     service.exchange.upload(lead, project.id, "../../../etc/passwd", data)
     assert service.exchange.upload(lead, project.id, "again.png", data).items == 0
     for view in service.lead.items(lead, project.id):

@@ -92,7 +92,7 @@ def test_finished_items_become_the_training_of_those_who_come_later(
     lead, made = open_project(service, tmp_path / "q", "validate", plain_items(3))
     project = made.id
     service.projects.change(lead, project, {"pass_mark": 1.0})
-    (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
+    ann, cy = add_people(service, lead, project, ["ann", "cy"], ["annotator"])
     for said in (YES, NO):
         assert answer_next(service, ann, project, said) == (False, "")
     with pytest.raises(InputError, match="item 3 is not finished"):
@@ -101,6 +101,7 @@ def test_finished_items_become_the_training_of_those_who_come_later(
         service.exchange.train_on(lead, project, [2, 1])
     assert service.lead.progress(lead, project).training_items == 2
     assert answer_next(service, ann, project, YES) == (False, ""), "who has worked is no newcomer"
+    assert answer_next(service, cy, project, YES) == (True, "running"), "who has not, is one"
     (bob,) = add_people(service, lead, project, ["bob"], ["annotator"])
     assert answer_next(service, bob, project, YES) == (True, "running")
     assert answer_next(service, bob, project, NO) == (True, "passed")

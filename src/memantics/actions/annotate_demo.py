@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, AnnotationTask
 from memantics.annotate.service import AnnotationService
 from memantics.annotate.workflow import ROLES, Workflow
@@ -50,8 +49,7 @@ def make_demo(service: AnnotationService, folder: Path) -> tuple[Actor, str]:
     for show in SHOWS:
         queue = _write(folder / "queues" / show.workflow, show)
         project = service.exchange.open_queue(me, queue)
-        settings = project.settings.model_copy(update={"warning": WARNING, "training": False})
-        service.projects.set_settings(me, project.id, ProjectSettings.model_validate(settings))
+        service.projects.change(me, project.id, {"warning": WARNING, "training": False})
         service.projects.set_roles(me, project.id, me.id, ROLES)
         for other in others:
             service.projects.add_member(me, project.id, other.name, ("annotator", "reviewer"))

@@ -46,7 +46,6 @@ class Projects:
         title: str,
         workflow: str | Path,
         *,
-        settings: ProjectSettings | None = None,
         changes: Mapping[str, object] = MappingProxyType({}),
         language: str = "en",
     ) -> Project:
@@ -64,7 +63,7 @@ class Projects:
         entry = {
             "title": title,
             "workflow": text,
-            "settings": change_settings(settings or rules.settings, said).model_dump_json(),
+            "settings": change_settings(rules.settings, said).model_dump_json(),
             "language": language,
             "archived": False,
             "created_at": now,
