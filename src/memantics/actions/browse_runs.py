@@ -20,7 +20,14 @@ from memantics.actions.browse_knowledge import show_picture
 from memantics.actions.report import report
 from memantics.core import rundir
 from memantics.core.data import DataKind
-from memantics.core.errors import DataError, MemanticsError, StoreError, UnknownName, first_fault
+from memantics.core.errors import (
+    DataError,
+    MemanticsError,
+    StoreError,
+    UnknownName,
+    first_fault,
+    require_known,
+)
 from memantics.core.journal import read_whole_lines
 from memantics.core.records import STATUSES, Answer, Item, Score
 from memantics.core.registry import find_places, is_inside
@@ -129,8 +136,7 @@ class RunFolder:
     def path(self, name: str) -> Path:
         """The folder of a run; only names that were found lead anywhere."""
         found = self._find()
-        if name not in found:
-            raise UnknownName("run", name, found)
+        require_known("run", name, found)
         return found[name]
 
     def _find(self) -> dict[str, Path]:

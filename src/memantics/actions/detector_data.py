@@ -12,7 +12,7 @@ from memantics.benchmarks.punmemecn import load as punmemecn
 from memantics.benchmarks.toxicn_mm import load as toxicn
 from memantics.core.card import read_card
 from memantics.core.data import checksum
-from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.errors import DataError, InputError, UnknownName, require_known
 from memantics.core.images import read_bytes
 from memantics.core.lines import TextChoice, explain_unread
 from memantics.core.memes import read_captions, read_memes
@@ -249,14 +249,12 @@ def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> 
     """A registered set with labels of any name; those in ``harmful`` mean harm, all others none."""
     benchmark = find_benchmark(name)
     known = benchmark.plugin.labels
-    if label not in known:
-        raise UnknownName(f"label of {name}:", label, known)
+    require_known(f"label of {name}:", label, known)
     release = benchmark.open(find_source(benchmark, "release"))
     memes = [meme for meme in known[label].read(release) if meme.labels]
     values = {value: None for meme in memes for value in meme.labels}
     for value in harmful:
-        if value not in values:
-            raise UnknownName(f"value of {name}/{label}:", value, values)
+        require_known(f"value of {name}/{label}:", value, values)
     splits = sorted({meme.split for meme in memes})
     if split not in (*splits, "all"):
         raise UnknownName(f"split of {name}/{label}:", split, [*splits, "all"])

@@ -14,7 +14,7 @@ from memantics.actions.detect import TrainedDetector
 from memantics.actions.detector_data import Item, put_captions
 from memantics.actions.detector_training import TrainOptions, train_judge
 from memantics.core.data import DataKind, checksum, inside
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, UnknownName, require_known
 from memantics.core.labelled import LabelledMeme
 from memantics.core.lines import TextChoice
 from memantics.core.opinion import Opinion
@@ -129,8 +129,7 @@ def _read_benchmark(
 ) -> Loaded:
     name = benchmark.card.name
     known = benchmark.plugin.labels
-    if label not in known:
-        raise UnknownName(f"label of {name}:", label, known)
+    require_known(f"label of {name}:", label, known)
     source = find_source(benchmark, data)
     memes = list(known[label].read(benchmark.open(source)))
     splits = {meme.split for meme in memes}
@@ -167,8 +166,7 @@ def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Loa
     rows = list(read_rows(table))
     columns = list(rows[0][1]) if rows else []
     for needed in ("text", label):
-        if needed not in columns:
-            raise UnknownName(f"column of {table.name}:", needed, columns)
+        require_known(f"column of {table.name}:", needed, columns)
     memes = [_make(number, row, label, table) for number, row in rows if row.get(label)]
     several = any(_has_several(row.get(label, "")) for _, row in rows)
     made = gather_examples(memes, f"{table.name}/{label}", several=several, classes=classes)

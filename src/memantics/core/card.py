@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from memantics.core.data import load_toml
-from memantics.core.errors import DataError, InputError, UnknownName, first_fault
+from memantics.core.errors import DataError, InputError, UnknownName, first_fault, require_known
 from memantics.core.task import InvalidPolicy
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -136,8 +136,7 @@ def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:
     """
     known = {option.name: option for option in task.option}
     for name, value in given.items():
-        if name not in known:
-            raise UnknownName("option", name, known)
+        require_known("option", name, known)
         choices = known[name].choices
         if choices and value not in choices:
             raise UnknownName(f"value of option {name}:", value, choices)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -109,6 +109,12 @@ class UnknownName(InputError):
         close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         guess = f"did you mean {close[0]}? " if close else ""
         super().__init__(f"unknown {kind} {name!r}", hint=f"{guess}known: {', '.join(names)}")
+
+
+def require_known(kind: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name that is not among the known ones."""
+    if name not in known:
+        raise UnknownName(kind, name, known)
 
 
 class DataError(InputError):

@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from string import Template
 
-from memantics.core.errors import PromptError, UnknownName
+from memantics.core.errors import PromptError, require_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,7 @@ def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Map
     if not prompts:
         raise PromptError(f"--prompts {folder} holds no .md file", hint=f"such as {min(known)}.md")
     for name, prompt in prompts.items():
-        if name not in known:
-            raise UnknownName(f"prompt of {task}:", name, known)
+        require_known(f"prompt of {task}:", name, known)
         missing, unknown = known[name].holes - prompt.holes, prompt.holes - known[name].holes
         if missing or unknown:
             words = [f"lacks ${hole}" for hole in sorted(missing)]

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from memantics.core.closed import Closed
 from memantics.core.data import conform, dump_json, read_json
-from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.errors import DataError, InputError, require_known
 from memantics.core.journal import replace_file
 
 GroupKind = Literal["template", "time", "source", "author", "text"]
@@ -43,8 +43,7 @@ class SplitFile(Closed):
 
     def list_ids(self, part: str) -> list[str]:
         """The memes of a part, or of ``all``."""
-        if part not in (*PARTS, "all"):
-            raise UnknownName("part of a split", part, (*PARTS, "all"))
+        require_known("part of a split", part, (*PARTS, "all"))
         return [row.id for row in self.rows if part in (row.part, "all")]
 
     @property

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memantics.core.errors import UnknownName
+from memantics.core.errors import require_known
 from memantics.core.result import Result, Table
 from memantics.detector import features
 from memantics.detector.calibration import Floats
@@ -187,8 +187,7 @@ def explain_label(
     """Say what moved an expert towards a label, by default the likeliest, on one example."""
     (said,) = expert.classify([example], embedder)
     label = label or said.label
-    if label not in expert.labels.classes:
-        raise UnknownName("label", label, expert.labels.classes)
+    require_known("label", label, expert.labels.classes)
     lean = _lean_label(expert, np.asarray(expert.score([example], embedder), float), label)
     return LabelExplanation(*_reason(expert, example, embedder, lean), said)
 

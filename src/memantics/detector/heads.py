@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.core.errors import InputError, UnknownName, need_packages
+from memantics.core.errors import InputError, need_packages, require_known
 from memantics.detector import kernel as kernels
 from memantics.detector.examples import Example, list_languages
 from memantics.detector.features import (
@@ -108,8 +108,7 @@ def find_preset(name: str) -> FastSettings:
     >>> find_preset("fast").kernel.degree
     2
     """
-    if name not in PRESETS:
-        raise UnknownName("preset", name, PRESETS)
+    require_known("preset", name, PRESETS)
     return PRESETS[name]
 
 

@@ -18,7 +18,7 @@ from typing import IO, Literal, get_args
 
 import orjson
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, require_known
 from memantics.core.images import probe, read_bytes
 from memantics.core.journal import refuse_unwritable, replace_file, whole_file
 from memantics.core.records import Image, Item, Message, Request
@@ -37,8 +37,7 @@ def write_task(
     name: str, kind: TaskFormat, out: Path, asked: Asked, server: tuple[str, WireSettings]
 ) -> tuple[Path, ...]:
     """Write a task's files into a folder; ``server`` is the model's name and its settings."""
-    if kind not in TASK_FORMATS:
-        raise UnknownName("format", kind, TASK_FORMATS)
+    require_known("format", kind, TASK_FORMATS)
     stem = "memantics_" + name.replace("/", "_")
     with refuse_unwritable(out):
         out.mkdir(parents=True, exist_ok=True)

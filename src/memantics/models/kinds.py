@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, UnknownName, require_known
 from memantics.core.model import Model
 from memantics.models.replies import json_or_text
 
@@ -37,8 +37,7 @@ def read_params(
     memantics.core.errors.InputError: -p seed=x is not possible; give a whole number from 0 to 9
     """
     for name in given:
-        if name not in shape.model_fields:
-            raise UnknownName(f"{flag} of {what}:", name, shape.model_fields)
+        require_known(f"{flag} of {what}:", name, shape.model_fields)
     try:
         return shape.model_validate(given)
     except ValidationError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from memantics.core.card import read_card
-from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.errors import DataError, InputError, UnknownName, require_known
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.registry import home, is_inside, read_registry, read_shelf
 from memantics.core.writing import Writer
@@ -58,8 +58,7 @@ def find_benchmarks() -> dict[str, Benchmark]:
 def find_benchmark(name: str) -> Benchmark:
     """The benchmark of that name."""
     known = find_benchmarks() | find_recipes()
-    if name not in known:
-        raise UnknownName("benchmark", name, known)
+    require_known("benchmark", name, known)
     return known[name]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, require_known
 from memantics.core.records import Outcome
 from memantics.core.rundir import SCORES, RunFacts, read_scores
 from memantics.core.task import Task
@@ -224,8 +224,7 @@ def _measure(
 
 def _choose(metrics: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     for name in metrics:
-        if name not in known:
-            raise UnknownName("figure", name, known)
+        require_known("figure", name, known)
     return metrics or known
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from memantics import __version__
 from memantics.core.card import Card, TaskCard
 from memantics.core.data import DataKind
-from memantics.core.errors import DataError, InputError, UnknownName, first_fault
+from memantics.core.errors import DataError, InputError, first_fault, require_known
 from memantics.core.images import read_bytes
 from memantics.core.model import Answerer
 from memantics.core.parameters import Data, Flag, Invalid, Limit, Rewordings, Sample, Seed, Split
@@ -198,8 +198,7 @@ class Variation:
     ] = None
 
     def __post_init__(self) -> None:
-        if self.score not in get_args(ScoreBy):
-            raise UnknownName("score", self.score, get_args(ScoreBy))
+        require_known("score", self.score, get_args(ScoreBy))
         for name in ("repeat", "max_tokens", "thinking_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:

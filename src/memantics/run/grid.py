@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from memantics.core.card import TaskCard
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, UnknownName, require_known
 
 # A comma that no backslash stands before.
 _COMMA = re.compile(r"(?<!\\),")
@@ -70,8 +70,7 @@ def check_settings(
                 "task", setting.where, {*known, *(t.partition("/")[0] for t in known)}
             )
         names = {option.name for card in cards.values() for option in card.option}
-        if setting.option not in names:
-            raise UnknownName("option", setting.option, names)
+        require_known("option", setting.option, names)
         for value in setting.values:
             _check_value(setting, value, cards)
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.errors import DataError, InputError, require_known
 from memantics.core.labelled import name_group
 from memantics.core.matching import image_key, item_images
 from memantics.core.records import Field, Form, Image, Item, Message, Outcome, Request, Score
@@ -69,10 +69,8 @@ def check_probe(probe: str) -> tuple[str, str]:
     ('picture', 'swapped')
     """
     what, _, how = probe.partition("=")
-    if what not in PROBES:
-        raise UnknownName("probe", what, PROBES)
-    if how not in PROBES[what]:
-        raise UnknownName(f"value of the probe {what}:", how, PROBES[what])
+    require_known("probe", what, PROBES)
+    require_known(f"value of the probe {what}:", how, PROBES[what])
     return what, how
 
 

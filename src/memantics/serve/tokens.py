@@ -25,7 +25,7 @@ from typing import Literal, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import load_toml
-from memantics.core.errors import DataError, InputError, UnknownName, first_fault
+from memantics.core.errors import DataError, InputError, first_fault, require_known
 from memantics.core.journal import in_turn, replace_file
 
 VARIABLE = "MEMANTICS_TOKENS"
@@ -104,8 +104,7 @@ def make_token(
     if not _NAME.fullmatch(name):
         raise InputError(f"{name!r} is no name for a token", hint="use letters, digits, - and _")
     for scope in scopes:
-        if scope not in SCOPES:
-            raise UnknownName("scope", scope, SCOPES)
+        require_known("scope", scope, SCOPES)
     with in_turn(file.absolute().parent):
         return _add_token(file, name, scopes, rate)
 

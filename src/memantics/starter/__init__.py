@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from memantics.core.closed import Closed
 from memantics.core.data import inside
-from memantics.core.errors import DataError, InputError, UnknownName, first_fault
+from memantics.core.errors import DataError, InputError, first_fault, require_known
 from memantics.core.meaning import DIMENSIONS, Dimension, RelationName
 from memantics.core.parameters import Argument
 
@@ -216,8 +216,7 @@ def image_path(meme: str) -> Path:
     'en-001.png'
     """
     known = {m.id: m.file for m in read_starter()}
-    if meme not in known:
-        raise UnknownName("starter meme", meme, known)
+    require_known("starter meme", meme, known)
     return inside(IMAGES, known[meme])
 
 

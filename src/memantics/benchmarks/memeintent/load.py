@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.closed import Lenient
 from memantics.core.data import Source, conform, find_file, list_names, read_file, read_json
-from memantics.core.errors import DataError, UnknownName
+from memantics.core.errors import DataError, require_known
 from memantics.core.language import BY_SCRIPT, guess_language
 
 Split = Literal["dev", "train", "test"]
@@ -65,8 +65,7 @@ class IntentRelease:
 
     def memes(self, split: str = "all") -> Iterator[IntentMeme]:
         """The memes of a split, in the release's order."""
-        if split not in SPLITS:
-            raise UnknownName("split", split, SPLITS)
+        require_known("split", split, SPLITS)
         chosen = tuple(row for row in self.rows if split in ("all", row.split))
         if not chosen:
             raise DataError(

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.benchmarks.mquest import knowledge
 from memantics.core.data import Source, conform, list_names, read_json
-from memantics.core.errors import DataError, UnknownName
+from memantics.core.errors import DataError, require_known
 from memantics.core.meaning import DIMENSIONS
 from memantics.releases.mquest import FOLDERS, RAW, REFINED, meme_of, read_file
 
@@ -191,8 +191,7 @@ class MquestRelease:
 
     def select(self, split: str) -> tuple[QuestionFile, ...]:
         """The files of a split; a split of which nothing is here is an error."""
-        if split not in SPLITS:
-            raise UnknownName("split", split, SPLITS)
+        require_known("split", split, SPLITS)
         files = self.files
         if split == "ten":
             files = tuple(f for f in files if knowledge.find_dimension(f.declared) in DIMENSIONS)

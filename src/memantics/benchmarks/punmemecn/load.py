@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from memantics.benchmarks.punmemecn import records
 from memantics.benchmarks.punmemecn.records import Mended, mend_turns, split_conversation
 from memantics.core.data import Skip, Source, read_json
-from memantics.core.errors import DataError, UnknownName, first_row_fault
+from memantics.core.errors import DataError, first_row_fault, require_known
 from memantics.releases.punmemecn import META, find_folder
 
 # The official files of PunMemeCN, row by row, checked as they enter.
@@ -332,8 +332,7 @@ class PunRelease:
 
     def chats(self, level: str) -> tuple[records.ChatRecord, ...]:
         """The chats of a level whose four options lie in this copy."""
-        if level not in records.LEVELS:
-            raise UnknownName("level", level, records.LEVELS)
+        require_known("level", level, records.LEVELS)
         return self.easy if level == "easy" else self.hard
 
     def by_id(self) -> dict[str, records.PunMeme]:

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 
 from memantics.core.data import Source, read_json, toml_beside
-from memantics.core.errors import DataError, UnknownName, first_row_fault
+from memantics.core.errors import DataError, first_row_fault, require_known
 from memantics.metrics.duplicates import find_near_duplicates
 
 # The official files of ToxiCN MM, row by row, checked as they enter.
@@ -229,10 +229,8 @@ class HarmRelease:
 
     def memes(self, version: str, split: str = "all") -> tuple[HarmMeme, ...]:
         """The memes of a label version: ``train``, ``test`` or ``all`` there are."""
-        if version not in VERSIONS:
-            raise UnknownName("label version", version, VERSIONS)
-        if split not in (*SPLITS, "all"):
-            raise UnknownName("split", split, (*SPLITS, "all"))
+        require_known("label version", version, VERSIONS)
+        require_known("split", split, (*SPLITS, "all"))
         wanted = [key for key in self.parts if key[0] == version and split in (key[1], "all")]
         if not wanted:
             names = [name for (v, s), name in NAMES.items() if v == version and split in (s, "all")]

@@ -14,7 +14,7 @@ from memantics.build.chats.rules import LEAST, MOST, find_broken
 from memantics.build.drafts import text
 from memantics.core.closed import Closed
 from memantics.core.data import toml_beside
-from memantics.core.errors import UnknownName
+from memantics.core.errors import require_known
 from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.parameters import Attempts, Flag
@@ -36,8 +36,7 @@ _WHOM = {"self": "about the sender", "both": "about both of them", "other": "abo
 def find_topics(names: Sequence[str]) -> tuple[Topic, ...]:
     """Topics of chats by name, each once; all where none is named."""
     for name in names:
-        if name not in TOPICS:
-            raise UnknownName("topic", name, TOPICS)
+        require_known("topic", name, TOPICS)
     return tuple(cast("Topic", name) for name in dict.fromkeys(names or TOPICS))
 
 

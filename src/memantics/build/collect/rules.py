@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from memantics.build.collect.looks import Look
 from memantics.core.data import toml_beside
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, require_known
 from memantics.core.language import BY_SCRIPT, UNKNOWN, Guess, count_scripts
 
 _ADDRESS = re.compile(
@@ -138,8 +138,7 @@ def read_thresholds(pairs: Iterable[str]) -> dict[str, float]:
     found = {}
     for pair in pairs:
         name, _, value = pair.partition("=")
-        if name not in known:
-            raise UnknownName("rule", name, known)
+        require_known("rule", name, known)
         try:
             number = float(value)
         except ValueError:

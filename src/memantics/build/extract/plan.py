@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, UnknownName, require_known
 from memantics.knowledge.ontology.vocabulary import (
     RELATIONS,
     SPECS,
@@ -185,8 +185,7 @@ def find_plan(name: str) -> ExtractionPlan:
     >>> find_plan("official").steps[0].dimension
     'OverallIntent'
     """
-    if name not in PLANS:
-        raise UnknownName("order", name, PLANS)
+    require_known("order", name, PLANS)
     return PLANS[name]
 
 
@@ -211,8 +210,7 @@ def adapt_plan(plan: ExtractionPlan, given: Mapping[str, DimensionSpec]) -> Extr
     names = {step.dimension for step in steps}
     for step in steps:
         for name in (*step.inputs, *step.needs):
-            if name not in names:
-                raise UnknownName(f"input of {step.dimension}:", name, names)
+            require_known(f"input of {step.dimension}:", name, names)
     return replace(plan, name=f"{plan.name}, adapted", steps=tuple(_sort(steps)))
 
 

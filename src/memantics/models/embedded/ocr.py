@@ -21,7 +21,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from memantics.core.errors import Unavailable, UnknownName
+from memantics.core.errors import Unavailable, require_known
 from memantics.core.images import decode
 from memantics.core.lines import ImageReading, Ocr, TextChoice, TextLine, order_lines
 from memantics.core.registry import home
@@ -56,8 +56,7 @@ class RapidReader:
     """
 
     def __init__(self, profile: Profile = "thorough") -> None:
-        if profile not in get_args(Profile):
-            raise UnknownName("OCR profile", profile, get_args(Profile))
+        require_known("OCR profile", profile, get_args(Profile))
         self.profile = profile
         sizes = f"{_SHORT_SIDE}-{_LONG_SIDE}-{MOST_REGIONS}"
         self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-4"
