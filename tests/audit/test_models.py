@@ -16,8 +16,7 @@ from memantics.core.published import PublishedRow
 from memantics.core.records import Field, Form, Image, Item, Outcome, Request
 from memantics.models.fake import FakeModel
 from memantics.run.audit.audit import audit, drop_repeated, order_findings
-from memantics.run.audit.blind import rotate
-from memantics.run.audit.judging import compare_judgements, judge_consistency, judge_swap
+from memantics.run.audit.blind import compare_judgements, judge_consistency, judge_swap, rotate
 from memantics.run.audit.published import find_kinship, judge_models, judge_published
 from memantics.run.audit.subject import AuditSubject
 from memantics.tasks.plugin import AuditHooks

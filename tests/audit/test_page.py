@@ -15,7 +15,7 @@ from memantics.core.records import Score
 from memantics.detector import resplit
 from memantics.report.pages.audit import Audit, render_page
 from memantics.run.audit import needs
-from memantics.run.audit.shortcuts import TITLES
+from memantics.run.audit.options import TITLES
 from tests.audit.toys import BENCHMARK, DATA
 from tests.browser import launch, watch
 from tests.places import ROOT

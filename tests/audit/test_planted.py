@@ -12,8 +12,8 @@ from memantics.core.finding import Finding
 from memantics.core.splits import GROUP_KINDS
 from memantics.detector.grouping import group_memes
 from memantics.detector.resplit import judge_groups, settle_verdicts
+from memantics.run.audit.options import Chance
 from memantics.run.audit.probe import find_text_shortcuts
-from memantics.run.audit.shortcuts import Chance
 from tests.audit.planted import make_memes, make_questions, write_table
 from tests.audit.toys import make_exam
 

@@ -10,6 +10,7 @@ from sklearn.naive_bayes import MultinomialNB
 
 from memantics.core.finding import Finding
 from memantics.core.text import split_pieces
+from memantics.run.audit.options import find_chance, find_shortcuts
 from memantics.run.audit.probe import (
     FOLDS,
     Learner,
@@ -17,7 +18,6 @@ from memantics.run.audit.probe import (
     choose_options,
     find_text_shortcuts,
 )
-from memantics.run.audit.shortcuts import find_chance, find_shortcuts
 from memantics.run.audit.subject import Exam
 from tests.audit.toys import Flaws, make_exam, make_items, trivial
 

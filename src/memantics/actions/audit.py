@@ -9,7 +9,7 @@ from typing import Annotated
 
 from memantics.actions import label_audit
 from memantics.actions.desk import Asking, make_asking, open_cache
-from memantics.actions.needs import audit_probed
+from memantics.actions.label_audit import audit_probed
 from memantics.actions.options import TaskOptions
 from memantics.actions.progress import ProgressWish, read_wish
 from memantics.core.card import Card, TaskCard, resolve_options
@@ -33,8 +33,7 @@ from memantics.registry import (
     open_model,
 )
 from memantics.report.leaderboard import show_figure, show_span
-from memantics.report.pages.audit import Audit, show_p
-from memantics.report.pages.audit_files import write_companions
+from memantics.report.pages.audit import Audit, show_p, write_companions
 from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import AuditAsking
 from memantics.run.audit.audit import AuditNotes, Inquiry, TrivialModels, order_findings

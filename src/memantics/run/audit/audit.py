@@ -10,13 +10,25 @@ from memantics.core.finding import VERDICTS, Finding, Gap
 from memantics.core.model import Model
 from memantics.core.records import Outcome, Score
 from memantics.run.audit.asking import AuditAsking
-from memantics.run.audit.blind import can_rotate, judge_blind, judge_orders, rotate
-from memantics.run.audit.judging import judge_consistency, judge_swap, swap_images
+from memantics.run.audit.blind import (
+    can_rotate,
+    judge_blind,
+    judge_consistency,
+    judge_orders,
+    judge_swap,
+    rotate,
+    swap_images,
+)
 from memantics.run.audit.leakage import find_leaks
-from memantics.run.audit.options import find_option_flaws, list_options
+from memantics.run.audit.options import (
+    Chance,
+    find_chance,
+    find_option_flaws,
+    find_shortcuts,
+    list_options,
+)
 from memantics.run.audit.probe import find_text_shortcuts
 from memantics.run.audit.published import check_tables, judge_models, judge_published
-from memantics.run.audit.shortcuts import Chance, find_chance, find_shortcuts
 from memantics.run.audit.subject import (
     AuditSubject,
     Exam,

@@ -15,8 +15,14 @@ from itertools import pairwise
 from memantics.core.finding import Finding, Gap
 from memantics.core.records import Item, Option, Outcome
 from memantics.core.text import split_pieces
-from memantics.run.audit.options import fold, has_own_texts, list_options
-from memantics.run.audit.shortcuts import Chance, ReplyReader, judge_shortcut
+from memantics.run.audit.options import (
+    Chance,
+    ReplyReader,
+    fold,
+    has_own_texts,
+    judge_shortcut,
+    list_options,
+)
 from memantics.run.audit.subject import Exam, choice_field, find_all_text
 
 FOLDS = 5
