@@ -37,7 +37,7 @@ from memantics.metrics.interval import percentile_span
 from memantics.metrics.rounding import settle
 from memantics.metrics.weighted import Case, Figure, measure, prepare
 
-ALPHA = 0.05
+ALPHA = 0.025  # the other half of five false alarms in a hundred pages is left to tasks
 KNOW, BREAK = 0.02, 0.1  # from which size on a finding is worth knowing, or breaks a score
 _BESIDE = 10  # neighbours on each side in the order of collection
 _DRAWS = 500

@@ -23,6 +23,7 @@ _WORDS = FindingWords(__file__)
 
 _RECURRING = 0.5
 _RARE = 0.02
+_UNEVEN = 0.002  # one of several tests of a page
 
 
 def find_option_flaws(exam: Exam) -> Iterator[Finding]:
@@ -139,7 +140,7 @@ def _judge_places(exam: Exam) -> Finding:
     p = chi_square_p([counts[place] for place in range(size)])
     top = max(rows, key=lambda row: row.value or 0.0)
     excess = (top.value or 0.0) - 1 / size
-    even = p >= 0.01
+    even = p >= _UNEVEN
     verdict: FindingVerdict = "sound" if even else "broken" if excess >= 0.1 else "worth knowing"
     figure = Score("share", top.value, top.n, top.low, top.high)
     found = _WORDS.find("options.position", figure, verdict, p=p, top=top.label)

@@ -9,7 +9,7 @@ from memantics.metrics.comparison import paired_bootstrap
 from memantics.metrics.interval import clustered_wilson
 from memantics.metrics.rounding import settle
 
-_SURE = 2.576 / 1.96  # half of a 99 % interval, of half of a 95 % one
+_SURE = 3.291 / 1.96  # half of a 99.9 % interval, of half of a 95 % one
 
 
 def share(
@@ -53,11 +53,11 @@ def place(score: Score, by: str, label: str) -> Score:
 
 
 def is_above(score: Score, bound: float) -> bool:
-    """Whether a figure lies above a bound at 99 %, since a page holds several such tests.
+    """Whether a figure lies above a bound at 99.9 %, since a page holds several such tests.
 
-    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.36)
+    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.33)
     True
-    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.37)
+    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.34)
     False
     """
     if score.value is None:
