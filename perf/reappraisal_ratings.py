@@ -72,6 +72,11 @@ def _read(path: Path) -> Ratings:
         return {row["pair"]: row for row in csv.DictReader(file)}
 
 
+def _list_asked(rated: Ratings) -> list[str]:
+    """The questions of a file: captions without pictures have no lettering."""
+    return [name for name in QUESTIONS if name in next(iter(rated.values()))]
+
+
 def show_ratings(sheet: Path, files: Sequence[Path]) -> None:
     """Print how memes ended, what each rater says of the pairs, and how far two agree."""
     key, raters = _read(sheet / "key.csv"), [_read(path) for path in files]
@@ -98,7 +103,7 @@ def show_ratings(sheet: Path, files: Sequence[Path]) -> None:
         columns = {name: pairs for name, pairs in columns.items() if pairs}
         print(f"\n{path.name}\n| | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|")
         print(f"| pairs | {' | '.join(str(len(pairs)) for pairs in columns.values())} |")
-        for question in QUESTIONS:
+        for question in _list_asked(rated):
             said = [[rated[n][question] == "1" for n in pairs] for pairs in columns.values()]
             cells = " | ".join(f"{sum(each)} ({mean(each):.0%})" for each in said)
             print(f"| {question} | {cells} |")
@@ -110,7 +115,7 @@ def show_agreement(one: Ratings, two: Ratings) -> None:
     """Print how often two raters say the same of a pair, and Cohen's kappa."""
     both = sorted(set(one) & set(two), key=int)
     print(f"\nagreement on {len(both)} pairs")
-    for name in QUESTIONS:
+    for name in _list_asked(one):
         first, second = ([rated[number][name] for number in both] for rated in (one, two))
         same = mean(a == b for a, b in zip(first, second, strict=True))
         found = cohen_kappa(first, second)
