@@ -8,7 +8,7 @@ with 1 where that is missed. ``--sheet FOLDER`` writes fifty pairs to rate blind
 that nobody looked at (images, and cards by perf/reappraisal_cards.py); ``--rated`` prints what
 raters said (perf/reappraisal_ratings.py). ``--limit`` draws N memes of each corpus by a fixed seed;
 ``--limit 0`` takes all. ``--captions`` plans for captions without pictures instead: MER-Bench's
-second half and PunMemeCN's groups from 101 on, at which nobody looked while the lists were written.
+second half and PunMemeCN's groups from 101 on; with ``--sheet``, sealed captions to rate.
 ``--cost`` times two memes. Readings are cached below $MEMANTICS_HOME.
 """
 
@@ -47,7 +47,7 @@ from memantics.vision.hashes import share_changed
 from memantics.vision.page import Page, erase_captions, mask_captions, read_page, set_caption
 from perf import kindness
 from perf.reading import read_as_before
-from perf.reappraisal_cards import draw_cards, list_texts, plan_text
+from perf.reappraisal_cards import draw_cards, list_texts, plan_text, write_captions
 from perf.reappraisal_ratings import show_ratings, write_sheet
 from research.protocol import is_sealed
 
@@ -364,7 +364,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cost", action="store_true", help="time two memes, nothing else")
     chosen = parser.parse_args(arguments)
     if chosen.captions:
-        show_captions()
+        write_captions(chosen.sheet, PAIRS_RATED) if chosen.sheet else show_captions()
         return 0
     if chosen.cost:
         for name in ("en-012.png", "zh-012.png"):

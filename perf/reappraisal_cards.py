@@ -7,6 +7,7 @@ theirs makes sense, is kinder and keeps its look can still be seen on a card.
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,9 +24,11 @@ from memantics.reappraise.understanding import understand
 from memantics.vision.typefaces import ANTON, BLACK, find_face
 from memantics.vision.typesetting import break_lines, split_pieces
 from perf import kindness
+from perf.reappraisal_ratings import QUESTIONS, write_rows
 from research.protocol import is_sealed
 
 _SIDE, _ROOM, _LINE = 640, 580, 52
+_SEED = 38
 _LONGEST = 90  # characters: a card holds one short caption
 _SITES = re.compile(r"\.(?:com|net|org|me)\b|@|imgflip|mematic", re.IGNORECASE)
 _COLOURS = ("#f6e7c8", "#dbe9f4", "#e4f0dd", "#f3dfe3")
@@ -104,3 +107,30 @@ def draw_cards(
         if len(cards) == most:
             break
     return cards, ends
+
+
+def write_captions(folder: Path, count: int) -> None:
+    """A sheet of sealed captions with their rewritings, without pictures: a third is English."""
+    corpora = {"zh": "Chinese captions, sealed", "en": "English captions, sealed"}
+    texts = {text: name for name, text in list_texts(sealed=True)}
+    drawn = random.Random(_SEED).sample(sorted(texts), len(texts))
+    ends: dict[str, Counter[str]] = {corpus: Counter() for corpus in corpora.values()}
+    made: dict[str, list[tuple[str, str, str]]] = {corpus: [] for corpus in corpora.values()}
+    for text in drawn:
+        end, new = plan_text(text)
+        corpus = corpora[texts[text][:2]]
+        ends[corpus][end] += 1
+        if new:
+            made[corpus].append((texts[text], text, new))
+    chinese, english = made.values()
+    few = max(count - len(chinese), count // 3)
+    pairs = [*chinese[: count - few], *english[:few]]
+    random.Random(_SEED).shuffle(pairs)
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = [name for name in QUESTIONS if name != "lettering_kept"]
+    rows = [[n, old, new, *("" for _ in asked)] for n, (_, old, new) in enumerate(pairs, 1)]
+    key = [[n, corpora[name[:2]], name, "done", ""] for n, (name, *_) in enumerate(pairs, 1)]
+    ended = [[corpus, end, n] for corpus, found in ends.items() for end, n in found.items()]
+    write_rows(folder / "ratings.csv", ["pair", "before", "after", *asked], rows)
+    write_rows(folder / "key.csv", ["pair", "corpus", "meme", "status", "reason"], key)
+    write_rows(folder / "key-endings.csv", ["corpus", "ending", "memes"], ended)

@@ -46,21 +46,22 @@ def write_sheet(
     folder.mkdir(parents=True, exist_ok=True)
     rows, key, shown = [], [], []
     ended = [[corpus, end, n] for corpus, ends in endings.items() for end, n in ends.items()]
-    _write(folder / "key-endings.csv", ["corpus", "ending", "memes"], ended)
+    write_rows(folder / "key-endings.csv", ["corpus", "ending", "memes"], ended)
     for number, (corpus, before, result) in enumerate(drawn, 1):
         (folder / f"{number:02}.png").write_bytes((result.folder / BOTH).read_bytes())
         rows.append([number, before, result.caption, *("" for _ in QUESTIONS)])
         key.append([number, corpus, result.meme, result.status, result.reason])
         text = html.escape(f"{before} → {result.caption}")
         shown.append(f'<h2>{number}</h2><img src="{number:02}.png" alt=""><p>{text}</p>')
-    _write(folder / "ratings.csv", ["pair", "before", "after", *QUESTIONS], rows)
-    _write(folder / "key.csv", ["pair", "corpus", "meme", "status", "reason"], key)
+    write_rows(folder / "ratings.csv", ["pair", "before", "after", *QUESTIONS], rows)
+    write_rows(folder / "key.csv", ["pair", "corpus", "meme", "status", "reason"], key)
     page = "<!doctype html><meta charset=utf-8><title>Pairs to rate</title>" + "".join(shown)
     (folder / "index.html").write_text(page, encoding="utf-8")
     return [str(row[0]) for row in rows]
 
 
-def _write(path: Path, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def write_rows(path: Path, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table as a CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(head)
