@@ -33,6 +33,17 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_image_encoder(tmp_path_factory.mktemp("clip"))
 
 
+@pytest.mark.parametrize("family", ["Siglip", "ChineseCLIP"])
+def test_other_families_of_vision_models_do_too(family: str, memes: Path, tmp_path: Path) -> None:
+    encoder = make_image_encoder(tmp_path / family, family)
+    seeing = Expert.train(f"{memes}/light", ExpertOptions("words", pictures=encoder))
+    assert seeing.held_out is not None
+    assert (seeing.held_out.find("accuracy") or 0) > 0.9
+    again = mm.Expert.load(seeing.save(tmp_path / "light.zip"), pictures=encoder)
+    pictures = [Example(n, "the cat sees", image=memes.parent / f"{n}.png") for n in "12"]
+    assert [one.label for one in again.predict(pictures)] == ["day", "night"]
+
+
 @pytest.fixture(scope="module")
 def memes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Words say nothing of the light: the picture alone does."""

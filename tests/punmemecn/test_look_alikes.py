@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from memantics.actions.look_alikes import check_look_alikes
 from memantics.actions.paper import paper
 from memantics.core.errors import DataError
 from tests.commands import Shell
+from tests.metrics.tiny_models import make_image_encoder
 from tests.punmemecn.test_released import make_clone
 
 pytestmark = pytest.mark.slow
@@ -22,6 +25,16 @@ def test_the_page_says_how_many_groups_are_found_again(shell: Shell) -> None:
     assert [(cell.value, cell.n, cell.status) for cell in part.cells] == [(10, 10, "computed")] * 2
     (empty,) = (p for p in paper("punmemecn", data="starter").parts if p.label == "Look-alikes")
     assert all("build check-look-alikes --out" in cell.fill for cell in empty.cells)
+
+
+@pytest.mark.parametrize("family", ["CLIP", "Siglip", "ChineseCLIP"])
+def test_pictures_are_compared_by_an_encoder_of_the_user(family: str, tmp_path: Path) -> None:
+    """Tiny random weights: how many groups they find is chance, words find all as before."""
+    folder = make_image_encoder(tmp_path / family, family)
+    found = check_look_alikes(data="starter", image_encoder=folder)
+    assert (found.groups, found.text) == (10, 10)
+    assert 0 <= found.image <= 10
+    assert check_look_alikes(data="starter", image_encoder=folder) == found
 
 
 def test_without_images_there_is_nothing_to_check(

@@ -12,7 +12,13 @@ from PIL import Image
 from memantics.core.lines import ImageReading, TextLine
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.vision import roles
-from memantics.vision.roles import assign_roles, measure_lines, rate_lines, read_image_text
+from memantics.vision.roles import (
+    assign_roles,
+    choose_roles,
+    measure_lines,
+    rate_lines,
+    read_image_text,
+)
 from tests.vision.worded import CASES
 
 TITLE = TextLine("WHEN YOU DIVIDE BY ZERO", (20, 10, 580, 70))
@@ -33,13 +39,17 @@ def ocr() -> RememberingOcr:
     return RememberingOcr(RapidReader(), None)
 
 
-ROW = pytest.mark.xfail(reason="a row of tiles is read as one line of the caption's size")
-TRAPS = [pytest.param(name, marks=ROW) if "tiles" in name else name for name in CASES]
+@pytest.fixture(scope="module")
+def quick() -> RememberingOcr:
+    return RememberingOcr(RapidReader("fast"), None)
 
 
-@pytest.mark.parametrize("name", TRAPS)
-def test_captions_are_told_from_the_rest(name: str, ocr: RememberingOcr) -> None:
-    drawn = CASES[name]()
+@pytest.mark.parametrize("reader", ["ocr", "quick"])
+@pytest.mark.parametrize("name", CASES)
+def test_captions_are_told_from_the_rest(
+    name: str, reader: str, request: pytest.FixtureRequest
+) -> None:
+    ocr, drawn = request.getfixturevalue(reader), CASES[name]()
     found = read_image_text(ocr, as_png(drawn.image), name, image=drawn.image)
     said = squeeze(found.caption)
     for text in drawn.caption:
@@ -88,6 +98,41 @@ def test_a_small_status_is_interface(text: str) -> None:
     image = Image.new("RGB", (600, 400), "white")
     small = TextLine(text, (10, 300, 60, 320))
     assert assign_roles([TITLE, small], image)[1].role == "interface"
+
+
+@pytest.mark.parametrize(
+    ("text", "plate"),
+    [
+        ("A8K 2719", True), ("AB12 XYZ", True), ("沪B·12345", True), ("KL98-4711", True),
+        ("TOP 10", False), ("NBA 2023", False), ("IPHONE 15", False), ("A123", False),
+        ("A1234", True), ("A1234567", True), ("A12345678", False), ("12345678", False),
+    ],
+)  # fmt: skip
+def test_a_plate_is_scene_however_large_it_is(text: str, plate: bool) -> None:
+    image = Image.new("RGB", (600, 400), "white")
+    line = TextLine(text, (60, 150, 60 + 45 * len(text), 250))
+    said = assign_roles([TITLE, line], image)[1]
+    assert ((said.role, said.chance) == ("scene", 0.9)) == plate
+    assert assign_roles([line], image)[0].role == "caption"
+
+
+@pytest.mark.parametrize(
+    ("title", "wide", "tiles"),
+    [
+        ((150, 450), 460, False), ((150, 450), 461, True),
+        ((20, 580), 550, False), ((20, 580), 551, True),
+    ],
+)  # fmt: skip
+def test_letters_far_apart_are_tiles(title: tuple[int, int], wide: int, tiles: bool) -> None:
+    """In line heights, and beside the likeliest line; alone, or of three letters, not."""
+    caption = replace(TITLE, box=(title[0], 10, title[1], 70))
+    for text in ("东南西北", "N O W A Y S U P"):
+        line = TextLine(text, (60, 150, 60 + wide, 250))
+        said = choose_roles([caption, line], [0.9, 0.8], 400, 0.1)[1]
+        assert (said.role, said.chance) == (("scene", 0.9) if tiles else ("caption", 0.8))
+        assert choose_roles([line], [0.8], 400, 0.1)[0].role == "caption"
+    few = TextLine("东南西", (60, 150, 60 + wide, 250))
+    assert choose_roles([caption, few], [0.9, 0.8], 400, 0.1)[1].role == "caption"
 
 
 def test_a_clock_time_of_the_captions_size_is_none() -> None:

@@ -127,7 +127,7 @@ def draw_tiles() -> Worded:
         pen.rounded_rectangle((x, 130, x + 70, 230), 8, "#f7f3e3")
         _write(image, tile, (x + 35, 180), 48, REGULAR, "#b02a2a")
     _caption(image, "今天手气真好", 400, 64)
-    return Worded(image, ("今天手气真好",), {})
+    return Worded(image, ("今天手气真好",), {tiles: "scene"})
 
 
 def draw_mixed_sizes() -> Worded:

@@ -42,7 +42,14 @@ _SAMPLE = 80  # pixels of a line that are looked at, down and across
 _SURE = 0.9  # where the wording tells the role
 _TOP, _LOW = 0.09, 0.6  # of the picture: where a status bar stands; of the tallest line
 _WIDE = 0x2E7F  # code points above are as wide as high
+# From letter to letter, in line heights and beside the likeliest line: tiles and keys in a row.
+_APART, _FARTHER, _ROW = 1.15, 1.4, 4
 _LETTER = re.compile(r"[^\W\d_]")
+# Letters in short runs and digits, but no year at the end.
+_PLATE = re.compile(
+    r"[\u4e00-\u9fff]{0,2}(?=.*[A-Z])(?!.*[A-Z]{4})(?!.*(?:19|20)\d\d$)"
+    r"(?:(?=(?:.*\d){3})|(?=.*\d.*\d.*[A-Z]))[A-Z0-9]{5,8}"
+)
 _TIME = r"(?:上午|下午|昨天|今天|星期.|周.|yesterday|today)? ?\d{1,2}[:：]\d{2}(?: ?[AP]M)?"
 _STATUS = re.compile(
     rf"{_TIME}|\d{{1,3}} ?%|[2-5]G\+?|LTE|Wi-?Fi|(?:中国)?(?:移动|联通|电信)"
@@ -171,7 +178,9 @@ def choose_roles(
 ) -> tuple[TextLine, ...]:
     """Roles from chances to be a caption, in a picture of that height."""
     tallest = max((measure_thickness(line) for line in lines), default=0)
-    worded = [_tell_by_words(line, tallest, height) for line in lines]
+    likeliest = max(range(len(lines)), key=lambda at: (chances[at], -at), default=0)
+    gap = max(_APART, _FARTHER * _measure_gap(lines[likeliest])) if lines else 0.0
+    worded = [_tell_at_once(line, tallest, height, gap) for line in lines]
     free = [place for place, role in enumerate(worded) if role is None]
     best = max(free or range(len(lines)), key=lambda at: (chances[at], -at), default=None)
     other: Role = "interface" if "interface" in worded else "scene"
@@ -186,14 +195,23 @@ def choose_roles(
     return tuple(found)
 
 
-def _tell_by_words(line: TextLine, tallest: int, height: int) -> Role | None:
-    """The role of a small line whose wording tells it: a site, an account, a status bar."""
+def _measure_gap(line: TextLine) -> float:
+    """How far a wide letter stands from the next one, in line heights."""
+    return 2 * _measure_pitch(line) / max(1, measure_thickness(line))
+
+
+def _tell_at_once(line: TextLine, tallest: int, height: int, gap: float) -> Role | None:
+    """The role of a line that shows it: a site, an account, a status bar, a plate, tiles."""
     size = measure_thickness(line)
     if is_signature(line.text, size, height):
         return "watermark"
     text = line.text.strip()
     small = size <= _LOW * tallest or line.box[3] <= _TOP * height
-    return "interface" if small and _STATUS.fullmatch(text) else None
+    if small and _STATUS.fullmatch(text):
+        return "interface"
+    letters = re.sub(r"[\s·•.-]", "", text)
+    apart = len(letters) >= _ROW and _measure_gap(line) > gap
+    return "scene" if apart or _PLATE.fullmatch(letters) else None
 
 
 def read_image_text(
