@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from memantics.actions.probe import RESTS
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.matching import image_key
 from memantics.core.records import Field, Form, Image, Item, Option, Outcome
 from memantics.core.task import Task, Unparsed
 from memantics.run.probes import (
+    PROBES,
     ProbeTools,
     change_caption,
     check_probe,
@@ -276,3 +278,7 @@ def test_a_reply_is_one_text_within_bounds() -> None:
     assert len(str(task.parse("x" * 2001, FORM))) == 2000
     with pytest.raises(Unparsed, match="empty reply"):
         task.parse(" \n", FORM)
+
+
+def test_every_probe_that_is_compared_has_words_for_what_it_says() -> None:
+    assert set(RESTS) == set(PROBES) - {"memory"}

@@ -18,9 +18,10 @@ from memantics.run.differences import Difference, show_p
 from memantics.run.probes import check_probe
 
 DEFAULT_PROBES = ("picture=swapped", "picture=blank", "caption=removed", "options=permuted")
-_RESTS = {
+RESTS = {
     "picture": ("answers rest on the picture", "the picture makes no difference"),
     "caption": ("answers rest on the caption", "the caption makes no difference"),
+    "meme": ("answers rest on the meme", "question and options alone tell as much"),
     "options": ("answers hang on the order of options", "the order makes no difference"),
 }
 
@@ -121,7 +122,7 @@ def _compare(plain: Run, probed: Run) -> Probed:
     main = plain.figures.main
     rows = [row for row in one.differences if row.key == main] or list(one.differences)
     row, what = rows[0], probed.facts.probe.partition("=")[0]
-    rests, ignores = _RESTS[what]
+    rests, ignores = RESTS[what]
     says = ignores
     if row.high is None or row.low is None:
         says = "too few memes to tell"
