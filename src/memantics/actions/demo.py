@@ -30,7 +30,7 @@ from memantics.starter import copy as copy_starter
 __all__ = ["Tour", "copy_starter", "demo"]
 TAKEN_APART = ("en-016", "CN90002", "en-012", "CN90008", "en-001", "zh-004")
 PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
-KINDER = ("en-021", "zh-010", "en-016", "en-010")  # the last one is declined
+KINDER = ("CN90009", "en-035", "en-016", "en-017")  # the last one is declined
 FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
 TASKS = ("mquest/qa", "punmemecn/detection", "toxicn_mm/detection")
 MODELS = ("embedded/reader", "baseline/longest", "baseline/positive")
@@ -152,7 +152,7 @@ def _make_kinder(memes: Sequence[StarterMeme], out: Path) -> Iterator[tour.TourP
             made.caption if done else "",
             made.folder / MEME if done else None,
             made.plan.target if made.plan else "",
-            "" if done else made.reason,
+            "" if done else made.reason.partition("; --force")[0],
         )
 
 

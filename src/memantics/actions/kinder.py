@@ -106,7 +106,7 @@ async def _show(studio: Studio, picture: Picture, made: Reappraisal, by: str) ->
     )
     return KinderFound(
         made.status,
-        made.reason,
+        made.reason.partition("; --force")[0],  # a page has no flags
         before,
         made.caption,
         made.feeling.emotion if made.feeling else "",
