@@ -59,7 +59,7 @@ def test_a_reappraisal_is_a_job_that_can_be_followed_and_forgotten(site: Site) -
 
 def test_versions_of_a_meme_come_with_their_contact_sheet(site: Site) -> None:
     with site.client() as client:
-        sent = client.post("/v1/reappraise", files=FILE, data={"versions": "2"})
+        sent = client.post("/v1/reappraise", files=FILE, data={"versions": "2", "target": "happy"})
         job = site.ended(sent.headers["location"])
         wrong = client.post("/v1/reappraise", files=FILE, data={"versions": "9"})
         assert wrong.status_code in (400, 422)

@@ -104,6 +104,10 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     expect(page.locator("#no-model")).to_contain_text("none is connected here")
     expect(page.locator("#no-model code")).to_contain_text("memantics serve --model openai/NAME")
 
+    # It is declined with the reason, which names no flag; another one is made kinder.
+    declined = page.locator("#part-kinder").get_by_text("No kinder version could be made")
+    expect(declined).not_to_contain_text("--")
+    hand_over(page, "drop", "tea.png", image_path("CN90008").read_bytes())
     expect(page.locator("#part-kinder .by")).to_contain_text("a baseline")
     slider = page.get_by_role("slider", name="Slide between before and after")
     before = page.locator(".slide .before")
@@ -128,7 +132,7 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
     file = tmp_path / "preferences.jsonl"
     with serve_pages(Models(preferences=file)) as address, visit(browser) as watched:
         page = watched.page
-        page.goto(f"{address}/#CN90001")
+        page.goto(f"{address}/#en-012")
         expect(page.get_by_text("without the picture and without your name")).to_be_visible()
         assert "Nothing you bring here is kept" not in page.inner_text("body")
         page.get_by_role("button", name="Show other versions").click()
@@ -142,10 +146,11 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".taken")).to_have_count(0)
         page.get_by_text("In your own words").click()
-        page.locator(".own-words textarea").fill("最近有点键康")
+        mine = "PEOPLE WHO HIT REPLY ALL\nWE WAVE BACK, AND SO DOES EVERYONE"
+        page.locator(".own-words textarea").fill(mine)
         page.get_by_role("button", name="Draw it").click()
         expect(page.get_by_text("(yours)")).to_be_visible()
-        expect(page.locator("#part-kinder .said")).to_have_text("最近有点键康")
+        expect(page.locator("#part-kinder .said")).to_have_text(mine.replace("\n", " "))
         expect(page.locator("#part-kinder .by")).to_contain_text("your words")
         page.get_by_role("button", name="Take this one").click()
         expect(page.locator(".taken")).to_have_text(f"You took version {count + 1}.")
@@ -153,15 +158,15 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
             page.get_by_role("button", name="Save as data").click()
         got.value.save_as(tmp_path / "meme.json")
         # Words that do not fit are refused with the reason, and nothing is lost.
-        page.locator(".own-words textarea").fill("字" * 200)
+        page.locator(".own-words textarea").fill(f"{'long ' * 90}\nlonger")
         page.get_by_role("button", name="Draw it").click()
         expect(page.get_by_role("alert")).to_contain_text("It could not be drawn")
         expect(offered.first).to_be_visible()
         assert fits(page)
         assert_at_home(watched, address)
     (last,) = read_choices(file).values()
-    assert (last.meme, last.chosen, last.undone) == ("CN90001", count + 1, [2])
-    assert (last.words, last.candidates[-1].by) == ("最近有点键康", "a person")
+    assert (last.meme, last.chosen, last.undone) == ("en-012", count + 1, [2])
+    assert (last.words, last.candidates[-1].by) == (mine, "a person")
     record = StudioRecord.model_validate_json((tmp_path / "meme.json").read_bytes())
     assert record.kinder is not None
     assert len(record.kinder.versions) == count + 1
@@ -261,17 +266,17 @@ def test_page_and_data_are_saved_on_request(
     seen: Watched, browser: Browser, address: str, tmp_path: Path
 ) -> None:
     page = seen.page
-    page.goto(f"{address}/?lang=zh#CN90001")
+    page.goto(f"{address}/?lang=zh#CN90008")
     expect(page.locator(".slide")).to_be_visible()
     with page.expect_download() as got:
         page.get_by_role("button", name="存为数据").click()
-    assert got.value.suggested_filename == "CN90001.json"
+    assert got.value.suggested_filename == "CN90008.json"
     got.value.save_as(tmp_path / "meme.json")
     record = StudioRecord.model_validate_json((tmp_path / "meme.json").read_bytes())
     assert None not in (record.text, record.sound, record.harm, record.kinder)
     told = record.model_dump()
-    assert told["text"]["text"] == "最近有点键忘"
-    assert told["sound"]["reading"] == "最近有点健忘"
+    assert told["text"]["text"] == "你是来找茶的吧"
+    assert told["sound"]["reading"] == "你是来找茬的吧"
     assert not told["harm"]["harmful"]
     assert told["kinder"]["status"] == "done"
     assert record.meanings[0].by == "starter pack"
@@ -281,7 +286,7 @@ def test_page_and_data_are_saved_on_request(
     with watch(browser) as saved:
         saved.page.goto((tmp_path / "meme.html").as_uri())
         text = saved.page.inner_text("body")
-        assert "最近有点健忘" in text
+        assert "你是来找茬的吧" in text
         assert "语音引擎" in text
         assert "示例检测器" in text
         assert saved.page.locator(".picture img").count() == 2
