@@ -162,7 +162,7 @@ def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> PictureKind:
         top, left_edge = max(0, line.box[1] - margin), max(0, line.box[0] - margin)
         around[top : line.box[3] + margin, left_edge : line.box[2] + margin] = False
     colours = pixels[around].astype(np.uint32) @ np.array([256, 16, 1], np.uint32)
-    if not captions or not colours.size:
+    if not captions or not colours.size or any(line.role == "scene" for line in lines):
         return ""
     return "text only" if np.bincount(colours).max() >= _BARE * colours.size else ""
 
