@@ -135,11 +135,12 @@ def test_everything_is_said_by_command(tmp_path: Path) -> None:
     assert set_up_project(storage, ProjectChanges(language="pt-BR"), 1)["language"] == "pt-BR"
     for wrong in (
         ProjectChanges(language="no language"),
-        ProjectChanges(questionnaire="javascript:alert(1)"),
         ProjectChanges(training_set=tmp_path / "nowhere"),
     ):
         with pytest.raises(InputError):
             set_up_project(storage, wrong, 1)
+    with pytest.raises(InputError, match="questionnaire: no address of a page"):
+        set_up_project(storage, ProjectChanges(questionnaire="javascript:alert(1)"), 1)
 
 
 def test_a_language_is_kept_with_the_project_and_in_its_log(service: AnnotationService) -> None:

@@ -230,7 +230,9 @@ def change_settings(settings: ProjectSettings, changes: Mapping[str, object]) ->
         return ProjectSettings.model_validate({**settings.model_dump(), **changes})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise InputError(f"{first['loc'][0]}: {first['msg']}") from error
+        shaped = first["type"] == "string_pattern_mismatch"
+        message = "no address of a page, such as https://example.org" if shaped else first["msg"]
+        raise InputError(f"{first['loc'][0]}: {message}") from error
 
 
 def _read_language(code: object) -> str:
