@@ -277,7 +277,7 @@ def test_page_and_data_are_saved_on_request(
     told = record.model_dump()
     assert told["text"]["text"] == "你是来找茶的吧"
     assert told["sound"]["reading"] == "你是来找茬的吧"
-    assert not told["harm"]["harmful"]
+    assert told["harm"]["sample"]
     assert told["kinder"]["status"] == "done"
     assert record.meanings[0].by == "starter pack"
     with page.expect_download() as got:

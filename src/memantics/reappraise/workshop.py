@@ -125,10 +125,7 @@ class Reappraisal(Result):
                 name: None if part is None else part.model_dump(mode="json")
                 for name, part in parts.items()
             },
-            "versions": [
-                version.model_dump(mode="json") | {"status": version.status}
-                for version in self.versions
-            ],
+            "versions": [version.model_dump(mode="json") for version in self.versions],
         }
 
     def _repr_html_(self) -> str:
