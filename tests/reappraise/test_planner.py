@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from memantics.core.opinion import Judge, Opinion
+from memantics.reappraise import ranking
 from memantics.reappraise.candidates import (
     list_candidates,
     rewrite,
@@ -17,7 +18,7 @@ from memantics.reappraise.candidates import (
 )
 from memantics.reappraise.lexicon import read_lexicon
 from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, choose_plan
-from memantics.reappraise.ranking import LEAST, is_heard, weigh
+from memantics.reappraise.ranking import LEAST, is_heard, rate_fluency, weigh
 from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPlan
 from memantics.reappraise.rules import find_faults, find_motto, only_adds
 from memantics.reappraise.sentiment import LexiconMeter
@@ -297,3 +298,19 @@ def test_force_takes_every_meme_for_negative(tmp_path: Path) -> None:
     assert asyncio.run(EmbeddedPlanner(force=True).feel(subject)).value is not None
     grave = ReappraisalSubject("x", tmp_path / "x.png", print_page("NOW I WANT TO DIE"))
     assert asyncio.run(EmbeddedPlanner(force=True).feel(grave)).value is None
+
+
+def test_usual_words_are_more_fluent_than_a_heap_of_words() -> None:
+    pytest.importorskip("pocketsphinx", reason="the extra phonetics tells English sentences")
+    usual, heap = rate_fluency("see you tomorrow"), rate_fluency("tomorrow you purple")
+    assert usual is not None
+    assert heap is not None
+    assert usual > heap
+
+
+def test_without_a_language_model_fluency_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "rate_fluency", lambda _: None)
+    lines = understand(["The bowl is half empty"]).lines
+    found = weigh(lines, ("full purple half",), ("full purple half",), LexiconMeter())
+    assert found.fluency == 0.0
+    assert found.declined != "they read like no sentence"

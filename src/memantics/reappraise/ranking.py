@@ -91,7 +91,8 @@ def weigh(
     things = [thing for line in lines for thing, _ in line.things]
     kindness = max(-1.0, min(1.0, meter.measure(after) - meter.measure(before)))
     chinese = has_chinese(after)
-    fluency = rate_fluency(after) - min(rate_fluency(before), _USUAL[chinese])
+    was, now = rate_fluency(before), rate_fluency(after)
+    fluency = 0.0 if was is None or now is None else now - min(was, _USUAL[chinese])
     declined = ""
     if kindness < LEAST:
         declined = "they sound no kinder"
@@ -119,15 +120,16 @@ def is_heard(printed: str, meant: str) -> bool:
     if printed == meant or not has_chinese(printed):
         return True
     heard = read_aloud(printed, settings=Settings(limit=_HEARD))
-    return rate_fluency(meant) >= _FAMILIAR and meant in (each.text for each in heard.readings)
+    return (rate_fluency(meant) or 0.0) >= _FAMILIAR and meant in (
+        each.text for each in heard.readings
+    )
 
 
 @lru_cache(maxsize=4096)
-def rate_fluency(text: str) -> float:
+def rate_fluency(text: str) -> float | None:
     """How usual words are in their order: log10 for each character, or English word.
 
-    >>> rate_fluency("see you tomorrow") > rate_fluency("tomorrow you purple")
-    True
+    None where the extra that knows the language is not installed.
     """
     try:
         if has_chinese(text):
@@ -138,7 +140,7 @@ def rate_fluency(text: str) -> float:
         sums = sum(weigh_word(words[max(0, i - 2) : i + 1]) for i in range(len(words)))
         return sums / max(1, len(words))
     except MissingExtra:
-        return 0.0
+        return None
 
 
 def compare_sound(old: str, new: str) -> float:
