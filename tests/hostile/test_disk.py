@@ -95,6 +95,10 @@ COMMANDS = {
     ),
     "data add": ("", "data add labels.csv --label label --text text"),
     "demo": ("", "demo --out demo"),
+    "detector check": (
+        f"{DETECTOR}; build pairs memes --language en --count 2",
+        "detector check pairs -m d.zip --out p.html",
+    ),
     "detector eval": (DETECTOR, "detector eval d.zip --data starter --page e.html"),
     "detector explain": (DETECTOR, "detector explain d.zip sunshine --page e.html"),
     "detector export": (DETECTOR, "detector export d.zip --out other.zip"),
@@ -185,8 +189,9 @@ NETWORKS: dict[str, tuple[Callable[[Path], Path], str]] = {
 # Commands that write no file of the user's: they read, print, or serve.
 READERS = """
 annotate open, audit-chains, data check, data list, data stats,
-detector check, detector compare, detector info, expert eval, expert explain, expert labels,
-humans score, kb near, kb query, kb stats, kb validate, models list, power, prompts show, pun, serve
+detector compare, detector info, expert eval, expert explain, expert labels,
+humans preferences, humans score, kb near, kb query, kb stats, kb validate, models list, power,
+prompts show, pun, serve
 """
 
 

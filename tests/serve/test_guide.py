@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from memantics.starter import IMAGES
 from tests.commands import Shell
 from tests.places import ROOT
 from tests.serve.site import MEME, Site
@@ -52,7 +53,9 @@ def test_the_examples_for_curl_run(site: Site, desk: Path) -> None:
 def test_the_examples_for_python_run(site: Site, desk: Path) -> None:
     with_client, plain = (block.replace(ADDRESS, site.address) for block in blocks("python"))
     assert "judged 0." in run([sys.executable, "-c", with_client], desk)
-    run([sys.executable, "-c", plain], desk)
+    assert run([sys.executable, "-c", plain], desk).startswith("declined ")
+    shutil.copy(IMAGES / "en-012.png", desk / "meme.png")
+    assert not run([sys.executable, "-c", plain], desk)
     assert (desk / "kinder.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from types import NoneType
@@ -194,8 +194,13 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, Row]]:
         raise MissingExtra("Excel tables", "tables") from error
     faults = (ValueError, KeyError, TypeError, OSError, EOFError, SyntaxError)
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=False, keep_links=False)
-        try:
+        # openpyxl leaves a file open that it opened and cannot read.
+        with (
+            path.open("rb") as file,
+            closing(
+                openpyxl.load_workbook(file, read_only=True, data_only=False, keep_links=False)
+            ) as book,
+        ):
             sheet = book.worksheets[0]
             sheet.reset_dimensions()  # what the file says about its size need not be true
             rows = sheet.iter_rows(max_col=_SHEET_COLUMNS, values_only=True)
@@ -209,8 +214,6 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, Row]]:
                     yield number, {name: cell for name, cell in named if name}
                 elif number - last > _EMPTY_ROWS:
                     break
-        finally:
-            book.close()
     except (zipfile.BadZipFile, defusedxml.common.DefusedXmlException, IndexError) as error:
         raise DataError(path.name, f"is no sound Excel file: {error}") from error
     except DataError:

@@ -12,7 +12,14 @@ from typing import Literal, NoReturn
 from PIL import Image
 from pydantic import BaseModel
 
-from memantics.core.errors import DataError, InputError, MissingExtra, ModelError, Unavailable
+from memantics.core.errors import (
+    DataError,
+    InputError,
+    MissingExtra,
+    ModelError,
+    StoreError,
+    Unavailable,
+)
 from memantics.core.images import decode, encode_png, read_bytes, shrink
 from memantics.core.journal import replace_file
 from memantics.core.lines import TextLine
@@ -273,7 +280,7 @@ async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> V
             continue
         try:
             picture, checks = await _draw_one(job, each)
-        except (Unavailable, MissingExtra):
+        except (Unavailable, MissingExtra, StoreError):
             raise  # every meme would end like this one
         except (ModelError, InputError) as failed:
             error = error or str(failed)
