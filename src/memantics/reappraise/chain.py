@@ -12,14 +12,7 @@ from typing import Literal, NoReturn
 from PIL import Image
 from pydantic import BaseModel
 
-from memantics.core.errors import (
-    DataError,
-    InputError,
-    MissingExtra,
-    ModelError,
-    StoreError,
-    Unavailable,
-)
+from memantics.core import errors
 from memantics.core.images import decode, encode_png, read_bytes, shrink
 from memantics.core.journal import replace_file
 from memantics.core.lines import TextLine
@@ -154,7 +147,7 @@ async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
     try:
         data = await asyncio.to_thread(read_bytes, meme.image)
         measured = await asyncio.to_thread(_measure, data, meme.image.name, shop.read_lines)
-    except InputError as error:
+    except errors.InputError as error:
         raise _Stopped("reading", str(error)) from error
     return _Job(meme, shop, folder, *measured, hashlib.sha256(data).hexdigest())
 
@@ -228,7 +221,7 @@ async def _draw(
     versions = sheet.versions
     if shop.choose > len(versions):
         what = f"{job.meme.id} has no version {shop.choose}: {len(versions)} were drawn"
-        raise InputError(what, hint=f"look at {folder / SHEET}")
+        raise errors.InputError(what, hint=f"look at {folder / SHEET}")
     best = versions[max(0, shop.choose - 1)]
     made = await asyncio.to_thread(read_bytes, best.path(folder))
     after = decode(made, "the new meme")
@@ -280,11 +273,11 @@ async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> V
             continue
         try:
             picture, checks = await _draw_one(job, each)
-        except (Unavailable, MissingExtra, StoreError):
+        except (errors.Unavailable, errors.MissingExtra, errors.StoreError):
             raise  # every meme would end like this one
-        except (ModelError, InputError) as failed:
+        except (errors.ModelError, errors.InputError) as failed:
             error = error or str(failed)
-            if isinstance(failed, ModelError):
+            if isinstance(failed, errors.ModelError):
                 break
             continue
         made.append((each, picture, checks))
@@ -354,7 +347,7 @@ async def _judge(job: _Job, plan: ReappraisalPlan, checks: Checks, image: Path) 
 def _recall(path: Path, shape: type[Shape], inputs: str, stage: Stage) -> Shape | None:
     try:
         return read_stage(path, shape, inputs)
-    except DataError as error:
+    except errors.DataError as error:
         raise _Stopped(stage, str(error)) from error
 
 
