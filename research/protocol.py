@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
+import numpy as np
 import orjson
 
 from memantics.core.errors import InputError
-from memantics.metrics.weighted import Case, Figure, Measure, compose, measure, reweigh
+from memantics.metrics.weighted import Case, Figure, Floats, Measure, measure
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -166,6 +168,39 @@ def _reweigh(
         return None
     value = measure(cases, claim.figure, weights, draws=0).value
     return None if value is None else round(value, 4)
+
+
+def compose(cases: Sequence[Case], tag: str) -> dict[str, float]:
+    """What share of the cases has each value of a tag, the commonest first.
+
+    >>> compose([Case("1", "1", "a", "a", tags={"kind": "x"}), Case("2", "2", "a", "a")], "kind")
+    {'x': 0.5, '': 0.5}
+    """
+    counts = Counter(case.tags.get(tag, "") for case in cases)
+    return {name: count / len(cases) for name, count in counts.most_common()}
+
+
+def reweigh(cases: Sequence[Case], tag: str, shares: Mapping[str, float]) -> Floats | None:
+    """Weights under which values of a tag have the given shares; others weigh nothing.
+
+    None where a value with a share has no case: a figure for it cannot be told from these.
+
+    >>> cases = [Case(str(n), str(n), "a", "a", tags={"kind": "x" if n else "y"}) for n in range(4)]
+    >>> reweigh(cases, "kind", {"x": 0.5, "y": 0.5}).round(3).tolist()
+    [2.0, 0.667, 0.667, 0.667]
+    >>> reweigh(cases, "kind", {"z": 1.0}) is None
+    True
+    """
+    found = compose(cases, tag)
+    if any(share > 0 and name not in found for name, share in shares.items()):
+        return None
+    total = sum(shares.values())
+    return np.array(
+        [
+            shares.get(key, 0.0) / total / found[key]
+            for key in (case.tags.get(tag, "") for case in cases)
+        ]
+    )
 
 
 def find_commit(*, clean: bool = False) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, recall_score, roc_auc_score
 
-from memantics.metrics.weighted import Case, Figure, Metric, measure, prepare, reweigh
+from memantics.metrics.weighted import Case, Figure, Metric, measure, prepare
+from research.protocol import reweigh
 
 PICK = random.Random(3)
 CASES = [

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 import memantics as mm
 from memantics.actions import build
 from memantics.actions.evaluate import Run
-from memantics.actions.servers import Abilities, measure_server, tabulate
 from memantics.build.captions.mine import Captioned
 from memantics.build.drafts import Drafted
 from memantics.core.errors import ModelError
@@ -26,6 +25,7 @@ from memantics.models.openai import NO_FORMAT
 from memantics.registry import STARTER_IMAGES
 from memantics.run.desk import Call
 from tests.places import ROOT
+from tests.servers.abilities import Abilities, measure_server, tabulate
 from tests.servers.real import Served, serve_litellm, serve_llamacpp, serve_transformers
 
 pytestmark = pytest.mark.slow

@@ -41,9 +41,6 @@ class Piece:
     end: int
 
 
-Cutter = Callable[[str], Iterator[Piece]]
-
-
 def clean(text: str) -> str:
     r"""Lower case, white space folded, length bounded, lone surrogates replaced.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,6 @@ METRICS = ("vgq", "vea", "tgq", "tea", "lc", "hgq", "ppe", "pes")
 COMPONENTS = ("tas", "cfs", "sss", "rfs")
 KEYS = (*METRICS, *COMPONENTS, *(f"{name}_run" for name in COMPONENTS))
 Combine = Literal["soft", "product"]
-COMBINATIONS: tuple[Combine, ...] = get_args(Combine)
 ALPHA = 3.0
 FLOOR = 1e-3
 _TINY = 1e-12

@@ -29,7 +29,6 @@ Smoothing = Literal[
 ]
 SMOOTHINGS: tuple[Smoothing, ...] = get_args(Smoothing)
 Tokenizer = Literal["words", "13a", "space"]
-TOKENIZERS: tuple[Tokenizer, ...] = get_args(Tokenizer)
 
 _ORDER = 4
 _EPSILON = 0.1

@@ -6,7 +6,6 @@ on memes of another composition. Each figure is therefore a function of weights 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -21,9 +20,6 @@ Floats = NDArray[np.float64]
 Metric = Literal[
     "accuracy", "mean", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error"
 ]
-METRICS: tuple[Metric, ...] = (
-    "accuracy", "mean", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error",
-)  # fmt: skip
 _BINS = 10
 
 
@@ -181,36 +177,3 @@ def _chance(case: Case) -> float:
     if case.chance is None:
         raise ValueError(f"case {case.id} has no chance")
     return case.chance
-
-
-def compose(cases: Sequence[Case], tag: str) -> dict[str, float]:
-    """What share of the cases has each value of a tag, the commonest first.
-
-    >>> compose([Case("1", "1", "a", "a", tags={"kind": "x"}), Case("2", "2", "a", "a")], "kind")
-    {'x': 0.5, '': 0.5}
-    """
-    counts = Counter(case.tags.get(tag, "") for case in cases)
-    return {name: count / len(cases) for name, count in counts.most_common()}
-
-
-def reweigh(cases: Sequence[Case], tag: str, shares: Mapping[str, float]) -> Floats | None:
-    """Weights under which values of a tag have the given shares; others weigh nothing.
-
-    None where a value with a share has no case: a figure for it cannot be told from these.
-
-    >>> cases = [Case(str(n), str(n), "a", "a", tags={"kind": "x" if n else "y"}) for n in range(4)]
-    >>> reweigh(cases, "kind", {"x": 0.5, "y": 0.5}).round(3).tolist()
-    [2.0, 0.667, 0.667, 0.667]
-    >>> reweigh(cases, "kind", {"z": 1.0}) is None
-    True
-    """
-    found = compose(cases, tag)
-    if any(share > 0 and name not in found for name, share in shares.items()):
-        return None
-    total = sum(shares.values())
-    return np.array(
-        [
-            shares.get(key, 0.0) / total / found[key]
-            for key in (case.tags.get(tag, "") for case in cases)
-        ]
-    )

@@ -111,7 +111,6 @@ def _fault(path: Path | None, missing: str | None) -> str | None:
 
 
 View = Literal["all", "model", "category", "overall"]
-VIEWS: tuple[View, ...] = get_args(View)
 Factor = Literal["visual_type", "layout", "polarity"]
 FACTORS: tuple[Factor, ...] = get_args(Factor)
 LEVELS: dict[Factor, tuple[str, ...]] = {

@@ -22,8 +22,6 @@ Fusion = Literal["concat", "align"]
 
 TARGETS: tuple[Target, ...] = get_args(Target)
 INTEGRATIONS: tuple[Integration, ...] = get_args(Integration)
-CAPTION_USES: tuple[CaptionUse, ...] = get_args(CaptionUse)
-POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 SCRATCH = "scratch"
 Name = TypeVar("Name", bound=str)
