@@ -18,9 +18,9 @@ from memantics.core.result import Result, Table
 from memantics.core.rundir import read_facts
 from memantics.metrics.comparison import Correction, clusters_needed, effect_seen
 from memantics.registry import find_published, find_tasks, open_task_of_run, pose_task
-from memantics.report.forest import ForestLine, draw_forest
 from memantics.report.leaderboard import Board, make_boards
 from memantics.report.payload import show_value
+from memantics.report.plot import ForestLine, draw_forest
 from memantics.report.runs import Run, load_runs
 from memantics.run.compare import Side, open_side
 from memantics.run.compare import compare as compare_sides

@@ -27,8 +27,8 @@ from memantics.detector.examples import Example
 from memantics.models.embedded.ocr import open_reader
 from memantics.registry import open_task_of_run
 from memantics.report.pages.pairs import FailingPair, PairCheck
-from memantics.run.audit.rows import share
 from memantics.run.score import read_outcomes
+from memantics.tasks.factories import share
 from memantics.vision.roles import read_image_text
 
 __all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
@@ -197,7 +197,7 @@ def check_pairs(
         what = "the label stays" if kind in wording.SAME else "the label changes"
         for label, marks in (("both are right", right), (what, turned)):
             if places and not (kind == "all" and marks is turned):
-                scores.append(share([marks[n] for n in places], memes, kind, label))
+                scores.append(share("share", [marks[n] for n in places], memes, kind, label))
     failing = tuple(
         FailingPair(
             row.id,

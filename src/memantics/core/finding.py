@@ -5,15 +5,27 @@ A benchmark adds findings of its own through ``AuditHooks`` (:mod:`memantics.tas
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from memantics.core.data import toml_beside
 from memantics.core.records import Score
 
 FindingVerdict = Literal["broken", "worth knowing", "sound"]
 VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
+_NONE: Mapping[str, object] = MappingProxyType({})
+
+
+def rank(worth: bool, broken: bool = False) -> FindingVerdict:
+    """The verdict on a flaw that breaks a score, or is worth knowing, or is none.
+
+    >>> rank(True), rank(False), rank(False, broken=True)
+    ('worth knowing', 'sound', 'broken')
+    """
+    return "broken" if broken else "worth knowing" if worth else "sound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,18 @@ class Finding:
     p: float | None = None
 
 
+class FindingFields(TypedDict, total=False):
+    """What a finding says beside its sentences; in their place where it names one of them."""
+
+    key: str
+    expected: float | None
+    reference: str
+    task: str
+    model: str
+    rows: tuple[Score, ...]
+    details: tuple[str, ...]
+
+
 class FindingWords:
     """The sentences of findings, by key, in ``findings.toml`` beside a module.
 
@@ -58,19 +82,26 @@ class FindingWords:
     def _entries(self) -> dict[str, dict[str, Any]]:
         return toml_beside(self._file, "findings.toml")
 
-    def find(self, key: str, figure: Score, verdict: FindingVerdict, **values: object) -> Finding:
+    def find(
+        self,
+        name: str,
+        figure: Score,
+        verdict: FindingVerdict,
+        values: Mapping[str, object] = _NONE,
+        **fields: Unpack[FindingFields],
+    ) -> Finding:
         """A finding in the words of its entry, with values in their holes."""
-        entry = {"reference": "", **self._entries[key]}
+        entry = {"reference": "", **self._entries[name]}
         if verdict == "sound" and isinstance(entry["advice"], str):
             entry["advice"] = "Nothing."
         said = {
-            name: (told if isinstance(told, str) else told.get(verdict, told.get("found")))
-            for name, told in entry.items()
-            if name != "expected"
+            part: (told if isinstance(told, str) else told.get(verdict, told.get("found")))
+            for part, told in entry.items()
+            if part != "expected"
         }
-        filled: dict[str, Any] = {name: text.format_map(values) for name, text in said.items()}
-        filled["expected"] = entry.get("expected")
-        return Finding(key=key, figure=figure, verdict=verdict, **filled)
+        filled: dict[str, Any] = {part: text.format_map(values) for part, text in said.items()}
+        told = {"key": name, "expected": entry.get("expected"), **filled, **fields}
+        return Finding(figure=figure, verdict=verdict, **told)
 
 
 @dataclass(frozen=True, slots=True)

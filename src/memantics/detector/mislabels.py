@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from memantics.core import queue
 from memantics.core.errors import InputError
-from memantics.core.finding import Finding, Gap
+from memantics.core.finding import Finding, Gap, rank
 from memantics.core.records import Score
 from memantics.detector.examples import Loaded
 from memantics.detector.grouping import Grouping
@@ -114,9 +114,10 @@ def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
     figure = Score("share", value, int(sums[:, 1].sum()), low, high)
     why = "" if pictures else " Pictures are not here: the same words may mean another thing there."
     values = {"many": int(sums[:, 0].sum()), "why": why}
-    finding = WORDING.find("labels.copies", figure, "worth knowing", **values)
+    name = data.labels.name
+    finding = WORDING.find("labels.copies", figure, "worth knowing", values, task=name)
     p = 1 - NormalDist().cdf((value - 0.01) / max((high - low) / 3.92, 1e-9))
-    return Draft(replace(finding, task=data.labels.name), p, size)
+    return Draft(finding, p, size)
 
 
 def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[Draft | None, Gap]:
@@ -147,10 +148,11 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
 
     low, high = bootstrap(sums, rate) or (0.0, 1.0)
     flagged = find_doubtful(labels, chances)
-    figure = Score("share", share, len(labels), low, high)
-    values = {"judges": len(held.judges), "share": share}
-    finding = replace(
-        WORDING.find("labels.noise", figure, "worth knowing", **values),
+    finding = WORDING.find(
+        "labels.noise",
+        Score("share", share, len(labels), low, high),
+        "worth knowing",
+        {"judges": len(held.judges), "share": share},
         task=data.labels.name,
         rows=(Score("accuracy", right, len(labels), by="judges", label="judges agree"),),
         details=(f"{len(flagged):,} memes are ranked, of {len(labels):,}",),
@@ -228,13 +230,13 @@ def judge_reviews(
         measure_macro(cases, "judge", f"{FAST}, all memes"),
         measure_macro([c for c in cases if c.id not in wrong], "judge", f"{FAST}, without them"),
     )
+    counts = {"first": len(first), "rest": len(rest), "wrong": len(wrong), "known": len(known)}
     found = WORDING.find(
         "labels.reviewed",
         Score("share", shares[0], len(known), shares[1], shares[2]),
-        "worth knowing" if settle(shares[1]) >= KNOW else "sound",
-        first=len(first),
-        rest=len(rest),
-        wrong=len(wrong),
-        known=len(known),
+        rank(bool(settle(shares[1]) >= KNOW)),
+        counts,
+        task=data.labels.name,
+        rows=rows,
     )
-    return (replace(found, task=data.labels.name, rows=rows),)
+    return (found,)

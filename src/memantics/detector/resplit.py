@@ -90,18 +90,22 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
         "group",
         Score("balanced_accuracy", vote.value, vote.voted, vote.low, vote.high),
         "worth knowing",
-        by=_name(grouping.by),
-        what=what,
-        words=_tell(data, grouping),
-        labels=data.labels.name,
-        shuffled=vote.shuffled,
-        value=vote.value,
-        chance=chance,
+        {
+            "by": _name(grouping.by),
+            "what": what,
+            "words": _tell(data, grouping),
+            "labels": data.labels.name,
+            "shuffled": vote.shuffled,
+            "value": vote.value,
+            "chance": chance,
+        },
+        key=f"group.{grouping.by}",
+        expected=chance,
+        details=(f"{many:,} groups of two or more memes",) if many else (),
+        task=data.labels.name,
+        rows=(Score("share", share, len(labels), by="memes", label="memes with such companions"),),
     )
-    row = Score("share", share, len(labels), by="memes", label="memes with such companions")
-    details = (f"{many:,} groups of two or more memes",) if many else ()
-    finding = replace(finding, key=f"group.{grouping.by}", expected=chance, details=details)
-    return Draft(replace(finding, task=data.labels.name, rows=(row,)), vote.p, size)
+    return Draft(finding, vote.p, size)
 
 
 def _tell(data: Loaded, grouping: Grouping) -> str:
@@ -142,19 +146,17 @@ def judge_resplit(
     baseline = measure_macro(_list_constant(data, grouping), "judge", "always the commonest")
     crossing = _list_crossing(data, grouping)
     nearness = _list_nearness(data, grouping, random)
+    by, words, by_how_much = _name(grouping.by), _tell(data, grouping), fall.value or 0.0
     finding = WORDING.find(
         "resplit",
         Score("difference", fall.value, fall.n, fall.low, fall.high),
         "worth knowing",
-        by=_name(grouping.by),
-        judge=FAST,
-        words=_tell(data, grouping),
-        fall=fall.value or 0,
+        {"by": by, "judge": FAST, "words": words, "fall": by_how_much},
+        key=f"resplit.{grouping.by}",
+        task=data.labels.name,
+        rows=(*known, *rows, baseline, *crossing, *nearness),
     )
-    rows = [*known, *rows, baseline, *crossing, *nearness]
-    key = f"resplit.{grouping.by}"
-    finding = replace(finding, key=key, task=data.labels.name, rows=tuple(rows))
-    return Draft(finding, p, fall.value or 0.0)
+    return Draft(finding, p, by_how_much)
 
 
 def score_runs(data: Loaded, grouping: Grouping, runs: Sequence[RunAnswers]) -> tuple[Score, ...]:

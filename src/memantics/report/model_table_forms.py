@@ -7,10 +7,10 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from memantics.core.text import mask_unseen
 from memantics.report.model_table import FigureCell, ModelRow, ModelTable
+from memantics.report.plot import draw
 from memantics.report.tables import guard_cell, md_table, quote_latex, quote_markdown
 
 TableStyle = Literal["booktabs", "acl", "neurips"]
@@ -147,50 +147,7 @@ def render_csv_table(made: ModelTable) -> str:
 
 def render_html_table(made: ModelTable) -> Markup:
     """The table for a page; everything from data is escaped."""
-    head = Markup("").join(
-        Markup(
-            '<th scope="col" class="number"><bdi>{}</bdi><br>'
-            "<small><bdi>{}</bdi>, n = {:,}</small></th>"
-        ).format(mask_unseen(column.task), mask_unseen(column.figure), column.n)
-        for column in made.columns
-    )
-    body = Markup("\n").join(_html_row(made, row) for row in made.rows)
-    notes = Markup("").join(
-        Markup("<li><sup>{}</sup> <bdi>{}</bdi></li>").format(letter, mask_unseen(note))
-        for note, letter in made.notes.items()
-    )
-    legend = Markup(" ").join(escape(text) for text in made.legend)
-    return Markup(
-        '<table class="figures models"><caption>{}</caption>\n'
-        '<thead><tr><th scope="col">model</th>{}</tr></thead>\n<tbody>\n{}\n</tbody></table>\n{}'
-    ).format(legend, head, body, Markup('<ul class="footnotes">{}</ul>').format(notes))
-
-
-def _html_row(made: ModelTable, row: ModelRow) -> Markup:
-    cells = Markup("").join(_html_cell(made, cell) for cell in row.cells)
-    return Markup('<tr{}><th scope="row"><bdi>{}</bdi>{}</th>{}</tr>').format(
-        Markup(' class="trivial"') if row.trivial else "",
-        mask_unseen(row.label),
-        _html_marks(made, row.notes),
-        cells,
-    )
-
-
-def _html_cell(made: ModelTable, cell: FigureCell | None) -> Markup:
-    if cell is None:
-        return Markup('<td class="number">–</td>')
-    text = Markup("<strong>{}</strong>").format(cell.text) if cell.best else escape(cell.text)
-    return Markup('<td class="number">{}{}{}<br><small class="quiet">{}</small></td>').format(
-        text,
-        Markup("<sup>{}</sup>").format(cell.mark) if cell.mark else "",
-        _html_marks(made, cell.notes),
-        cell.span,
-    )
-
-
-def _html_marks(made: ModelTable, notes: Sequence[str]) -> Markup:
-    letters = ",".join(made.notes[note] for note in notes)
-    return Markup("<sup>{}</sup>").format(letters) if letters else Markup("")
+    return draw("models", made)
 
 
 TABLE_FORMS: Mapping[str, Callable[[ModelTable], str]] = {

@@ -2,7 +2,7 @@
 
 Positions are percentages, so a drawing fills its table cell and stays crisp; colours
 are classes of the page's style sheet, which forbids inline styles. Names come from data, so
-they are escaped here and nowhere else.
+``templates/drawings.svg`` escapes them.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from memantics.core.records import Score
+from memantics.core.text import mask_unseen
 from memantics.report.leaderboard import show_figure, show_span
 
 TONES = 8
-SHAPES = (
-    Markup('<circle r="4.5"/>'),
-    Markup('<path d="M-4-4H4V4H-4z"/>'),
-    Markup('<path d="M0-5.2 5 4H-5z"/>'),
-    Markup('<path d="M0-5.6 5.6 0 0 5.6-5.6 0z"/>'),
-)
-_LINE = 15
 _EDGE = 3.0
 _TINY = 1e-9
 
@@ -60,6 +59,52 @@ class Mark:
     score: Score
     tone: int | None
 
+    @property
+    def words(self) -> str:
+        """The figure in words.
+
+        >>> Mark("m", Score("accuracy", 0.5, 10, 0.2, 0.8), 0).words
+        'm: 0.500 (0.200–0.800), n = 10'
+        """
+        span = show_span(self.score)
+        inside = f" ({span})" if span else ""
+        count = f", n = {self.score.n}" if self.score.n else ""
+        return f"{self.name}: {show_figure(self.score.value)}{inside}{count}"
+
+    @property
+    def kind(self) -> str:
+        """Its class in the style sheet."""
+        return "trivial" if self.tone is None else f"tone{self.tone % TONES}"
+
+    @property
+    def shape(self) -> int:
+        """Which of the four shapes it has; the last is for what no model run gave."""
+        return 3 if self.tone is None else self.tone % 3
+
+
+@dataclass(frozen=True, slots=True)
+class ForestLine:
+    """A difference with its bounds, under the name of its task; ``sure``: significant."""
+
+    task: str
+    name: str
+    values: tuple[float, float | None, float | None]
+    sure: bool = False
+
+
+@cache
+def _read_drawings() -> Any:
+    made = Environment(autoescape=True, undefined=StrictUndefined)
+    made.filters["mask"] = mask_unseen
+    file = Path(__file__).with_name("templates") / "drawings.svg"
+    return made.from_string(file.read_text(encoding="utf-8")).module
+
+
+def draw(name: str, *values: object) -> Markup:
+    """A drawing by its name in ``templates/drawings.svg``."""
+    drawn: Markup = getattr(_read_drawings(), name)(*values)
+    return drawn
+
 
 def fit_scale(scores: Iterable[Score | None]) -> Scale:
     """0 to 1 where everything fits, else -1 to 1, else round bounds around the figures.
@@ -90,165 +135,65 @@ def fit_scale(scores: Iterable[Score | None]) -> Scale:
 
 def draw_axis(scale: Scale) -> Markup:
     """The numbers above a column of strips."""
-    numbers = Markup("").join(
-        Markup('<text x="{}" y="12">{}</text>').format(scale.at(tick), f"{tick:g}")
-        for tick in scale.ticks
-    )
-    return Markup('<svg class="axis" width="100%" height="16" aria-hidden="true">{}</svg>').format(
-        numbers
-    )
+    return draw("axis", scale)
 
 
 def draw_strip(marks: Sequence[Mark], scale: Scale, reference: float | None = None) -> Markup:
     """Marks below one another on guide lines; ``reference`` is drawn through all of them."""
-    height = _LINE * max(len(marks), 1) + 8
-    guides = [_rule("guide", scale.at(tick)) for tick in scale.ticks]
-    if reference is not None:
-        guides.append(_rule("reference", scale.at(reference)))
-    drawn = [
-        _draw_mark(mark, scale, f"{100 * (place + 0.5) / len(marks):.2f}%")
-        for place, mark in enumerate(marks)
-    ]
-    title = "; ".join(describe(mark) for mark in marks) or "no figure"
-    return Markup(
-        '<svg class="strip" width="100%" height="{}" role="img"><title>{}</title>{}{}</svg>'
-    ).format(height, title, Markup("").join(guides), Markup("").join(drawn))
+    title = "; ".join(mark.words for mark in marks) or "no figure"
+    return draw("strip", marks, scale, reference, title)
 
 
 def draw_key(tone: int | None) -> Markup:
     """A mark alone, for legends."""
-    return Markup(
-        '<svg class="key" width="14" height="14" aria-hidden="true">'
-        '<svg class="mark {}" x="7" y="7" overflow="visible">{}</svg></svg>'
-    ).format(_tone(tone), _shape(tone))
+    return draw("key", Mark("", Score("", None, 0), tone))
 
 
 def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float) -> Markup:
     """A polygon over spokes, one for each name; a value that is missing is the middle."""
-    middle, radius = (150.0, 92.0), 66.0
-    top = top or 1.0
+    top, spokes = top or 1.0, []
 
     def at(place: int, share: float) -> tuple[float, float]:
         turn = 2 * math.pi * place / len(names) - math.pi / 2
-        return (
-            middle[0] + radius * share * math.cos(turn),
-            middle[1] + radius * share * math.sin(turn),
-        )
+        return 150.0 + 66.0 * share * math.cos(turn), 92.0 + 66.0 * share * math.sin(turn)
 
-    def ring(shares: Sequence[float], kind: str) -> Markup:
-        points = " ".join(
-            f"{x:.1f},{y:.1f}" for x, y in (at(*numbers) for numbers in enumerate(shares))
-        )
-        return Markup('<polygon class="{}" points="{}"/>').format(kind, points)
-
-    parts = [ring([share] * len(names), "ring") for share in (0.25, 0.5, 0.75, 1.0)]
+    levels = [[share] * len(names) for share in (0.25, 0.5, 0.75, 1.0)]
+    levels.append([(value or 0.0) / top for value in values])
+    rings = [
+        " ".join("{:.1f},{:.1f}".format(*at(*spoke)) for spoke in enumerate(level))
+        for level in levels
+    ]
     for place, name in enumerate(names):
-        x, y = at(place, 1.0)
-        parts.append(
-            Markup('<line class="spoke" x1="{}" y1="{}" x2="{:.1f}" y2="{:.1f}"/>').format(
-                *middle, x, y
-            )
-        )
-        side = "middle" if abs(x - middle[0]) < 9 else "start" if x > middle[0] else "end"
-        x, y = at(place, 1.1)
-        parts.append(
-            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(
-                x, y + 2.5, side, name
-            )
-        )
-    parts.append(ring([(value or 0.0) / top for value in values], "area"))
+        x, _ = end = at(place, 1.0)
+        side = "middle" if abs(x - 150.0) < 9 else "start" if x > 150.0 else "end"
+        spokes.append((name, side, end, at(place, 1.1)))
     said = zip(names, values, strict=True)
     title = "; ".join(f"{name}: {'–' if entry is None else f'{entry:.2f}'}" for name, entry in said)
-    return Markup(
-        '<svg class="radar" viewBox="-70 -6 440 200" role="img"><title>{}</title>{}</svg>'
-    ).format(f"outer ring {top:.2f}; {title}", Markup("").join(parts))
+    return draw("radar", rings, spokes, f"outer ring {top:.2f}; {title}")
 
 
 def draw_curve(points: Sequence[Score], across: str) -> Markup:
     """Shares from left to right with their intervals; ``across`` says what grows to the right."""
-    width, height, left = 90, 120.0, 40
 
     def up(value: float) -> float:
-        return 10 + height * (1 - min(max(value, 0.0), 1.0))
+        return 10 + 120.0 * (1 - min(max(value, 0.0), 1.0))
 
-    parts = [
-        Markup(
-            '<line class="guide" x1="{0}" x2="{1}" y1="{2}" y2="{2}"/>'
-            '<text x="{3}" y="{4}" text-anchor="end">{5:g}</text>'
-        ).format(left, left + width * len(points), up(tick), left - 6, up(tick) + 4, tick)
-        for tick in (0.0, 0.25, 0.5, 0.75, 1.0)
-    ]
-    for place, score in enumerate(points):
-        x, value = left + width * (place + 0.5), score.value or 0.0
-        low, high = (value if bound is None else bound for bound in (score.low, score.high))
-        parts.append(
-            Markup(
-                '<g class="tone0"><title>{}</title><line class="whisker" x1="{}" x2="{}" '
-                'y1="{:.1f}" y2="{:.1f}"/>'
-                '<svg class="mark" x="{}" y="{:.1f}" overflow="visible">{}</svg></g>'
-                '<text x="{}" y="146" text-anchor="middle">{}</text>'
-            ).format(
-                describe(Mark(score.label, score, 0)),
-                *(
-                    x,
-                    x,
-                    up(low),
-                    up(high),
-                    x,
-                    up(value),
-                    SHAPES[0],
-                    x,
-                    score.label.rsplit("meme ")[-1],
-                ),
-            )
-        )
-    middle = left + width * len(points) / 2
-    parts.append(
-        Markup('<text x="{}" y="164" text-anchor="middle">{}</text>').format(middle, across)
-    )
-    return Markup(
-        '<svg class="curve" viewBox="0 0 {} 170" width="{}" role="img"><title>{}</title>{}</svg>'
-    ).format(left + width * len(points), left + width * len(points), across, Markup("").join(parts))
+    return draw("curve", [Mark(score.label, score, 0) for score in points], across, up)
 
 
-def describe(mark: Mark) -> str:
-    """A figure in words.
+def draw_forest(lines: Sequence[ForestLine]) -> str:
+    """Differences around zero as a file of its own; the significant ones have another colour.
 
-    >>> describe(Mark("m", Score("accuracy", 0.5, 10, 0.2, 0.8), 0))
-    'm: 0.500 (0.200–0.800), n = 10'
+    >>> draw_forest([ForestLine("mquest/qa", "a → b", (0.1, 0.0, 0.2))]).count("<circle")
+    1
     """
-    span = show_span(mark.score)
-    inside = f" ({span})" if span else ""
-    count = f", n = {mark.score.n}" if mark.score.n else ""
-    return f"{mark.name}: {show_figure(mark.score.value)}{inside}{count}"
+    reach = max((abs(v) for line in lines for v in line.values if v is not None), default=0.0)
+    reach = reach or 1.0
+    tasks = sum(one.task != other.task for one, other in pairwise(lines)) + bool(lines)
+    height = 34 + 20 * (len(lines) + tasks) + 10
 
+    def place(value: float) -> str:
+        return f"{420 + 360 / 2 * (1 + value / (1.1 * reach)):.1f}"
 
-def _draw_mark(mark: Mark, scale: Scale, y: str) -> Markup:
-    score, parts = mark.score, []
-    if score.low is not None and score.high is not None:
-        parts.append(
-            Markup('<line class="whisker" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
-                scale.at(score.low), scale.at(score.high), y, y
-            )
-        )
-    if score.value is not None:
-        parts.append(
-            Markup('<svg class="mark" x="{}" y="{}" overflow="visible">{}</svg>').format(
-                scale.at(score.value), y, _shape(mark.tone)
-            )
-        )
-    return Markup('<g class="{}"><title>{}</title>{}</g>').format(
-        _tone(mark.tone), describe(mark), Markup("").join(parts)
-    )
-
-
-def _rule(kind: str, x: str) -> Markup:
-    return Markup('<line class="{}" x1="{}" x2="{}" y1="0" y2="100%"/>').format(kind, x, x)
-
-
-def _tone(tone: int | None) -> str:
-    return "trivial" if tone is None else f"tone{tone % TONES}"
-
-
-def _shape(tone: int | None) -> Markup:
-    return SHAPES[3] if tone is None else SHAPES[tone % 3]
+    ticks = (-reach, -reach / 2, 0.0, reach / 2, reach)
+    return str(draw("forest", lines, ticks, place, height)) + "\n"

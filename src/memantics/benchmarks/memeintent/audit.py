@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from memantics.benchmarks.memeintent.load import PREFIX, IntentRelease
-from memantics.core.finding import Finding, FindingVerdict, FindingWords, Maker
+from memantics.core.finding import Finding, FindingWords, Maker, rank
 from memantics.core.published import read_published
 from memantics.metrics.constant import find_best_constant
 from memantics.metrics.text import best, rouge_l, strip_prefix
@@ -65,35 +65,29 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     beaten = sum(value <= (figure.value or 0) for value in published)
     top = max(published, default=None)
     beats = top is not None and (figure.value or 0) > top
-    verdict: FindingVerdict = "worth knowing" if beaten or not published else "sound"
     compared = f"; {beaten} of {len(published)} published figures are not above it"
+    compared = (compared * bool(published)) + ", the best included" * beats
     found = _WORDS.find(
         # In place of the general finding, whose text is fitted to the memes it is scored on.
         "shortcut.majority" if keep else "shortcut.majority_stripped",
         figure,
-        "broken" if beats else verdict,
-        value=figure.value or 0,
-        compared=(compared * bool(published)) + ", the best included" * beats,
-    )
-    return replace(
-        found,
+        rank(bool(beaten) or not published, broken=beats),
+        {"value": figure.value or 0, "compared": compared},
         expected=top,
-        reference=found.reference * bool(published),
         rows=(
             mean_score("rouge_l", values, groups, "text", "fitted on other memes"),
             mean_score("rouge_l", plains, groups, "text", f"“{plain}”"),
         ),
         details=tuple(f"the text: {text}" for text in dict.fromkeys(texts)),
     )
+    return found if published else replace(found, reference="")
 
 
 def _judge_background(release: IntentRelease) -> Finding:
     empty = [not row.background for row in release.rows]
     groups = [row.id for row in release.rows]
-    count = sum(empty)
-    verdict: FindingVerdict = "worth knowing" if count else "sound"
-    figure = share("share", empty, groups)
-    return _WORDS.find("memeintent.background", figure, verdict, count=count, memes=len(empty))
+    figure, values = share("share", empty, groups), {"count": sum(empty), "memes": len(empty)}
+    return _WORDS.find("memeintent.background", figure, rank(any(empty)), values)
 
 
 def _rouge(text: str, references: Sequence[str]) -> float:

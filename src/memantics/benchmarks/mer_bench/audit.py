@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from memantics.benchmarks.mer_bench.load import TARGETS, ReappraisalRelease, ReappraisalRow
-from memantics.core.finding import Finding, FindingVerdict, FindingWords
+from memantics.core.finding import Finding, FindingWords, rank
 from memantics.core.records import Score
 from memantics.metrics.interval import wilson
 from memantics.metrics.reappraisal import components
@@ -37,10 +36,9 @@ def _judge_emotions(rows: Sequence[ReappraisalRow]) -> Finding:
     )
     least = min(parts, key=lambda part: part.value or 0)
     figure = Score("share", least.value, n, least.low, least.high)
-    uneven: FindingVerdict = "worth knowing" if (least.value or 0) < 0.1 else "sound"
-    values = {"label": least.label, "value": least.value or 0}
-    found = _WORDS.find("mer_bench.emotions", figure, uneven, **values)
-    return replace(found, expected=1 / len(TARGETS), rows=parts)
+    values, fair = {"label": least.label, "value": least.value or 0}, 1 / len(TARGETS)
+    verdict = rank((least.value or 0) < 0.1)
+    return _WORDS.find("mer_bench.emotions", figure, verdict, values, expected=fair, rows=parts)
 
 
 def _judge_captions(rows: Sequence[ReappraisalRow]) -> Finding:
@@ -49,8 +47,8 @@ def _judge_captions(rows: Sequence[ReappraisalRow]) -> Finding:
     written = Counter(row.caption for row in rows if row.caption)
     exact = sum(count for count in written.values() if count > 1)
     part = _share(repeated, texts.total())
-    many: FindingVerdict = "worth knowing" if (part.value or 0) >= 0.02 else "sound"
-    return _WORDS.find("mer_bench.captions", part, many, repeated=repeated, exact=exact)
+    many, values = rank((part.value or 0) >= 0.02), {"repeated": repeated, "exact": exact}
+    return _WORDS.find("mer_bench.captions", part, many, values)
 
 
 def _judge_layouts(rows: Sequence[ReappraisalRow]) -> Finding:
@@ -59,8 +57,7 @@ def _judge_layouts(rows: Sequence[ReappraisalRow]) -> Finding:
     part = _share(template, len(several))
     base = sum(row.visual_type == "Template_StylizedMeme" for row in rows) / len(rows)
     tied = part.low is not None and part.low > base + 0.1
-    found = _WORDS.find("mer_bench.layouts", part, "worth knowing" if tied else "sound")
-    return replace(found, expected=base)
+    return _WORDS.find("mer_bench.layouts", part, rank(tied), expected=base)
 
 
 def _judge_scale() -> Finding:
@@ -70,7 +67,8 @@ def _judge_scale() -> Finding:
     missed[0, 6] = 0
     top, left = (float(components(values)[0, 3]) for values in (perfect, missed))
     figure = Score("rfs", left, 0)
-    return _WORDS.find("mer_bench.scale", figure, "worth knowing", left=left, top=top)
+    values = {"left": left, "top": top}
+    return _WORDS.find("mer_bench.scale", figure, "worth knowing", values)
 
 
 def _share(part: int, whole: int, by: str = "", label: str = "") -> Score:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import MquestRelease
-from memantics.core.finding import Finding, FindingVerdict, FindingWords, Maker
+from memantics.core.finding import Finding, FindingWords, Maker, rank
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.records import Score
 from memantics.tasks.factories import share
@@ -68,19 +68,16 @@ def _read(release: MquestRelease) -> Iterator[_Asked]:
 
 
 def _judge_grounds(asked: Sequence[_Asked]) -> Finding:
-    bare = [not question.grounded for question in asked]
-    count = sum(bare)
+    count = sum(not question.grounded for question in asked)
     rows = [
         _share(part, lambda question: not question.grounded, "dimension", name)
         for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)
         if (part := [question for question in asked if question.dimension == name])
     ]
     figure = _share(asked, lambda question: not question.grounded)
-    verdict: FindingVerdict = "worth knowing" if count else "sound"
-    verdict = "broken" if count >= 0.2 * len(bare) else verdict
+    verdict = rank(count > 0, broken=count >= 0.2 * len(asked))
     values = {"count": count, "questions": len(asked)}
-    found = _WORDS.find("mquest.ungrounded", figure, verdict, **values)
-    return replace(found, rows=tuple(rows))
+    return _WORDS.find("mquest.ungrounded", figure, verdict, values, rows=tuple(rows))
 
 
 def _judge_names(asked: Sequence[_Asked]) -> Finding:
@@ -90,11 +87,11 @@ def _judge_names(asked: Sequence[_Asked]) -> Finding:
     figure = _share(counted, lambda question: question.named)
     count = sum(question.named for question in counted)
     example = Counter(question.text for question in counted if question.named).most_common(1)
-    verdict: FindingVerdict = "worth knowing" if count else "sound"
-    verdict = "broken" if (figure.value or 0) >= 0.1 else verdict
-    values = {"count": count, "questions": len(counted)}
-    return replace(
-        _WORDS.find("mquest.class_names", figure, verdict, **values),
+    return _WORDS.find(
+        "mquest.class_names",
+        figure,
+        rank(count > 0, broken=(figure.value or 0) >= 0.1),
+        {"count": count, "questions": len(counted)},
         rows=tuple(
             _share(part, lambda question: question.named, "questions", name)
             for name, part in (("ungrounded", bare), ("grounded", grounded))
@@ -110,21 +107,16 @@ def _judge_repeats(asked: Sequence[_Asked]) -> Finding:
         memes.setdefault(question.text, set()).add(question.meme)
     figure = _share(asked, lambda question: len(memes[question.text]) > 1)
     text, most = max(memes.items(), key=lambda pair: (len(pair[1]), pair[0]))
-    many: FindingVerdict = "worth knowing" if (figure.value or 0) >= 0.2 else "sound"
     details = (f"asked of {len(most)} memes: {text}",) if len(most) > 1 else ()
-    return replace(_WORDS.find("mquest.repeated", figure, many), details=details)
+    many = rank((figure.value or 0) >= 0.2)
+    return _WORDS.find("mquest.repeated", figure, many, details=details)
 
 
 def _share(
     asked: Sequence[_Asked], test: Callable[[_Asked], bool], by: str = "", label: str = ""
 ) -> Score:
-    return share(
-        "share",
-        [test(question) for question in asked],
-        [question.meme for question in asked],
-        by,
-        label,
-    )
+    memes = [question.meme for question in asked]
+    return share("share", [test(question) for question in asked], memes, by, label)
 
 
 def must_name(release: MquestRelease) -> dict[str, list[frozenset[str]]]:

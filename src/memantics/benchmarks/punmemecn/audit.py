@@ -12,7 +12,7 @@ from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.benchmarks.punmemecn.matching import plain
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import one_line
-from memantics.core.finding import Finding, FindingVerdict, FindingWords, Maker
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, Maker, rank
 from memantics.core.published import read_published
 from memantics.core.records import Score
 from memantics.metrics.classification import (
@@ -94,17 +94,17 @@ def _judge_always_pun(release: PunRelease) -> Finding:
         # The general rule, on the rows that see no more than the image.
         verdict = "broken" if alone and 3 * bare >= len(alone) else "worth knowing"
     figure = spanned(Score("f1", value, len(gold)), spans.f1)
-    found = _WORDS.find("shortcut.positive", figure, verdict, value=value or 0, words=words)
     coin = 2 * 0.5 * sum(gold) / (0.5 * len(gold) + sum(gold))
     others = (
         ("balanced_accuracy", "balanced accuracy", balanced_accuracy, spans.balanced_accuracy),
         ("macro_f1", "macro-F1", macro_f1, spans.macro_f1),
     )
-    rows = (
+    rows = tuple(
         spanned(Score(key, rate(counts), len(gold), by="figure", label=label), span)
         for key, label, rate, span in others
     )
-    return replace(found, expected=coin, rows=tuple(rows))
+    values = {"value": value or 0, "words": words}
+    return _WORDS.find("shortcut.positive", figure, verdict, values, expected=coin, rows=rows)
 
 
 def _published(prompt: str | None = None) -> list[float]:
@@ -129,8 +129,7 @@ def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
     groups = [meme.group for meme in memes]
     counts, spans = count_binary(gold, said, True), binary_intervals(gold, said, True, groups)
     figure = spanned(Score("f1", f1(counts), len(gold)), spans.f1)
-    verdict: FindingVerdict = "worth knowing" if both else "sound"
-    return _WORDS.find("punmemecn.captions", figure, verdict, both=len(both))
+    return _WORDS.find("punmemecn.captions", figure, rank(bool(both)), {"both": len(both)})
 
 
 def _take(puns: int, plain: int) -> bool:
@@ -142,10 +141,9 @@ def _judge_readings(memes: Sequence[PunMeme]) -> Finding:
     readings = {meme.group: meme.reading for meme in memes if meme.is_pun}
     alike = [meme for meme in memes if meme.role == "similar_text" and readings.get(meme.group)]
     hits = [meme.caption == readings[meme.group] for meme in alike]
-    count = sum(hits)
     figure = share("share", hits, [meme.group for meme in alike])
-    verdict: FindingVerdict = "worth knowing" if count else "sound"
-    return _WORDS.find("punmemecn.readings", figure, verdict, count=count, memes=len(hits))
+    values = {"count": sum(hits), "memes": len(hits)}
+    return _WORDS.find("punmemecn.readings", figure, rank(any(hits)), values)
 
 
 def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
@@ -169,8 +167,8 @@ def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
     figure = rows[0] if rows else Score("share", None, 0)
     gap = (rows[0].value or 0) - (rows[1].value or 0) if len(rows) > 1 else 0.0
     whole = Score("share", figure.value, figure.n, figure.low, figure.high)
-    found = _WORDS.find("punmemecn.humans", whole, "worth knowing" if gap > 0.02 else "sound")
-    return replace(found, expected=rows[1].value if len(rows) > 1 else None, rows=rows)
+    expected = rows[1].value if len(rows) > 1 else None
+    return _WORDS.find("punmemecn.humans", whole, rank(gap > 0.02), expected=expected, rows=rows)
 
 
 def _vote_row(pairs: Sequence[tuple[bool, str]], label: str) -> Score:

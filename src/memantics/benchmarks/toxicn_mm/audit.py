@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from memantics.benchmarks.toxicn_mm.load import NEAR, HarmMeme, HarmRelease, find_leakage
-from memantics.core.finding import Finding, FindingVerdict, FindingWords
+from memantics.core.finding import Finding, FindingWords, rank
 from memantics.core.records import Score
 from memantics.metrics.classification import balanced_accuracy, binary_intervals, count_binary
 from memantics.metrics.classification import macro_f1 as macro
@@ -52,21 +52,18 @@ def across(release: HarmRelease) -> tuple[Finding, ...]:
     groups, near = [meme.id for meme in leaked.test], leaked.near
     pairs = [(a, b) for a, b in zip(leaked.test, leaked.twins, strict=True) if b is not None]
     same = sum(a.harmful == b.harmful for a, b in pairs)
-    verdict: FindingVerdict = "worth knowing" if pairs else "sound"
+    many, all_same = len(pairs), same / max(1, len(pairs))
     found = _WORDS.find(
         "leak.split",
         share("share", near, groups),
-        "broken" if pairs and len(pairs) >= 0.1 * len(near) else verdict,
-        least=NEAR,
-        pairs=len(pairs),
-        near=len(near),
-        same=same / max(1, len(pairs)),
+        rank(many > 0, broken=many > 0 and many >= 0.1 * len(near)),
+        {"least": NEAR, "pairs": many, "near": len(near), "same": all_same},
+        rows=(
+            share("share", leaked.identical, groups, "texts", "identical"),
+            share("share", near, groups, "texts", "near"),
+        ),
     )
-    rows = (
-        share("share", leaked.identical, groups, "texts", "identical"),
-        share("share", near, groups, "texts", "near"),
-    )
-    return (replace(found, rows=rows),)
+    return (found,)
 
 
 def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
@@ -82,15 +79,6 @@ def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
     tenth = max(1, len(ordered) // 10)
     rates = [_rate(ordered[start : start + tenth]) for start in range(0, 10 * tenth, tenth)]
     leak = low is not None and low > 0.5
-    verdict: FindingVerdict = "worth knowing" if leak else "sound"
-    found = _WORDS.find(
-        "toxicn_mm.numbers",
-        Score("macro_f1", value, len(gold), low, high),
-        "broken" if leak and (value or 0) >= 0.6 else verdict,
-        neighbours=NEIGHBOURS,
-        low=min(rates),
-        high=max(rates),
-    )
     balance = Score("balanced_accuracy", balanced_accuracy(counts), len(gold))
     rows = (
         spanned(replace(balance, by="figure", label="balanced accuracy"), spans.balanced_accuracy),
@@ -99,7 +87,13 @@ def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
             for place, rate in enumerate(rates, 1)
         ),
     )
-    return replace(found, rows=rows)
+    return _WORDS.find(
+        "toxicn_mm.numbers",
+        Score("macro_f1", value, len(gold), low, high),
+        rank(leak, broken=leak and (value or 0) >= 0.6),
+        {"neighbours": NEIGHBOURS, "low": min(rates), "high": max(rates)},
+        rows=rows,
+    )
 
 
 def _average_neighbours(ordered: Sequence[HarmMeme]) -> Iterator[float]:
@@ -125,7 +119,6 @@ def _judge_versions(release: HarmRelease) -> Finding:
     label = [one.harmful != two.harmful for one, two in pairs]
     kind = [one.type != two.type for one, two in pairs]
     groups = [one.id for one, _ in pairs]
-    changed = sum(kind)
-    verdict: FindingVerdict = "worth knowing" if changed else "sound"
-    values = {"types": changed, "labels": sum(label), "memes": len(pairs)}
-    return _WORDS.find("toxicn_mm.versions", share("share", kind, groups), verdict, **values)
+    figure = share("share", kind, groups)
+    values = {"types": sum(kind), "labels": sum(label), "memes": len(pairs)}
+    return _WORDS.find("toxicn_mm.versions", figure, rank(any(kind)), values)

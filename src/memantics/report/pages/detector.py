@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,11 +17,11 @@ from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.operating_points import ThresholdFigures
 from memantics.detector.robustness import Robustness
 from memantics.report.page import fill_page
+from memantics.report.plot import draw
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
 _MOST_ERRORS = 400
 _MOST_IMAGES = 24 * 1024 * 1024
-_SIDE = 320.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,68 +132,25 @@ def draw_bar(share: float) -> Markup:
     >>> "rect" in draw_bar(0.5)
     True
     """
-    width = abs(share) * 60
-    left = 60 if share > 0 else 60 - width
-    tone = "harm" if share > 0 else "good"
-    return Markup(
-        '<svg class="bar" viewBox="0 0 120 10" aria-hidden="true">'
-        '<line x1="60" y1="0" x2="60" y2="10"/>'
-        '<rect class="{}" x="{:.1f}" y="2" width="{:.1f}" height="6"/></svg>'
-    ).format(tone, left, width)
+    return draw("bar", share)
+
+
+def _across(value: float) -> float:
+    return 44 + value * 260.0
+
+
+def _up(value: float) -> float:
+    return 12 + (1 - value) * 260.0
 
 
 def draw_curve(points: Sequence[tuple[float, float, int]]) -> Markup:
     """The calibration curve: on the diagonal, a chance of 0.7 means 7 of 10 memes are harmful."""
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return 44 + x * (_SIDE - 60), 12 + (1 - y) * (_SIDE - 60)
-
-    grid = Markup("").join(
-        Markup(
-            '<line class="grid" x1="{0:.1f}" y1="{1:.1f}" x2="{2:.1f}" y2="{1:.1f}"/>'
-            '<text x="36" y="{3:.1f}" text-anchor="end">{4:.1f}</text>'
-            '<text x="{5:.1f}" y="{6:.1f}" text-anchor="middle">{4:.1f}</text>'
-        ).format(
-            at(0, v)[0], at(0, v)[1], at(1, v)[0], at(0, v)[1] + 4, v, at(v, 0)[0], at(0, 0)[1] + 16
-        )
-        for v in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    )
-    diagonal = Markup('<line class="ideal" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>')
-    places = [at(chance, share) for chance, share, _ in points]
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    dots = Markup("").join(
-        Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>').format(
-            x, y, f"chance {c:.2f}: {100 * s:.0f} % of {n} memes are harmful"
-        )
-        for (x, y), (c, s, n) in zip(places, points, strict=True)
-    )
-    return Markup(
-        '<svg class="curve" viewBox="0 0 {0:.0f} {1:.0f}" role="img"'
-        ' aria-label="Calibration curve">{2}{3}<polyline points="{4}"/>{5}'
-        '<text x="{6:.0f}" y="{7:.0f}" text-anchor="middle">chance that the detector gives</text>'
-        "</svg>"
-    ).format(
-        _SIDE, _SIDE, grid, diagonal.format(*at(0, 0), *at(1, 1)), path, dots, _SIDE / 2 + 14,
-        _SIDE - 10,
-    )  # fmt: skip
+    return draw("calibration", points, _across, _up)
 
 
 def draw_thresholds(rows: Sequence[ThresholdFigures]) -> str:
     """Precision and recall of harmful memes along thresholds, with 95 % bands, as a whole SVG."""
-    if not rows:
-        return ""
-    side = _SIDE - 60
-
-    def at(x: float, y: float) -> str:
-        return f"{44 + x * side:.1f},{12 + (1 - y) * side:.1f}"
-
-    lines = []
-    for value in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        (left, y), (x, base) = at(0, value).split(","), at(value, 0).split(",")
-        grid = f'<path d="M{left},{y}H{44 + side}" stroke="#8886" fill="none"/>'
-        words = f'<text x="38" y="{y}" text-anchor="end" dy="4">{value:.1f}</text>'
-        below = f'<text x="{x}" y="{base}" text-anchor="middle" dy="16">{value:.1f}</text>'
-        lines += [grid, words, below]
+    drawn = []
     for name, colour, dash in (("precision", "#0868ac", ""), ("recall", "#b35806", "6 3")):
         known = [
             (row.threshold, rate.value, rate.low, rate.high)
@@ -201,25 +158,16 @@ def draw_thresholds(rows: Sequence[ThresholdFigures]) -> str:
             for rate in (row.precision if name == "precision" else row.recall,)
             if rate.value is not None and rate.low is not None and rate.high is not None
         ]
-        if not known:
-            continue
-        band = [at(x, low) for x, _, low, _ in known]
-        band += [at(x, high) for x, _, _, high in reversed(known)]
-        path = " ".join(at(x, value) for x, value, _, _ in known)
-        ink, place = f'stroke="{colour}" stroke-dasharray="{dash}"', 38 if dash else 24
-        words = f'text-anchor="end" fill="{colour}">{name}{" (dashed)" if dash else ""}'
-        lines += [
-            f'<polygon points="{" ".join(band)}" fill="{colour}" fill-opacity=".15"/>',
-            f'<polyline points="{path}" fill="none" stroke-width="2" {ink}/>',
-            f'<text x="{40 + side}" y="{place}" {words}</text>',
-        ]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIDE:.0f} {_SIDE:.0f}" role="img"'
-        ' font-family="sans-serif" font-size="11" fill="#666" class="tradeoff">'
-        "<title>Precision and recall of harmful memes along thresholds, with 95 % bands</title>"
-        f'{"".join(lines)}<text x="{_SIDE / 2 + 14:.0f}" y="{_SIDE - 10:.0f}"'
-        ' text-anchor="middle">threshold</text></svg>'
-    )
+        if known:
+            path = _join((x, value) for x, value, _, _ in known)
+            upper = [(x, high) for x, _, _, high in reversed(known)]
+            band = _join([*((x, low) for x, _, low, _ in known), *upper])
+            drawn.append((name, colour, dash, path, band))
+    return str(draw("thresholds", drawn, _across, _up)) if rows else ""
+
+
+def _join(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{_across(x):.1f},{_up(y):.1f}" for x, y in points)
 
 
 def _write(out: Path, name: str, values: dict[str, object]) -> None:

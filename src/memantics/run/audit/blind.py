@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memantics.core.finding import Finding, FindingVerdict, FindingWords
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, rank
 from memantics.core.records import Item, Outcome, Score
 from memantics.run.audit.asking import keep_both
 from memantics.run.audit.options import Chance, list_options
-from memantics.run.audit.rows import mean, place, share
+from memantics.run.audit.rows import mean, place
 from memantics.run.audit.subject import Exam
+from memantics.tasks.factories import share
 
 _WORDS = FindingWords(__file__)
 
@@ -26,24 +27,19 @@ def judge_blind(
     """Hold the blind run against chance and, where there is one, against the run with images."""
     figure = exam.score(blind)
     full = exam.score(seen) if seen else None
-    rows = _list_rows(exam, blind, seen, full)
     kept = _keep_share(figure, full, chance)
-    verdict = _weigh(figure, chance, kept)
     of = "what it has over guessing with images" if full else "the way from guessing to perfect"
-    found = _WORDS.find(
+    said = f" It keeps {kept:.0%} of {of}." if kept is not None else ""
+    return _WORDS.find(
         "blind",
-        Score(exam.task.main, figure.value, figure.n, figure.low, figure.high),
-        verdict,
-        main=exam.task.main.replace("_", " "),
-        share=f" It keeps {kept:.0%} of {of}." if kept is not None else "",
-    )
-    return replace(
-        found,
+        place(figure),
+        _weigh(figure, chance, kept),
+        {"main": exam.main_words, "share": said},
         expected=chance.value,
         reference=chance.words,
         task=exam.name,
         model=model,
-        rows=tuple(rows),
+        rows=tuple(_list_rows(exam, blind, seen, full)),
     )
 
 
@@ -54,7 +50,8 @@ def _list_rows(
     texts = exam.items[0].form.reply == "text"
     if not texts:
         groups = [outcome.item.group for outcome in blind]
-        rows.append(share([solved(outcome) for outcome in blind], groups, "items", "solved blind"))
+        solves = [solved(outcome) for outcome in blind]
+        rows.append(share("share", solves, groups, "items", "solved blind"))
     if full is not None:
         rows.append(place(full, "run", "with images"))
     first, second = keep_both(blind, seen)
@@ -91,9 +88,8 @@ def _keep_share(figure: Score, full: Score | None, chance: Chance) -> float | No
 
 def _weigh(figure: Score, chance: Chance, kept: float | None) -> FindingVerdict:
     low = figure.low if figure.low is not None else figure.value
-    if low is None or low <= (chance.value or 0.0):
-        return "sound"
-    return "broken" if kept is not None and kept >= 0.5 else "worth knowing"
+    above = low is not None and low > (chance.value or 0.0)
+    return rank(above, broken=above and kept is not None and kept >= 0.5)
 
 
 def rotate(item: Item, step: int) -> Item:
@@ -140,24 +136,17 @@ def _judge_stability(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]
     same = [len({_said(outcome) for outcome in outcomes}) == 1 for outcomes in rounds]
     all_right = [all(solved(outcome) for outcome in outcomes) for outcomes in rounds]
     rows = [
-        share(
-            [solved(outcomes[step]) for outcomes in rounds],
-            groups,
-            "order",
-            f"moved by {step}",
-            "accuracy",
-        )
-        for step in range(len(rounds[0]))
+        share("accuracy", [solved(said[step]) for said in rounds], groups, "order", label)
+        for step, label in enumerate(f"moved by {n}" for n in range(len(rounds[0])))
     ]
-    rows.append(share(all_right, groups, "order", "right in every order", "accuracy"))
-    figure = share(same, groups)
+    rows.append(share("accuracy", all_right, groups, "order", "right in every order"))
+    figure = share("share", same, groups)
     value = figure.value or 0.0
-    verdict: FindingVerdict = (
-        "sound" if value >= 0.9 else "worth knowing" if value >= 0.7 else "broken"
+    values = {"value": value, "always": rows[-1].value or 0}
+    verdict, told = rank(value < 0.9, broken=value < 0.7), tuple(rows)
+    return _WORDS.find(
+        "permutation", figure, verdict, values, task=exam.name, model=model, rows=told
     )
-    always = rows[-1].value or 0
-    found = _WORDS.find("permutation", figure, verdict, value=value, always=always)
-    return replace(found, task=exam.name, model=model, rows=tuple(rows))
 
 
 def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -> Finding:
@@ -170,22 +159,23 @@ def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -
     ]
     keys = [option.key for option in list_options(rounds[0][0].item)]
     groups = [group for _, group in said]
-    rows = tuple(share([text == key for text, _ in said], groups, "position", key) for key in keys)
+    rows = tuple(
+        share("share", [text == key for text, _ in said], groups, "position", key) for key in keys
+    )
     top = max(rows, key=lambda row: row.value or 0.0)
     fair = 1 / len(keys)
     excess = (top.low or 0.0) - fair
-    verdict: FindingVerdict = (
-        "sound" if excess <= 0 else "worth knowing" if excess < 0.1 else "broken"
-    )
-    found = _WORDS.find(
+    count = Counter(text for text, _ in said)[top.label]
+    return _WORDS.find(
         "position.model",
-        Score("share", top.value, top.n, top.low, top.high),
-        verdict,
-        top=top.label,
-        count=Counter(text for text, _ in said)[top.label],
-        answers=len(said),
+        place(top),
+        rank(excess > 0, broken=excess >= 0.1),
+        {"top": top.label, "count": count, "answers": len(said)},
+        expected=fair,
+        task=exam.name,
+        model=model,
+        rows=rows,
     )
-    return replace(found, expected=fair, task=exam.name, model=model, rows=rows)
 
 
 def _said(outcome: Outcome) -> str:
@@ -254,25 +244,21 @@ def judge_consistency(
     first, second = keep_both(*pair)
     found = [compare_judgements(a, b, rated) for a, b in zip(first, second, strict=True)]
     groups = [outcome.item.group for outcome in first]
-    figure = share([likeness.close for likeness in found], groups)
+    figure = share("share", [likeness.close for likeness in found], groups)
     value = figure.value or 0.0
-    # Agreement is what a judge should show, but not where it could not see anything.
-    unseen = way == "unseen"
-    ranks: tuple[FindingVerdict, ...] = ("sound", "worth knowing", "broken")
-    place = 0 if value >= 0.9 else 1 if value >= 0.7 else 2
-    if unseen:
-        place = 0 if value < 0.3 else 1 if value < 0.6 else 2
-    verdict = ranks[place]
+    verdict = rank(value < 0.9, broken=value < 0.7)
+    if way == "unseen":  # where nothing can be seen, a judge should not say the same
+        verdict = rank(value >= 0.3, broken=value >= 0.6)
+    same = [likeness.same for likeness in found]
     distances = [likeness.distance for likeness in found]
-    return replace(
-        _WORDS.find(f"judge.{way}", figure, verdict, value=value),
-        task=exam.name,
-        model=model,
-        rows=(
-            share([likeness.same for likeness in found], groups, "fields", "labels the same"),
-            mean(distances, groups, "fields", "mean distance of ratings", "distance"),
-            *_mains(exam, first, second),
-        ),
+    rows = (
+        share("share", same, groups, "fields", "labels the same"),
+        mean(distances, groups, "fields", "mean distance of ratings", "distance"),
+        *_mains(exam, first, second),
+    )
+    values = {"value": value}
+    return _WORDS.find(
+        f"judge.{way}", figure, verdict, values, task=exam.name, model=model, rows=rows
     )
 
 
@@ -285,21 +271,16 @@ def judge_swap(
     whole = before.value or 0.0
     # Nothing can be lost where nothing was given.
     kept = (after.value or 0.0) / whole if whole >= _LEAST else None
-    verdict: FindingVerdict = "sound"
-    if kept is None:
-        verdict = "worth knowing"
-    elif kept >= 0.2:
-        verdict = "broken" if kept >= 0.5 else "worth knowing"
-    found = _WORDS.find(
+    return _WORDS.find(
         "judge.swapped" if kept is not None else "judge.swapped.unscored",
-        Score(exam.task.main, after.value, after.n, after.low, after.high),
-        verdict,
-        main=exam.task.main.replace("_", " "),
-        kept=kept,
-        before=before.value or 0,
+        place(after),
+        rank(kept is None or kept >= 0.2, broken=kept is not None and kept >= 0.5),
+        {"main": exam.main_words, "kept": kept, "before": before.value or 0},
+        key="judge.swapped",
+        task=exam.name,
+        model=model,
+        rows=_mains(exam, first, second),
     )
-    rows = _mains(exam, first, second)
-    return replace(found, key="judge.swapped", task=exam.name, model=model, rows=rows)
 
 
 def _mains(exam: Exam, first: list[Outcome], second: list[Outcome]) -> tuple[Score, ...]:

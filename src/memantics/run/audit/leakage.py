@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from memantics.core.finding import Finding, FindingVerdict, FindingWords, Gap
+from memantics.core.finding import Finding, FindingWords, Gap, rank
 from memantics.core.records import Item
 from memantics.core.text import split_pieces
 from memantics.metrics.duplicates import find_near_duplicates, find_twins
-from memantics.run.audit.rows import share
 from memantics.run.audit.subject import Exam, find_text
+from memantics.tasks.factories import share
 
 THRESHOLD = 0.8
 _SHORTEST = 4
@@ -22,15 +21,8 @@ def find_leaks(exam: Exam) -> tuple[list[Finding], list[Gap]]:
     found = list(_find_across(exam))
     gaps = []
     if not found and {"train", "test"} <= set(exam.card.splits):
-        have = ", ".join(exam.splits) or "neither"
-        gaps.append(
-            Gap(
-                exam.name,
-                "train/test leakage",
-                f"of train and test this copy has: {have}",
-                "add the missing file",
-            )
-        )
+        have = f"of train and test this copy has: {', '.join(exam.splits) or 'neither'}"
+        gaps.append(Gap(exam.name, "train/test leakage", have, "add the missing file"))
     found += _find_within(exam)
     return found, gaps
 
@@ -51,20 +43,20 @@ def _find_across(exam: Exam) -> Iterator[Finding]:
         for i, place in enumerate(places)
         if place is not None
     ]
-    verdict: FindingVerdict = "sound"
-    if any(near):
-        verdict = "broken" if sum(near) >= 0.1 * len(near) else "worth knowing"
-    found = _WORDS.find(
+    marks = {"identical": exact, "near": near}
+    yield _WORDS.find(
         "leak.split",
-        share(near, groups),
-        verdict,
-        least=THRESHOLD,
-        near=sum(near),
-        texts=len(near),
-        same=sum(same) / max(1, len(same)),
+        share("share", near, groups),
+        rank(any(near), broken=any(near) and sum(near) >= 0.1 * len(near)),
+        {
+            "least": THRESHOLD,
+            "near": sum(near),
+            "texts": len(near),
+            "same": sum(same) / max(1, len(same)),
+        },
+        task=exam.name,
+        rows=tuple(share("share", held, groups, "texts", name) for name, held in marks.items()),
     )
-    rows = (share(exact, groups, "texts", "identical"), share(near, groups, "texts", "near"))
-    yield replace(found, task=exam.name, rows=rows)
 
 
 def _find_within(exam: Exam) -> Iterator[Finding]:
@@ -73,10 +65,9 @@ def _find_within(exam: Exam) -> Iterator[Finding]:
         return
     groups = [item.group for item, _ in rows]
     twins = find_twins([text for _, text in rows], groups, THRESHOLD, split_pieces)
-    figure = share(twins, groups)
-    many: FindingVerdict = "worth knowing" if (figure.value or 0) >= 0.05 else "sound"
-    found = _WORDS.find("leak.memes", figure, many, least=THRESHOLD)
-    yield replace(found, task=exam.name)
+    figure = share("share", twins, groups)
+    many = rank((figure.value or 0) >= 0.05)
+    yield _WORDS.find("leak.memes", figure, many, {"least": THRESHOLD}, task=exam.name)
 
 
 def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:

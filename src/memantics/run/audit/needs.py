@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from memantics.core.finding import Finding, FindingVerdict, FindingWords
+from memantics.core.finding import Finding, FindingWords, rank
 from memantics.core.records import Outcome, Score
 from memantics.metrics.rounding import settle
-from memantics.run.audit.rows import mean, place, share
-from memantics.tasks.factories import hits
+from memantics.run.audit.rows import mean, place
+from memantics.tasks.factories import hits, share
 
 WORDS_ALONE, PICTURE_ALONE = "picture=blank", "caption=removed"
 NAMES: Mapping[str, str] = {
@@ -55,19 +54,20 @@ def judge_needs(
         return None
     memes = [groups[name] for name in ids]
     both = [tables[""][n] and not (tables[WORDS_ALONE][n] or tables[PICTURE_ALONE][n]) for n in ids]
-    figure = share(both, memes)
-    rows = [share([tables[""][n] for n in ids], memes, "shown", "all of it", "accuracy")]
+    figure = share("share", both, memes)
+    rows = [share("accuracy", [tables[""][n] for n in ids], memes, "shown", "all of it")]
     for probe, label in NAMES.items():
         if probe in tables:
             held = [tables[probe][n] for n in ids]
-            rows.append(share(held, memes, "shown", label, "accuracy"))
+            rows.append(share("accuracy", held, memes, "shown", label))
             lost = [float(tables[""][n]) - float(tables[probe][n]) for n in ids]
             rows.append(mean(lost, memes, "shown", f"{label}, lost", "difference"))
     value, top = figure.value or 0.0, rows[0].value or 0.0
     little = settle(value) < settle(_LITTLE * top)
-    verdict: FindingVerdict = "worth knowing" if little or top == 0 else "sound"
-    found = _WORDS.find("needs.both", figure, verdict, top=top, value=value)
-    return replace(found, task=task, model=model, rows=tuple(rows))
+    verdict, values = rank(bool(little) or top == 0), {"top": top, "value": value}
+    return _WORDS.find(
+        "needs.both", figure, verdict, values, task=task, model=model, rows=tuple(rows)
+    )
 
 
 def judge_memory(
@@ -85,14 +85,12 @@ def judge_memory(
     rows = [place(score, "memory", HEART.get(probe, probe)) for probe, score in known.items()]
     if removed:
         memes = [outcome.item.group for outcome in removed]
-        rows.append(share(hits(removed), memes, "memory", "question and options alone", "accuracy"))
+        rows.append(share("accuracy", hits(removed), memes, "memory", "question and options alone"))
     canary = known.get("memory=canary")
     told = canary is not None and canary.value == 1
     low = settle(most.value or 0.0 if most.low is None else most.low)
-    verdict: FindingVerdict = (
-        "broken" if told or low >= _MUCH else "worth knowing" if low >= _SOME else "sound"
-    )
     figure = Score("share", most.value, most.n, most.low, most.high)
+    verdict = rank(bool(low >= _SOME), broken=told or bool(low >= _MUCH))
     said = f" It knows {HEART['memory=canary']}." if told else ""
-    found = _WORDS.find("memory", figure, verdict, said=said, value=most.value)
-    return replace(found, task=task, model=model, rows=tuple(rows))
+    values = {"said": said, "value": most.value}
+    return _WORDS.find("memory", figure, verdict, values, task=task, model=model, rows=tuple(rows))

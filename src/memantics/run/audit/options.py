@@ -10,14 +10,15 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from memantics.core.finding import Finding, FindingVerdict, FindingWords
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, rank
 from memantics.core.model import Model
 from memantics.core.records import Field, Image, Item, Message, Option, Outcome, Request, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.comparison import chi_square_tail
 from memantics.metrics.interval import clustered_wilson
-from memantics.run.audit.rows import is_above, share
+from memantics.run.audit.rows import is_above, place
 from memantics.run.audit.subject import Exam, choice_field, is_judge
+from memantics.tasks.factories import share
 
 _WORDS = FindingWords(__file__)
 
@@ -109,9 +110,7 @@ def offers(items: Sequence[Item], text: str) -> Offers:
 
 def _weigh_recurring(found: Offers) -> FindingVerdict:
     low, high = found.span
-    if high < found.fair / 4:
-        return "broken"
-    return "worth knowing" if high < found.fair or low > found.fair else "sound"
+    return rank(high < found.fair or low > found.fair, broken=high < found.fair / 4)
 
 
 def _judge_recurring(exam: Exam, text: str) -> Finding:
@@ -119,10 +118,11 @@ def _judge_recurring(exam: Exam, text: str) -> Finding:
     right, n = sum(found.right), len(found.right)
     verdict = _weigh_recurring(found)
     all_options = round(1 / found.fair)
-    values = {"right": right, "items": n, "left": all_options - 1, "options": all_options}
+    left = all_options - 1
+    values = {"text": text, "right": right, "items": n, "left": left, "options": all_options}
     figure = Score("share", right / n, n, *found.span)
-    told = _WORDS.find("options.dead", figure, verdict, text=text, **values)
-    return replace(told, expected=found.fair, task=exam.name)
+    fair = found.fair
+    return _WORDS.find("options.dead", figure, verdict, values, expected=fair, task=exam.name)
 
 
 def _judge_places(exam: Exam) -> Finding:
@@ -134,17 +134,17 @@ def _judge_places(exam: Exam) -> Finding:
     counts = Counter(places)
     groups = [item.group for item in exam.items]
     rows = tuple(
-        share([number == place for number in places], groups, "position", "ABCDEFGHIJ"[place])
-        for place in range(size)
+        share("share", [number == n for number in places], groups, "position", "ABCDEFGHIJ"[n])
+        for n in range(size)
     )
-    p = chi_square_p([counts[place] for place in range(size)])
+    p = chi_square_p([counts[n] for n in range(size)])
     top = max(rows, key=lambda row: row.value or 0.0)
     excess = (top.value or 0.0) - 1 / size
-    even = p >= _UNEVEN
-    verdict: FindingVerdict = "sound" if even else "broken" if excess >= 0.1 else "worth knowing"
-    figure = Score("share", top.value, top.n, top.low, top.high)
-    found = _WORDS.find("options.position", figure, verdict, p=p, top=top.label)
-    return replace(found, expected=1 / size, task=exam.name, rows=rows)
+    verdict = rank(p < _UNEVEN, broken=p < _UNEVEN and excess >= 0.1)
+    values, fair = {"p": p, "top": top.label}, 1 / size
+    return _WORDS.find(
+        "options.position", place(top), verdict, values, expected=fair, task=exam.name, rows=rows
+    )
 
 
 def _judge_lengths(exam: Exam) -> Finding:
@@ -164,15 +164,19 @@ def _judge_lengths(exam: Exam) -> Finding:
         fair += (sizes[-1] > sizes[-2]) / len(real)
     n = len(groups)
     expected = fair / n if n else None
-    figure = share(longest, groups)
-    least = share(shortest, groups, "key", "strictly shortest")
+    figure = share("share", longest, groups)
+    least = share("share", shortest, groups, "key", "strictly shortest")
     leak = expected is not None and is_above(figure, expected)
     far = leak and (figure.value or 0) - (expected or 0) >= 0.1
-    verdict: FindingVerdict = "broken" if far else "worth knowing" if leak else "sound"
-    left_out = ", recurring options left out" if recurring else ""
-    found = _WORDS.find("options.length", figure, verdict, left_out=left_out)
-    rows = (share(longest, groups, "key", "strictly longest"), least)
-    return replace(found, expected=expected, task=exam.name, rows=rows)
+    return _WORDS.find(
+        "options.length",
+        figure,
+        rank(leak, broken=far),
+        {"left_out": ", recurring options left out" if recurring else ""},
+        expected=expected,
+        task=exam.name,
+        rows=(place(figure, "key", "strictly longest"), least),
+    )
 
 
 def _judge_classes(exam: Exam) -> Finding:
@@ -181,7 +185,7 @@ def _judge_classes(exam: Exam) -> Finding:
     counts = Counter(golds)
     size = len(list_options(exam.items[0]))
     rows = tuple(
-        share([gold == name for gold in golds], groups, "class", name)
+        share("share", [gold == name for gold in golds], groups, "class", name)
         for name, _ in counts.most_common()
     )
     missing = size - len(counts)
@@ -191,10 +195,11 @@ def _judge_classes(exam: Exam) -> Finding:
         words.append(f"{missing} of {size} classes that are offered are never right here.")
     if rare:
         words.append(f"Classes below 2 %: {', '.join(rare)}.")
-    figure = Score("share", rows[0].value, rows[0].n, rows[0].low, rows[0].high)
-    uneven: FindingVerdict = "worth knowing" if words else "sound"
-    found = _WORDS.find("options.classes", figure, uneven, words=" ".join(words))
-    return replace(found, expected=1 / size, task=exam.name, rows=rows)
+    figure, verdict, values = place(rows[0]), rank(bool(words)), {"words": " ".join(words)}
+    fair = 1 / size
+    return _WORDS.find(
+        "options.classes", figure, verdict, values, expected=fair, task=exam.name, rows=rows
+    )
 
 
 def chi_square_p(counts: Sequence[int]) -> float:
@@ -350,33 +355,30 @@ def judge_shortcut(
     if exam.published:
         published = len(exam.published)
         words += f" {below} of {published} published figures of this task are not above it."
-    found = _WORDS.find(
+    return _WORDS.find(
         f"shortcut.{kind}",
-        Score(exam.task.main, figure.value, figure.n, figure.low, figure.high),
+        replace(place(figure), key=exam.task.main),
         verdict,
-        main=exam.task.main.replace("_", " "),
-        title=title,
-        words=words,
+        {"main": exam.main_words, "title": title, "words": words},
+        key=key,
+        expected=chance.value,
+        reference=chance.words,
+        task=exam.name,
     )
-    return replace(found, key=key, expected=chance.value, reference=chance.words, task=exam.name)
 
 
 def _weigh(figure: Score, chance: Chance, below: int, published: int, kind: Kind) -> FindingVerdict:
     """Broken: far above chance, or no lower than a third of what was published."""
     if chance.value is None:
-        if published and below == published:
-            return "broken"
-        return "worth knowing" if below else "sound"
+        return rank(below > 0, broken=published > 0 and below == published)
     # What was learnt varies with the folds, more than the interval of its answers shows.
     slack = 0.0 if kind == "trivial" else _SLACK
     if not is_above(figure, chance.value + slack):
         return "sound"
     far = (figure.value or 0.0) - chance.value >= _FAR
     rivals = bool(published) and 3 * below >= published
-    if kind == "text":
-        # That a meme's text tells something is no flaw; how much, a reader wants to know.
-        return "worth knowing"
-    return "broken" if far or rivals else "worth knowing"
+    # That a meme's text tells something is no flaw; how much, a reader wants to know.
+    return rank(True, broken=kind != "text" and (far or rivals))
 
 
 def _meaning(figure: Score, chance: Chance, verdict: FindingVerdict) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from memantics.core.finding import Finding, FindingVerdict, FindingWords, Gap, Maker
+from memantics.core.finding import Finding, FindingWords, Gap, Maker, rank
 from memantics.core.published import PublishedRow
 from memantics.core.records import Score
 from memantics.metrics.feasibility import Claims, find_violations, is_impossible
@@ -30,20 +30,19 @@ def check_tables(
     anyway = sum(is_certain(row) for row, _ in faults)
     n = len(checkable)
     low, high = wilson(len(faults), n) or (None, None)
+    unless = (
+        " if their shares are taken over the numbers of items that the paper states; "
+        f"{anyway} of {n} whatever these numbers are"
+    ) * (anyway != len(faults))
+    details = (f"{row.source}, {row.task}, {row.system}: {'; '.join(why)}" for row, why in faults)
     found = _WORDS.find(
         "tables.feasible",
         Score("share", len(faults) / n, n, low, high),
         "broken" if faults else "sound",
-        title=title,
-        faults=len(faults),
-        rows=n,
-        unless=""
-        if anyway == len(faults)
-        else " if their shares are taken over the numbers of items that the paper states; "
-        f"{anyway} of {n} whatever these numbers are",
+        {"title": title, "faults": len(faults), "rows": n, "unless": unless},
+        details=tuple(details),
     )
-    details = (f"{row.source}, {row.task}, {row.system}: {'; '.join(why)}" for row, why in faults)
-    return [replace(found, details=tuple(details))], []
+    return [found], []
 
 
 def violations(row: PublishedRow) -> tuple[str, ...]:
@@ -110,20 +109,17 @@ def judge_published(
         if not group or not kin or not others:
             continue
         best, rival = (max(row.figures[main] for row in part) for part in (kin, others))
-        found = _WORDS.find(
+        yield _WORDS.find(
             "makers.published.ahead" if best > rival else "makers.published.behind",
             Score(main, best, len(kin)),
             "worth knowing",
-            main=main.replace("_", " "),
-            maker=maker,
-            kin=len(kin),
-            rows=len(group),
-        )
-        details = (
-            f"{row.system} ({row.source}): {row.figures[main]:.{row.digits}f}" for row in kin
-        )
-        yield replace(
-            found, key="makers.published", expected=rival, task=exam.name, details=tuple(details)
+            {"main": exam.main_words, "maker": maker, "kin": len(kin), "rows": len(group)},
+            key="makers.published",
+            expected=rival,
+            task=exam.name,
+            details=tuple(
+                f"{row.system} ({row.source}): {row.figures[main]:.{row.digits}f}" for row in kin
+            ),
         )
 
 
@@ -141,16 +137,16 @@ def judge_models(
         ]
         rival = max(strangers, default=None)
         words = ", ".join(f"{m.what} by {m.model}" for m, _ in related)
-        verdict: FindingVerdict = "worth knowing" if related else "sound"
-        main = exam.task.main.replace("_", " ")
-        found = _WORDS.find("makers.model", figure, verdict, main=main, words=words)
-        yield replace(
-            found,
+        found = _WORDS.find(
+            "makers.model",
+            figure,
+            rank(bool(related)),
+            {"main": exam.main_words, "words": words},
             expected=rival if related else None,
-            reference=found.reference if rival is not None else "",
             task=exam.name,
             model=model,
         )
+        yield found if rival is not None else replace(found, reference="")
 
 
 def _of_task(exam: Exam, makers: Sequence[Maker]) -> list[Maker]:

@@ -6,27 +6,9 @@ from collections.abc import Sequence
 
 from memantics.core.records import Score
 from memantics.metrics.comparison import paired_bootstrap
-from memantics.metrics.interval import clustered_wilson
 from memantics.metrics.rounding import settle
 
 _SURE = 3.291 / 1.96  # half of a 99.9 % interval, of half of a 95 % one
-
-
-def share(
-    hits: Sequence[bool],
-    groups: Sequence[str],
-    by: str = "",
-    label: str = "",
-    key: str = "share",
-) -> Score:
-    """A share of items.
-
-    >>> share([True, False], ["a", "b"]).value
-    0.5
-    """
-    low, high = clustered_wilson(hits, groups) or (None, None)
-    value = sum(hits) / len(hits) if hits else None
-    return Score(key, value, len(hits), low, high, by, label)
 
 
 def mean(
@@ -43,8 +25,8 @@ def mean(
     return Score(key, value, len(values), low, high, by, label)
 
 
-def place(score: Score, by: str, label: str) -> Score:
-    """A figure as a row of a breakdown.
+def place(score: Score, by: str = "", label: str = "") -> Score:
+    """A figure as a row of a breakdown, or on its own.
 
     >>> place(Score("f1", 0.5, 9, note="x"), "run", "blind").label
     'blind'

@@ -81,6 +81,11 @@ class Exam:
         """``BENCHMARK/TASK``."""
         return self.task.name
 
+    @property
+    def main_words(self) -> str:
+        """The name of the main figure as people read it."""
+        return self.task.main.replace("_", " ")
+
     def score(self, outcomes: Sequence[Outcome]) -> Score:
         """The main figure of outcomes, as the task's policy for invalid answers has it."""
         scores = self.task.score(keep_scored(outcomes, self.task.invalid))
