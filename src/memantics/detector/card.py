@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from urllib.parse import quote
@@ -14,7 +14,7 @@ from memantics.core.data import dump_json
 from memantics.core.errors import InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.core.records import Score
-from memantics.core.result import Table
+from memantics.core.template import fill_template
 from memantics.detector.evaluation import Evaluation, name_figure
 from memantics.detector.examples import Loaded
 from memantics.detector.fast import FastDetector
@@ -108,83 +108,26 @@ def make_card(
 
 def format_card(card: ModelCard) -> str:
     """The card as Markdown."""
-    lines = [
-        f"# Model card: {clean_markdown(card.name)}",
-        "",
-        f"- Made by: {card.made_by}",
-        f"- Data: {clean_markdown(card.data)}",
-        f"- Memes: {card.examples:,}{_count_labels(card)}; left out: {card.skipped:,}",
-        f"- Licence of the data: {clean_markdown(card.licence)}",
-        f"- Checksum of the data: `{card.checksum or 'none'}`",
-        f"- Selection: {card.selection}",
-        *(f"- Note: {clean_markdown(note)}" for note in card.notes),
-        "",
-        "## Figures",
-        "",
-        card.figures_note,
-        "",
-        "| task | figure | value | 95 % interval |",
-        "|---|---|---|---|",
-    ]
-    for task, scores in card.figures.items():
-        lines += [
-            f"| {clean_markdown(s.label) or task} | {_name(task, s.key)} | {_share(s.value)}"
-            f" | {_span(s)} |"
-            for s in scores
-        ]
-    lines += [
-        "",
-        *_list_thresholds(card),
-        *_list_targets(card),
-        "## Limits",
-        "",
-        *(f"- {limit}" for limit in card.limits),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _name(task: str, key: str) -> str:
-    return name_figure(key) if task in ("harmful", "types") else key
-
-
-def _list_thresholds(card: ModelCard) -> Iterator[str]:
-    if card.thresholds:
-        yield "## Thresholds"
-        yield ""
-        yield (
-            "Of memes held out inside training: precision and recall of harmful memes in per cent,"
-            " how many of 1,000 memes are flagged, and how many lie within 0.1 of the threshold,"
-            " each with its 95 % interval. *: the threshold that training chose."
-        )
-        yield ""
-        yield from _format(tabulate_thresholds(card.thresholds, card.threshold))
-
-
-def _format(table: Table) -> Iterator[str]:
-    yield f"| {' | '.join(name for name, _ in table.sides)} |"
-    yield "|" + "---|" * len(table.columns)
-    yield from (f"| {' | '.join(map(_clean_cell, row))} |" for row in table.rows)
-    yield ""
+    filters = {
+        "clean": clean_markdown,
+        "count": "{:,}".format,
+        "figure": name_figure,
+        "share": lambda value: "–" if value is None else f"{100 * value:.1f}",
+        "cell": _clean_cell,
+    }
+    return fill_template(
+        __file__,
+        "card.md",
+        filters,
+        card=card,
+        labels=_count_labels(card),
+        thresholds=tabulate_thresholds(card.thresholds, card.threshold),
+        targets=tabulate_targets(card.targets),
+    )
 
 
 def _clean_cell(text: str) -> str:
     return clean_markdown(text) if text[-1:] != "*" else f"{clean_markdown(text[:-1])}\\*"
-
-
-def _list_targets(card: ModelCard) -> Iterator[str]:
-    if not card.targets:
-        return
-    table = tabulate_targets(card.targets)
-    yield "## Errors by target"
-    yield ""
-    yield (
-        "Of harmful memes that attack a group, how many are found; of harmless ones that use its"
-        " words (the ones that memes against it use most), how many are called harmful. In per"
-        " cent, with 95 % intervals, on the same memes as above."
-    )
-    yield ""
-    yield from _format(table)
 
 
 _CARDS = TypeAdapter(ModelCard)
@@ -240,11 +183,3 @@ def clean_markdown(text: str) -> str:
     'a b   c'
     """
     return "".join(" " if c in "|`<>[]*_#\n\r" else c for c in text)
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}"
-
-
-def _span(score: Score) -> str:
-    return "–" if score.low is None else f"{_share(score.low)} to {_share(score.high)}"

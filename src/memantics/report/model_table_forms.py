@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from markupsafe import Markup
 
+from memantics.core.template import fill_template
 from memantics.report.model_table import FigureCell, ModelRow, ModelTable
 from memantics.report.plot import draw
 from memantics.report.tables import guard_cell, md_table, quote_latex, quote_markdown
@@ -17,79 +18,26 @@ TableStyle = Literal["booktabs", "acl", "neurips"]
 TABLE_STYLES: tuple[TableStyle, ...] = ("booktabs", "acl", "neurips")
 # Tasks that fit side by side, with their intervals below the figures.
 _ACROSS: Mapping[TableStyle, int] = {"booktabs": 5, "acl": 6, "neurips": 4}
-_LABEL = "tab:memantics"
 
 
 def render_latex_table(made: ModelTable, style: TableStyle = "booktabs") -> str:
     """A float for ``booktabs``; more tasks than fit side by side go below one another."""
-    star = "*" if style == "acl" else ""
-    caption = rf"\caption{{{_caption(made)}}}", rf"\label{{{_LABEL}}}"
-    lines = [
-        "% needs \\usepackage{booktabs}",
-        rf"\begin{{table{star}}}[{'t' if style != 'booktabs' else 'htbp'}]",
-        r"\centering",
-        r"\small" if style == "acl" else r"\footnotesize",
-    ]
-    # NeurIPS has captions above its tables, ACL below.
-    lines += caption if style == "neurips" else ()
-    lines += [r"\setlength{\tabcolsep}{4pt}"] if style != "booktabs" else []
-    width = _ACROSS[style]
-    for start in range(0, len(made.columns), width):
-        lines += ["", r"\vspace{1ex}"] if start else []
-        lines += _latex_tabular(made, range(len(made.columns))[start : start + width])
-    lines += [rf"\par\vspace{{0.5ex}}\raggedright\scriptsize {_latex_notes(made)}"]
-    lines += () if style == "neurips" else caption
-    return "\n".join([*lines, rf"\end{{table{star}}}"]) + "\n"
 
+    def list_spans(row: ModelRow, places: Sequence[int]) -> list[str]:
+        return [cell.span if (cell := row.cells[place]) else "" for place in places]
 
-def _caption(made: ModelTable) -> str:
-    scopes = "; ".join(dict.fromkeys(column.scope for column in made.columns))
-    return f"Main figure of each task ({quote_latex(scopes)}). " + quote_latex(
-        " ".join(made.legend)
-    )
-
-
-def _latex_tabular(made: ModelTable, places: Sequence[int]) -> Iterator[str]:
-    columns = [made.columns[place] for place in places]
-    yield rf"\begin{{tabular}}{{l{'c' * len(columns)}}}"
-    yield r"\toprule"
-    yield " & ".join(["Model", *(quote_latex(c.task) for c in columns)]) + r" \\"
-    figures = [f"{quote_latex(c.figure)}, $n={c.n}$" for c in columns]
-    yield " & ".join(["", *(rf"{{\scriptsize {text}}}" for text in figures)]) + r" \\"
-    yield r"\midrule"
-    before = made.rows[0].trivial if made.rows else False
-    for row in made.rows:
-        if row.trivial and not before:
-            yield r"\midrule"
-        before = row.trivial
-        cells = [row.cells[place] for place in places]
-        name = quote_latex(row.label) + _latex_marks(made, row.notes)
-        yield " & ".join([name, *(_latex_cell(made, cell) for cell in cells)]) + r" \\"
-        spans = [quote_latex(cell.span) if cell else "" for cell in cells]
-        if any(spans):
-            yield " & ".join(["", *(rf"{{\scriptsize {s}}}" if s else "" for s in spans)]) + r" \\"
-    yield r"\bottomrule"
-    yield r"\end{tabular}"
-
-
-def _latex_cell(made: ModelTable, cell: FigureCell | None) -> str:
-    if cell is None:
-        return "--"
-    text = quote_latex(cell.text)
-    text = rf"\textbf{{{text}}}" if cell.best else text
-    mark = rf"\textsuperscript{{{cell.mark}}}" if cell.mark else ""
-    return text + mark + _latex_marks(made, cell.notes)
-
-
-def _latex_marks(made: ModelTable, notes: Sequence[str]) -> str:
-    letters = ",".join(made.notes[note] for note in notes)
-    return rf"\textsuperscript{{\textit{{{letters}}}}}" if letters else ""
-
-
-def _latex_notes(made: ModelTable) -> str:
-    return " ".join(
-        rf"\textsuperscript{{\textit{{{letter}}}}}{quote_latex(note)}."
-        for note, letter in made.notes.items()
+    places = range(len(made.columns))
+    return fill_template(
+        __file__,
+        "templates/models.tex",
+        {"latex": quote_latex},
+        made=made,
+        style=style,
+        star="*" if style == "acl" else "",
+        scopes="; ".join(dict.fromkeys(column.scope for column in made.columns)),
+        blocks=[places[start : start + _ACROSS[style]] for start in places[:: _ACROSS[style]]],
+        spans=list_spans,
+        letters=lambda notes: ",".join(made.notes[note] for note in notes),
     )
 
 

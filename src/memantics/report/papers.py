@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from memantics.core.data import dump_json
 from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
+from memantics.core.template import fill_template
 from memantics.core.text import mask_unseen
 from memantics.report.tables import guard_cell, md_table, quote_latex, quote_markdown
 
@@ -68,52 +69,42 @@ def list_remarks(part: PaperPart) -> tuple[str, ...]:
 
 def render_markdown(paper: PaperSheet) -> str:
     """A section per table and figure."""
-    blocks = [f"# {quote_markdown(paper.title)}, redone", *map(quote_markdown, paper.about)]
-    counts = ", ".join(f"{n} {status}" for status, n in paper.counts.items() if n)
-    blocks.append(f"Cells: {counts or 'none'}.")
-    for part in paper.parts:
-        blocks.append(f"## {quote_markdown(part.label)}: {quote_markdown(part.caption)}")
-        if part.rows:
-            head = [quote_markdown(name) for name in (part.stub, *part.columns)]
-            lines = []
-            for section, row in list_sections(part):
-                if section:
-                    lines.append([f"**{quote_markdown(section)}**", *("" for _ in part.columns)])
-                cells = (quote_markdown(describe_cell(cell)) for cell in row.cells)
-                lines.append([quote_markdown(row.label), *cells])
-            blocks.append(md_table(head, lines))
-        for text in part.texts:
-            fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text.body)), 3)
-            body = "\n".join(map(mask_unseen, text.body.splitlines()))
-            blocks.append(f"**{quote_markdown(text.heading)}**\n\n{fence}text\n{body}\n{fence}")
-        if part.commands:
-            blocks.append("Empty cells are filled by:")
-            blocks.append("\n".join(f"- `{mask_unseen(command)}`" for command in part.commands))
-        blocks += [quote_markdown(note) for note in list_remarks(part)]
-    return "\n\n".join(blocks) + "\n"
+    return fill_template(
+        __file__,
+        "templates/paper.md",
+        {"markdown": quote_markdown, "mask": mask_unseen, "fence": _choose_fence},
+        paper=paper,
+        counts=", ".join(f"{n} {status}" for status, n in paper.counts.items() if n),
+        table=_tabulate,
+        remarks=list_remarks,
+    )
+
+
+def _choose_fence(body: str) -> str:
+    """More marks in a row than the text itself has."""
+    return "`" * max(3, *(len(run) + 1 for run in re.findall("`+", body)), 3)
+
+
+def _tabulate(part: PaperPart) -> str:
+    lines = []
+    for section, row in list_sections(part):
+        if section:
+            lines.append([f"**{quote_markdown(section)}**", *("" for _ in part.columns)])
+        cells = (quote_markdown(describe_cell(cell)) for cell in row.cells)
+        lines.append([quote_markdown(row.label), *cells])
+    return md_table([quote_markdown(name) for name in (part.stub, *part.columns)], lines)
 
 
 def render_latex(paper: PaperSheet) -> str:
     """One ``table`` environment per part, for ``booktabs``; the paper's value in brackets."""
-    blocks = [f"% {mask_unseen(paper.title)}, redone; needs \\usepackage{{booktabs}}"]
-    for part in paper.parts:
-        if not part.rows:
-            continue
-        lines = [r"\begin{table}", r"\centering", r"\small"]
-        lines.append(rf"\begin{{tabular}}{{l{'r' * len(part.columns)}}}")
-        lines += [r"\toprule", _latex_line((part.stub, *part.columns)), r"\midrule"]
-        for section, row in list_sections(part):
-            if section:
-                lines.append(_latex_line((section, *("" for _ in part.columns))))
-            lines.append(_latex_line((row.label, *map(_latex_cell, row.cells))))
-        lines += [r"\bottomrule", r"\end{tabular}"]
-        lines += [rf"\caption{{{quote_latex(f'{part.label}. {part.caption}')}}}", r"\end{table}"]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) + "\n"
-
-
-def _latex_line(cells: tuple[str, ...]) -> str:
-    return " & ".join(map(quote_latex, cells)) + r" \\"
+    return fill_template(
+        __file__,
+        "templates/paper.tex",
+        {"latex": quote_latex, "mask": mask_unseen, "cell": _latex_cell},
+        paper=paper,
+        sections=list_sections,
+        line=lambda *cells: " & ".join(map(quote_latex, cells)) + r" \\",
+    )
 
 
 def _latex_cell(cell: Cell) -> str:
