@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from memantics.actions.expert import find_labelled
-from memantics.actions.label_audit import LabelNotes, LabelWishes, audit_label
+from memantics.actions.label_audit import LabelWishes, audit_label
 from memantics.core.finding import Finding
 from memantics.core.splits import GROUP_KINDS
 from memantics.detector.grouping import group_memes
 from memantics.detector.resplit import judge_groups, settle_verdicts
+from memantics.run.audit.audit import AuditNotes
 from memantics.run.audit.options import Chance
 from memantics.run.audit.probe import find_text_shortcuts
 from tests.audit.planted import make_memes, make_questions, write_table
@@ -24,7 +25,7 @@ def audit(folder: Path, **flaws: float) -> dict[str, Finding]:
     return {found.key: found for found in look(folder, make_memes(0, 1000, **flaws)).findings}
 
 
-def look(folder: Path, memes: list[dict[str, str]]) -> LabelNotes:
+def look(folder: Path, memes: list[dict[str, str]]) -> AuditNotes:
     table = write_table(memes, folder / "memes.csv")
     return audit_label(f"{table}/label", None, LabelWishes(GROUP_KINDS, True, folder / "out"))
 

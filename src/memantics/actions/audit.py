@@ -146,7 +146,7 @@ async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) 
         found.add(extra)
     found.add(audit_probed(wanted.probed))
     names = tuple(model.name for model in models)
-    notes = label_audit.LabelNotes()
+    notes = AuditNotes()
     if wanted.everything:
         notes = _audit_labels(name, benchmark, source.kind, wanted)
     return _show(subject.card, subject.data, notes, found, wanted, names)
@@ -165,13 +165,13 @@ def _audit_table(name: str, wanted: AuditSettings) -> Audit:
 
 def _audit_labels(
     name: str, benchmark: Benchmark, kind: DataKind, wanted: AuditSettings
-) -> label_audit.LabelNotes:
+) -> AuditNotes:
     card = benchmark.card
     label = label_audit.choose_label(benchmark, name.partition("/")[2])
     if not label:
         gap = Gap(card.name, "groups, disjoint splits, wrong labels", "it offers no label")
         if wanted.everything:
-            return label_audit.LabelNotes(gaps=[gap])
+            return AuditNotes(gaps=[gap])
         raise InputError(f"{card.name} offers no label", hint="give a table, memes.csv/label")
     wishes = _wish(f"{card.name}-{label}", card.warning, wanted)
     return label_audit.audit_label(f"{card.name}/{label}", kind, wishes)
@@ -187,7 +187,7 @@ def _wish(name: str, warning: str, wanted: AuditSettings) -> label_audit.LabelWi
 def _show(
     card: Card,
     data: DataFacts,
-    notes: label_audit.LabelNotes,
+    notes: AuditNotes,
     found: AuditNotes,
     wanted: AuditSettings,
     models: tuple[str, ...] = (),

@@ -107,9 +107,14 @@ class Built(Result, Generic[Report]):
     adapted: tuple[str, ...] = ()
 
 
-def _count_tokens(*desks: Desk) -> tuple[int, int]:
-    seen = [desk.progress for desk in desks]
-    return sum(one.tokens_in for one in seen), sum(one.tokens_out for one in seen)
+def _end(
+    place: Path, counts: Mapping[str, int], report: Report, skips: tuple[Skip, ...], *desks: Desk
+) -> Built[Report]:
+    """What a verb left, with what its desks sent, each counted once."""
+    seen = [desk.progress for desk in {id(desk): desk for desk in desks}.values()]
+    tokens = sum(one.tokens_in for one in seen), sum(one.tokens_out for one in seen)
+    adapted = tuple(dict.fromkeys(line for one in seen for line in one.adapted))
+    return Built(place, counts, report, skips, tokens, adapted)
 
 
 def _place(
@@ -164,9 +169,8 @@ async def knowledge_async(
             async for extraction in extract_memes(desk, adopted.memes, settings, window):
                 file.write(dump_knowledge(extraction.knowledge))
                 report.add(extraction)
-        tokens = _count_tokens(desk)
     write_report(place, report)
-    return Built(place, report.statuses, report, adopted.skips, tokens, desk.progress.adapted)
+    return _end(place, report.statuses, report, adopted.skips, desk)
 
 
 async def _open_steps(
@@ -216,11 +220,8 @@ async def captions_async(
             lambda trial: mine.mine_captions(trial, few, language, wording=wording),
         )
         report = await mine.mine_captions(desk, kept, language, desk.expect, wording)
-        tokens = _count_tokens(desk)
     mine.write_captions(place, report)
-    return Built(
-        place, count_statuses([report.tally]), report, adopted.skips, tokens, desk.progress.adapted
-    )
+    return _end(place, count_statuses([report.tally]), report, adopted.skips, desk)
 
 
 async def intents_async(
@@ -244,12 +245,9 @@ async def intents_async(
         few, chosen = kept[:SAMPLE], settings
         await foresee(desk, len(kept), lambda trial: draft_intents(trial, few, chosen))
         report = await draft_intents(desk, kept, settings, desk.expect)
-        tokens = _count_tokens(desk)
     write_intents(place, report)
     write_intent_queue(place / INTENT_QUEUE, report, f"memantics build intents, {model}")
-    return Built(
-        place, count_statuses([report.tally]), report, adopted.skips, tokens, desk.progress.adapted
-    )
+    return _end(place, count_statuses([report.tally]), report, adopted.skips, desk)
 
 
 async def chats_async(
@@ -284,13 +282,12 @@ async def chats_async(
                 lambda trial: build_chats(trial, few, embedders, gauges, settings),
             )
             chats, report = await build_chats(desk, parts, embedders, gauges, settings)
-            tokens = _count_tokens(desk)
     write_chat_lines(place, chats)
     write_report(place, report, CHAT_REPORT)
     if chats:
         write_punmemecn(place / CHAT_RELEASE, chats, adopted.memes)
         write_chat_queue(place / CHAT_QUEUE, chats, f"memantics build chats, {report.model}")
-    return Built(place, report.statuses, report, adopted.skips, tokens, desk.progress.adapted)
+    return _end(place, report.statuses, report, adopted.skips, desk)
 
 
 async def questions_async(
@@ -336,12 +333,10 @@ async def questions_async(
             alone = replace(settings, at_once=1)
             second = await try_items(reader, built.items, subjects, alone, blind_only=True)
         report = report_questions(built, settings, writer.model, critic.model, second)
-        tokens = _count_tokens(*{id(desk): desk for desk in (writer, critic)}.values())
-        adapted = tuple(dict.fromkeys([*writer.progress.adapted, *critic.progress.adapted]))
     write_questions(place, built.questions, built.aside)
     write_review(place, built.questions, subjects, settings.language)
     write_report(place, report, QUESTION_REPORT)
-    return Built(place, report.statuses, report, tokens=tokens, adapted=adapted)
+    return _end(place, report.statuses, report, (), writer, critic)
 
 
 def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:

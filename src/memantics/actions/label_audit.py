@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memantics.actions.expert import find_labelled
@@ -38,6 +38,7 @@ from memantics.detector.resplit import (
     settle_verdicts,
 )
 from memantics.registry import Benchmark, open_task_of_run
+from memantics.run.audit.audit import AuditNotes
 from memantics.run.audit.needs import (
     HEART,
     PICTURE_ALONE,
@@ -68,15 +69,6 @@ class LabelWishes:
     reviewed: Path | None = None
     warning: str = ""
     runs: tuple[Path, ...] = ()
-
-
-@dataclass(slots=True)
-class LabelNotes:
-    """What was found of a label, what could not be, and the files that were written."""
-
-    findings: list[Finding] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    files: dict[str, Path] = field(default_factory=dict)
 
 
 def is_table(name: str) -> bool:
@@ -114,9 +106,9 @@ def describe_table(name: str) -> tuple[Card, DataFacts]:
     return card, DataFacts("release", loaded.checksum, size, "", "not said")
 
 
-def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> LabelNotes:
+def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditNotes:
     """Audit one label, ``NAME/LABEL``: groups, disjoint splits, doubtful labels."""
-    notes = LabelNotes()
+    notes = AuditNotes()
     data = find_labelled(name, data=kind)
     if data.labels.several:
         raise InputError(f"{name}: several labels hold at once", hint="audit one that is alone")
@@ -152,7 +144,7 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> LabelN
     return notes
 
 
-def _read_runs(data: Loaded, folders: Sequence[Path], notes: LabelNotes) -> list[RunAnswers]:
+def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list[RunAnswers]:
     """The answers of plain runs about these memes; what a run is asked otherwise is no opinion."""
     known = {example.id for example in data.examples}
     runs = []
@@ -191,7 +183,7 @@ def _add_runs(
     return draft._replace(finding=replace(draft.finding, rows=rows))
 
 
-def _group(data: Loaded, wishes: LabelWishes, notes: LabelNotes) -> dict[str, Grouping]:
+def _group(data: Loaded, wishes: LabelWishes, notes: AuditNotes) -> dict[str, Grouping]:
     """Groups of every kind that the data allow; those of texts always, for copies."""
     found: dict[str, Grouping] = {}
     needs_texts = wishes.doubts or wishes.reviewed is not None
@@ -210,7 +202,7 @@ def _draft_splits(
     groupings: Mapping[str, Grouping],
     held: Mapping[str, HeldOutVerdicts],
     wishes: LabelWishes,
-    notes: LabelNotes,
+    notes: AuditNotes,
 ) -> Sequence[Draft]:
     drafts = []
     for by in wishes.kinds:
@@ -231,7 +223,7 @@ def _draft_doubts(
     texts: Grouping,
     held: HeldOutVerdicts,
     wishes: LabelWishes,
-    notes: LabelNotes,
+    notes: AuditNotes,
 ) -> list[Draft]:
     noise, gap = mislabels.judge_noise(data, texts, held)
     if noise is None:

@@ -16,6 +16,7 @@ from memantics.core.errors import InputError, StoreError
 from memantics.core.journal import replace_file
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
+from memantics.core.template import fill_template
 from memantics.detector.card import clean_markdown
 from memantics.detector.lora import judging
 from memantics.detector.lora.judging import rate
@@ -30,12 +31,6 @@ from memantics.models.chat import move
 # The card of a tuned model: what it was asked, whose data it learnt from, how it was judged.
 
 CARD = "CARD.md"
-_LIMITS = """## Limits
-
-- It was judged on memes of the data it was tuned on, in groups that it had not seen: other
-  sources and other times are harder.
-- {invalid}
-- Weights learnt from restricted data fall under its terms: read these before you publish any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +64,7 @@ def write_card(
         "Selection": "none: the number of epochs was given, and held-out groups chose nothing",
         "Packages": ", ".join(f"{label} {version}" for label, version in find_versions().items()),
     }
-    head = " | ".join(name for name, _ in table.sides)
-    sides = "---:|" * (len(table.columns) - 1)
-    lines = [f"| {head} |", f"|---|{sides}", *(f"| {' | '.join(row)} |" for row in table.rows)]
-    listed = "\n".join(f"- {label}: {what}." for label, what in said.items())
-    limits = _LIMITS.format(invalid=invalid)
-    text = "\n".join(
-        ["# Model card: a model tuned by LoRA", "", listed, "", *lines, "", limits, ""]
-    )
+    text = fill_template(__file__, "card.md", {}, said=said, table=table, invalid=invalid)
     path = folder / CARD
     replace_file(path, text.encode("utf-8", "replace"), "model card")
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from memantics.core.card import TaskCard
 from memantics.core.finding import VERDICTS, Finding, Gap
@@ -43,11 +44,12 @@ FEWEST = 20
 
 @dataclass(slots=True)
 class AuditNotes:
-    """All findings, and all that could not be found out."""
+    """All findings, all that could not be found out, and files that were written, by what."""
 
     findings: list[Finding] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     failed: int = 0
+    files: dict[str, Path] = field(default_factory=dict)
 
     def add(self, found: tuple[list[Finding], list[Gap]]) -> None:
         """Take in what a check returned."""
