@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+Filters = Mapping[str, Callable[..., object]]
 
-def fill_template(
-    module: str, name: str, filters: Mapping[str, Callable[..., object]], **values: object
-) -> str:
+
+def fill_template(module: str, name: str, filters: Filters, **values: object) -> str:
     """The document ``name`` beside a module (its ``__file__``), with values in its holes."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 

@@ -11,14 +11,14 @@ from pydantic import JsonValue
 from memantics.build.publish.bundle import Bundle, CardSection
 from memantics.build.publish.tables import TableFile
 from memantics.core.queue import Review, Vote, list_judged_questions
-from memantics.core.template import fill_template
+from memantics.core.template import Filters, fill_template
 from memantics.core.writing import Made
 from memantics.metrics.agreement import Label, krippendorff_alpha
 
 
 def write_card(bundle: Bundle, files: Sequence[TableFile]) -> str:
     """The text of ``README.md``; its YAML has the form of JSON, so that no text ends early."""
-    filters = {
+    filters: Filters = {
         "ascii": json.dumps,
         "json": lambda value: json.dumps(value, ensure_ascii=False),
         "plain": _plain,
