@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from memantics.core.opinion import Judge, Opinion
-from memantics.reappraise import ranking
+from memantics.reappraise import candidates, ranking
 from memantics.reappraise.candidates import (
     list_candidates,
     rewrite,
@@ -19,7 +19,7 @@ from memantics.reappraise.candidates import (
 from memantics.reappraise.lexicon import read_lexicon
 from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, choose_plan
 from memantics.reappraise.ranking import LEAST, is_heard, rate_fluency, weigh
-from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPlan
+from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPlan, Target
 from memantics.reappraise.rules import find_faults, find_motto, only_adds
 from memantics.reappraise.sentiment import LexiconMeter
 from memantics.reappraise.stages import ReappraisalSubject
@@ -106,6 +106,65 @@ def test_a_sentence_gets_another_end() -> None:
     assert ways
     assert all(own.printed.startswith("we walked to the lake") for own in ways)
     assert not [own for own in rewrite(UnderstoodLine("so sad"), "happy") if own.way == "clause"]
+
+
+def go_on(text: str, target: Target = "calm") -> list[str]:
+    return [own.printed for own in rewrite(UnderstoodLine(text), target) if own.way == "clause"]
+
+
+@pytest.mark.parametrize(
+    ("scene", "target", "end"),
+    [
+        ("when you miss the bus", "happy", ", and then a friend gives you a hug"),
+        ("When my boss yells", "calm", ", and then I laugh about it"),
+        ("WHEN WE HAVE A DEADLINE", "relaxed", ", AND WE TAKE A DEEP BREATH AND SMILE"),
+        ("when the boss yells", "calm", ", and then everybody laughs about it"),
+        ("Me trying to hide my anger...", "calm", ", and then laughing about it"),
+        ("when you open the fridge and there's no food", "happy", ", and then you laugh about it"),
+    ],
+)
+def test_a_kinder_end_agrees_with_the_person(scene: str, target: Target, end: str) -> None:
+    assert go_on(scene, target)[0] == scene.rstrip(".") + end
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when you make me angry",  # two persons
+        "when you are angry. Well then",  # two sentences
+        "when you are angry Sad but true",  # another caption begins
+        "when you are angry and she is like",
+        "when you are angry and somebody dies",  # what a laugh does not mend
+        "the angry dog next door",  # no scene
+        "when you see the garden",  # nothing bad in it
+    ],
+)
+def test_what_gets_no_kinder_end(text: str) -> None:
+    assert go_on(text) == []
+
+
+@pytest.mark.parametrize(
+    ("whole", "last", "offered"),
+    [(-2.95, -6.5, True), (-2.96, -6.5, False), (-2.95, -6.51, False)],
+)
+def test_a_kinder_end_follows_a_sentence_that_reads_well(
+    monkeypatch: pytest.MonkeyPatch, whole: float, last: float, offered: bool
+) -> None:
+    rates = {"when you are angry": whole, "angry": last}
+    monkeypatch.setattr(candidates, "rate_fluency", rates.__getitem__)
+    assert bool(go_on("when you are angry")) == offered
+
+
+def turn(text: str) -> list[str]:
+    return [own.printed for own in rewrite(UnderstoodLine(text), "happy") if own.way == "turn"]
+
+
+def test_a_turn_is_whole_or_none() -> None:
+    assert turn("i am so sad")[0] == "i am so happy"
+    assert turn("i am so sad without you") == []
+    assert turn("i am so sad, what a cruel world") == []
+    assert turn("She's mad at him but still here")[0] == "She's proud of him and still here"
+    assert turn("MAD BUT HERE")[0] == "CALM AND HERE"
 
 
 @pytest.mark.parametrize(

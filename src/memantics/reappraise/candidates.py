@@ -12,28 +12,37 @@ from typing import Literal
 from memantics.phonetics.senses import rate_drawable
 from memantics.phonetics.sound import MERGED, list_sounds, measure_distance
 from memantics.reappraise.lexicon import FoundTurn, Lexicon, match_case
+from memantics.reappraise.ranking import rate_fluency
 from memantics.reappraise.records import Target
 from memantics.reappraise.sentiment import feel
 from memantics.reappraise.understanding import Understanding, UnderstoodLine, lexicon_of
+from memantics.vision.captions import has_chinese
 
 Way = Literal["turn", "sound", "clause", "line"]
 _MOST = 40  # rewritings of one caption
 _SHORT = 6  # English words
-# Scenes of a second person; an end that begins "you …" does not go with "my" or "like:".
-_SCENE = re.compile(
-    r"(?:that (?:moment|feeling) |me |my face |pov:? )?when"
-    r"(?!.*\b(?:i|my|i'm)\b).*(?<!\blike)(?<!:)$",
-    re.IGNORECASE,
-)
-_MINE = re.compile(r"(?:me|i|i'm|we|our)\b", re.IGNORECASE)
-_CLAUSE = re.compile(
-    r"[,;:]?\s+(?:and|but|so|because|then|while|until|cause|cuz)\s+|[,;:…]\s+|\.\.+\s*"
-)
+_READABLE = -2.95  # log10 of an English word: below that a caption is no sentence
+_KNOWN = -6.5  # that of a word which the language model knows at all
+# What a kinder end may follow: a scene, what somebody is doing or did.
+_OPENINGS = {
+    "scene": r"(?:(?:me|pov|\w+s|(?:my|your|that|this|the|an?) (?:\w+ )?\w+) )?when(?:ever)?\b|"
+    r"(?:that|the) (?:moment|feeling)\b|(?:me|my face) (?:after|before|every time)\b",
+    "doing": r"me,? (?:\w+ly )?\w+ing\b",
+    "did": r"(?:i|we) \w+ed\b",
+}
+_PERSONS = {
+    ("you", "you"): r"you|your|yours|yourself|you're|you've|you'll|u|ur|y'all",
+    ("i", "me"): r"i|i'm|i've|i'll|i'd|me|my|mine|myself",
+    ("we", "us"): r"we|we're|our|us",
+}
+# Signs of a second sentence, of another caption or of what the OCR made up.
+_BROKEN = re.compile(r"[^\w\s,'\"“”&-]|\s-|-\s|\blike$|(?<=[^\s] )(?!I\b)[A-Z]")
 _SUBJECT = re.compile(r"^(?:我们?|你们?|您|他|她|大家)?(?:真的?|太|好|很|有点|都|可)*")
 _ASKS = re.compile(
     r"[什么谁吗么嘛哪几怎]|信不信|是不是|\b(?:wh\w+|how|any|do|does|did|is|are|can)\b",
     re.IGNORECASE,
 )
+_BUT = re.compile(r"\bbut\b", re.IGNORECASE)
 _ENDS = " .。,，;；…!！?？~～"
 
 
@@ -91,11 +100,13 @@ def _change_one(lines: Sequence[UnderstoodLine], place: int, new: Rewriting) -> 
 def _find_punchlines(lines: Sequence[UnderstoodLine]) -> list[int]:
     """The captions that another line may stand for: not the first of several, which tells of what.
 
-    A lone caption may be exchanged where it says nothing but its feeling.
+    A lone Chinese caption may be exchanged where it says nothing but its feeling.
     """
     if len(lines) > 1:
         return list(range(len(lines) - 1, 0, -1))
-    return [0] if lines and says_feeling_only(lines[0].meant) else []
+    return (
+        [0] if lines and has_chinese(lines[0].meant) and says_feeling_only(lines[0].meant) else []
+    )
 
 
 def says_feeling_only(text: str) -> bool:
@@ -120,7 +131,7 @@ def rewrite(line: UnderstoodLine, target: Target) -> Iterator[Rewriting]:
             seen.add(rewriting.printed)
             yield rewriting
     if not lexicon.chinese:
-        yield from _exchange_clause(line, lexicon, target)
+        yield from _go_on(line, lexicon, target)
 
 
 def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
@@ -139,9 +150,21 @@ def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
             # What such a turn took over may hold a cause of its own.
             again = lexicon.find_turns(text)
             texts += [_apply(text, again, 0, lexicon)] if again else []
-        for name in texts:
+        for name in texts if lexicon.chinese else _join_turned(texts, lexicon):
             for printed in (*write_things(name, line), name):
                 yield Rewriting(printed, name, "turn", found[0].turn.cause)
+
+
+def _join_turned(texts: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
+    """English texts of which nothing is opposed to the turned words: not SO HAPPY WITHOUT YOU.
+
+    "Mad but still here" is "proud and still here", once it is turned.
+    """
+    for text in texts:
+        words = re.findall(r"[a-z']+", text.casefold())
+        bad = min((feel(word).valence for word in words), default=0.0)
+        if bad >= 0 and not lexicon.heavy.search(text) and not lexicon.contrary.search(text):
+            yield _BUT.sub(lambda but: match_case("and", but.group()), text)
 
 
 def _apply(text: str, found: Sequence[FoundTurn], choice: int, lexicon: Lexicon) -> str:
@@ -219,24 +242,30 @@ def _say(sign: str) -> str:
     return "".join(re.sub("(?<=[ie])ng$", "n", each.syllable) for each in list_sounds(sign)[:1])
 
 
-def _exchange_clause(line: UnderstoodLine, lexicon: Lexicon, target: Target) -> Iterator[Rewriting]:
-    """Another end of the sentence: what happens stays, what is felt about it changes.
+def _go_on(line: UnderstoodLine, lexicon: Lexicon, target: Target) -> Iterator[Rewriting]:
+    """Go on more kindly: what happens stays, what is felt about it changes.
 
-    A scene ("when you …") may also go on more kindly with all of it kept.
+    The end agrees with the person of the sentence; two persons or two sentences get none.
     """
-    weights, scene = lexicon.weigh(line.meant), _SCENE.match(line.printed.rstrip(_ENDS))
-    cause = max(weights, key=lambda name: weights[name])
-    if not weights[cause] or not (scene or _MINE.match(line.printed)):
+    weights, head = lexicon.weigh(line.meant), line.printed.replace("’", "'").rstrip(_ENDS)
+    cause, fold = max(weights, key=lambda name: weights[name]), head.casefold()
+    kinds = [kind for kind, words in _OPENINGS.items() if re.match(words, fold)]
+    if not weights[cause]:
+        cause, target = "", "calm"  # why is not known: laughing about it fits most scenes
+        kinds = kinds if feel(head).valence < 0 else []
+    persons = [
+        forms
+        for forms, words in _PERSONS.items()
+        if re.search(rf"(?<![\w'])(?:{words})(?!\w)", fold)
+    ]
+    broken = _BROKEN.search(fold if head.isupper() else head)
+    if not kinds or broken or lexicon.heavy.search(head) or len(persons) > 1:
         return
-    cuts = list(_CLAUSE.finditer(line.printed))
-    parts = [line.printed[cut.end() :] for cut in cuts]
-    sums = [sum(lexicon.weigh(part).values()) - feel(part).valence for part in parts]
-    heads = [line.printed.rstrip(_ENDS)] if scene else []
-    if sums and max(sums) > 0:
-        heads.insert(0, line.printed[: cuts[sums.index(max(sums))].start()].rstrip(_ENDS))
-    for head in heads:
-        for text in lexicon.ends.get(target, ()) if scene else lexicon.causes[cause].lines:
-            if len(head.split()) >= 3:
-                made = f"{head} and {text}"
-                made = made.upper() if line.printed.isupper() else made
-                yield Rewriting(made, made, "clause", cause)
+    last = head.split()[-1]
+    if (rate_fluency(head) or 0.0) < _READABLE or (rate_fluency(last) or 0.0) < _KNOWN:
+        return
+    subject, other = persons[0] if persons else ("", "")
+    for text in lexicon.ends.get((kinds[0], target), ()):
+        if persons or "{" not in text:
+            made = match_case(f"{head}, {text.format(you=subject, her=other)}", head)
+            yield Rewriting(made, made, "clause", cause)

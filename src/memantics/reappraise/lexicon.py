@@ -52,7 +52,8 @@ class FoundTurn:
 class Lexicon:
     """One language: ``grave`` is what no joke answers, ``sounds`` kind words by target.
 
-    ``ends`` are clauses with which a scene goes on, by target.
+    ``ends`` are clauses with which a sentence goes on, by what it tells and target; ``heavy`` is
+    what they do not mend, ``contrary`` what makes a turned word say the contrary.
     """
 
     chinese: bool
@@ -60,7 +61,9 @@ class Lexicon:
     turns: tuple[PhraseTurn, ...]
     grave: re.Pattern[str]
     sounds: Mapping[Target, tuple[str, ...]]
-    ends: Mapping[Target, tuple[str, ...]]
+    ends: Mapping[tuple[str, Target], tuple[str, ...]]
+    heavy: re.Pattern[str]
+    contrary: re.Pattern[str]
 
     def find_turns(self, text: str) -> list[FoundTurn]:
         """The turns that apply, none inside another: longer matches win, then earlier turns.
@@ -143,6 +146,7 @@ def read_lexicon(language: str) -> Lexicon:
     path = _FOLDER / ("zh.toml" if chinese else "en.toml")
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     grave, sounds = tables.pop("grave"), tables.pop("sounds", {})
+    heavy, contrary = tables.pop("heavy", "$^"), tables.pop("contrary", "$^")
     every, ends = sounds.get("every", ""), tables.pop("ends", {})
     return Lexicon(
         chinese=chinese,
@@ -150,7 +154,13 @@ def read_lexicon(language: str) -> Lexicon:
         turns=tuple(_read_turns(tables, chinese=chinese)),
         grave=_compile("|".join(grave.split()) if chinese else grave, chinese=chinese),
         sounds={t: tuple(f"{sounds.get(t, '')} {every}".split()) for t in TARGETS},
-        ends={target: tuple(clauses) for target, clauses in ends.items()},
+        ends={
+            (kind, target): tuple(clauses)
+            for kind, own in ends.items()
+            for target, clauses in own.items()
+        },
+        heavy=_compile(heavy, chinese=chinese),
+        contrary=_compile(contrary, chinese=chinese),
     )
 
 

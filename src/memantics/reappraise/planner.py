@@ -204,8 +204,9 @@ def tell_why(candidate: Candidate) -> str:
     ]
     causes = {**read_lexicon("en").causes, **read_lexicon("zh").causes}
     moves = [causes[name].move for name in dict.fromkeys(names)]
-    if first.way == "sound" and not moves:
-        moves = ["the pun says something kind with the same thing"]
+    if not moves:
+        pun = "the pun says something kind with the same thing"
+        moves = [pun if first.way == "sound" else "what happens goes on more kindly"]
     heard = f"; it will be heard as {first.meant!r}" if first.meant != first.printed else ""
     return f"{'; '.join(moves)}{heard}"
 
