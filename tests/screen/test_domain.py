@@ -37,7 +37,7 @@ from tests.scale.inline import InlineEngine
 
 KIND = ("今天天气真好", "我们一起去吃饭", "周末又要加班了", "猫咪睡着了真可爱")
 CRUEL = ("你这个笨蛋滚开", "讨厌的人都去死吧", "你们全是废物垃圾", "没人喜欢你这个丑八怪")
-FONTS = Path(str(files("memantics.vision.fonts")))
+FONTS = Path(str(files("memantics.core.fonts")))
 FAR = "硝酸甘油舌下含服扩张冠状动脉"
 
 

@@ -66,6 +66,13 @@ def seen(browser: Browser, address: str) -> Iterator[Watched]:
         assert_at_home(watched, address)
 
 
+def test_chinese_shows_without_a_font_of_the_machine(seen: Watched, address: str) -> None:
+    load = """async () => (await document.fonts.load('16px "Chinese of Memantics"', '狮'))
+        .map((face) => face.status)"""
+    seen.page.goto(address)
+    assert seen.page.evaluate(load) == ["loaded"]
+
+
 def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, address: str) -> None:
     page = seen.page
     page.goto(address)

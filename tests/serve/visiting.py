@@ -14,9 +14,9 @@ import uvicorn
 from PIL import Image, ImageDraw, ImageFont
 from playwright.sync_api import Browser, Page, expect
 
+from memantics.core import fonts
 from memantics.serve.app import build_app
 from memantics.serve.settings import Models, Reach, ServeSettings
-from memantics.vision import fonts
 from memantics.web.address import listen
 from memantics.web.server import configure
 from tests.browser import Watched, watch

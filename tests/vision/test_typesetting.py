@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memantics.core.errors import InputError
+from memantics.core.fonts import FOLDER
 from memantics.vision.lettering import Lettering
-from memantics.vision.typefaces import ANTON, BLACK, FACES, FOLDER, REGULAR, find_face, find_missing
+from memantics.vision.typefaces import ANTON, BLACK, FACES, REGULAR, find_face, find_missing
 from memantics.vision.typesetting import break_lines, count_fitting, fit_text, split_pieces
 from tests.places import ROOT
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pydantic import JsonValue
 
 from memantics import __version__
+from memantics.core.fonts import embed_chinese
 from memantics.core.journal import replace_file
 from memantics.core.records import STATUSES
 from memantics.report.leaderboard import (
@@ -120,19 +122,23 @@ def fill_page(template: str, styles: Sequence[str], script: str = "", **values: 
 
     Every template extends ``base.html``, which holds the policy. A style may be given as it is.
     """
-    style = "".join(read_asset(name) if name.endswith(".css") else name for name in styles)
     code = read_asset(script) if script else ""
-    return (
+    mark = secrets.token_hex(16)  # nothing that a page shows can hold it
+    page = (
         make_environment()
         .from_string(read_asset(template))
         .render(
             **values,
-            policy=make_policy(style, code),
-            style=Markup(style),  # noqa: S704 - our own files
-            script=Markup(code),  # noqa: S704
+            policy=f"policy-{mark}",
+            style=f"style-{mark}",
+            script=Markup(code),  # noqa: S704 - our own file
             version=__version__,
         )
     )
+    sheets = (read_asset(name) if name.endswith(".css") else name for name in styles)
+    style = embed_chinese(page) + "".join(sheets)
+    page = page.replace(f"policy-{mark}", escape(make_policy(style, code)))
+    return page.replace(f"style-{mark}", style)
 
 
 def _embed(thumbnail: Thumbnail) -> Markup:
@@ -147,10 +153,11 @@ def read_asset(name: str) -> str:
 
 
 def make_policy(style: str, script: str) -> str:
-    """Only our style and our script, by hash; images only from the page itself."""
+    """Only our style and our script, by hash; images and fonts only from the page itself."""
     parts = {
         "default-src": "'none'",
         "img-src": "data:",
+        "font-src": "data:",
         "style-src": _hash(style),
         "script-src": _hash(script),
         "base-uri": "'none'",

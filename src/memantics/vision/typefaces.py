@@ -13,10 +13,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from memantics.core.errors import InputError
+from memantics.core.fonts import FOLDER
 from memantics.vision.captions import has_chinese
 from memantics.vision.signs import SIGNS
 
-FOLDER = Path(__file__).resolve().parent / "fonts"
 _PROBE = 120  # pixels: the size at which fonts are measured
 
 

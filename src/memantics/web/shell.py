@@ -25,7 +25,7 @@ UPLOAD_BYTES = 64 * 1024 * 1024
 FLIGHT_BYTES = 256 * 1024 * 1024
 SMALL_BYTES = 64 * 1024
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = (

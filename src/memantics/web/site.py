@@ -19,6 +19,8 @@ from fastapi import FastAPI
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from memantics.core.fonts import CHINESE
+
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 NAMES: Mapping[Language, str] = {"en": "English", "zh": "中文"}
@@ -28,6 +30,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
     ".png": "image/png",
+    ".otf": "font/otf",
 }
 
 
@@ -94,12 +97,8 @@ class Site:
             )
 
     def _find_static(self) -> dict[str, Path]:
-        return {
-            path.name: path
-            for part in reversed(self.parts)
-            for path in sorted((part / "static").glob("*"))
-            if path.suffix in MEDIA_TYPES
-        }
+        files = [path for part in reversed(self.parts) for path in (part / "static").glob("*")]
+        return {path.name: path for path in (*files, CHINESE) if path.suffix in MEDIA_TYPES}
 
     def _read_words(self, language: Language) -> Catalogue:
         messages: dict[str, str] = {}

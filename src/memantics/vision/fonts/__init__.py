@@ -1,1 +1,0 @@
-"""The fonts that captions are set in."""
