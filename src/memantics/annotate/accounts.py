@@ -17,8 +17,9 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
 from memantics.annotate.attempts import PER_PAIR, LoginAttempts
-from memantics.annotate.context import DAY, ServiceContext, read_roles, write_roles
-from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
+from memantics.annotate.context import DAY, ServiceContext, ordered_roles, write_roles
+from memantics.annotate.database import insert_row
+from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, NotFound, TokenInvalid
 from memantics.annotate.membership import (
     find_user,
     insert_user,
@@ -99,17 +100,17 @@ class Accounts:
         query = sa.select(_users).where(_users.c.admin.is_(True), _users.c.active.is_(True))
         with self._context.db.read() as connection:
             row = connection.execute(query.order_by(_users.c.id).limit(1)).one_or_none()
-        return Actor(row.id, row.name, admin=True) if row else None
+        return record_of(Actor, row) if row else None
 
     def deactivate(self, actor: Actor, name: str) -> None:
         """Close an account: its sessions end, what it answered stays."""
         with self._context.db.write() as connection:
             require_admin(connection, actor)
-            user = find_user(connection, name)
+            user = _require_user(connection, name)
             if user == actor.id:
                 raise Forbidden("nobody closes their own account", "log out instead")
-            connection.execute(sa.update(_users).where(_users.c.id == user).values(active=False))
-            connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
+            _change(connection, user, active=False)
+            _end_sessions(connection, user)
             self._context.log(connection, actor, "account.close", f"user:{user}")
 
     def log_in(self, name: str, password: str, address: str = "") -> Session:
@@ -125,20 +126,18 @@ class Accounts:
         fresh = self._hasher.hash(password) if rehash else None
         with self._context.db.write() as connection:
             if fresh:
-                change = sa.update(_users).where(_users.c.id == row.id)
-                connection.execute(change.values(password_hash=fresh))
+                _change(connection, row.id, password_hash=fresh)
             self._attempts.succeed(connection, attempt)
             expired = _sessions.c.expires_at < self._context.clock()
             connection.execute(sa.delete(_sessions).where(expired))
-            session = self._open(connection, Actor(row.id, row.name, bool(row.admin)))
+            session = self._open(connection, record_of(Actor, row))
             self._context.log(connection, session.actor, "session.begin", f"user:{row.id}")
         return session
 
     def actor_of(self, token: str) -> Actor:
         """Whose session this is."""
         with self._context.db.read() as connection:
-            row = self._find(connection, token, "session")
-        return Actor(row.id, row.name, bool(row.admin))
+            return self._find(connection, token, "session")
 
     def log_out(self, token: str) -> None:
         """End a session."""
@@ -158,9 +157,8 @@ class Accounts:
             self._attempts.succeed(connection, attempt)
         hashed = self._hash(new)
         with self._context.db.write() as connection:
-            change = sa.update(_users).where(_users.c.id == actor.id)
-            connection.execute(change.values(password_hash=hashed))
-            connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == actor.id))
+            _change(connection, actor.id, password_hash=hashed)
+            _end_sessions(connection, actor.id)
             self._context.log(connection, actor, "account.password", f"user:{actor.id}")
             return self._open(connection, actor)
 
@@ -172,10 +170,9 @@ class Accounts:
         hashed = self._hash(new)
         with self._context.db.write() as connection:
             require_admin(connection, actor)
-            user = find_user(connection, name)
-            change = sa.update(_users).where(_users.c.id == user)
-            connection.execute(change.values(password_hash=hashed, active=True))
-            connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
+            user = _require_user(connection, name)
+            _change(connection, user, password_hash=hashed, active=True)
+            _end_sessions(connection, user)
             self._context.log(connection, actor, "account.reset", f"user:{user}")
 
     def login_link(self, actor: Actor) -> str:
@@ -186,10 +183,9 @@ class Accounts:
     def enter(self, token: str) -> Session:
         """Use a login link."""
         with self._context.db.write() as connection:
-            row = self._find(connection, token, "link", what="link")
+            actor = self._find(connection, token, "link")
             _drop(connection, token)
-            actor = Actor(row.id, row.name, bool(row.admin))
-            self._context.log(connection, actor, "session.begin", f"user:{row.id}", link=True)
+            self._context.log(connection, actor, "session.begin", f"user:{actor.id}", link=True)
             return self._open(connection, actor)
 
     def preferences(self, actor: Actor) -> Preferences:
@@ -203,9 +199,8 @@ class Accounts:
 
     def set_preferences(self, actor: Actor, preferences: Preferences) -> None:
         """Keep what a person chose."""
-        change = sa.update(_users).where(_users.c.id == actor.id)
         with self._context.db.write() as connection:
-            connection.execute(change.values(preferences=preferences.model_dump_json()))
+            _change(connection, actor.id, preferences=preferences.model_dump_json())
 
     def invite(
         self,
@@ -221,23 +216,19 @@ class Accounts:
         text = write_roles(roles)
         if not text:
             raise AnswerError({"roles": f"choose at least one of {', '.join(ROLES)}"})
-        now = self._context.clock()
-        with self._context.as_lead(actor, project, write=True) as (connection, _):
+        with self._context.as_lead(actor, project, write=True) as visit:
             entry = {
                 "token_hash": hash_token(token),
                 "project_id": project,
                 "roles": text,
                 "note": clean_text(note, lines=False)[:300],
                 "created_by": actor.id,
-                "created_at": now,
-                "expires_at": now + days * DAY,
+                "created_at": visit.now,
+                "expires_at": visit.now + days * DAY,
                 "revoked": False,
             }
-            number = connection.execute(sa.insert(_invitations), entry).inserted_primary_key
-            subject = f"invitation:{number[0] if number else ''}"
-            self._context.log(
-                connection, actor, "invitation.create", subject, project=project, roles=text
-            )
+            number = insert_row(visit.connection, _invitations, entry)
+            visit.log("invitation.create", f"invitation:{number}", roles=text)
         return token
 
     def invitation(self, token: str) -> Invitation:
@@ -266,9 +257,8 @@ class Accounts:
         query = _OFFERS.where(_invitations.c.project_id == project).order_by(
             _invitations.c.id.desc()
         )
-        with self._context.as_lead(actor, project) as (connection, _):
-            now = self._context.clock()
-            return tuple(_view(row, now) for row in connection.execute(query))
+        with self._context.as_lead(actor, project) as visit:
+            return tuple(_view(row, visit.now) for row in visit.connection.execute(query))
 
     def revoke_invitation(self, actor: Actor, invitation: int) -> None:
         """Make an invitation worthless."""
@@ -277,26 +267,19 @@ class Accounts:
             project = connection.execute(found).scalar_one_or_none()
             if project is None:
                 raise Forbidden
-            self._context.require(connection, actor, project, "lead")
+            visit = self._context.visit(connection, actor, project, role="lead")
             change = sa.update(_invitations).where(_invitations.c.id == invitation)
             connection.execute(change.values(revoked=True))
-            subject = f"invitation:{invitation}"
-            self._context.log(connection, actor, "invitation.revoke", subject, project=project)
+            visit.log("invitation.revoke", f"invitation:{invitation}")
 
     def _use(self, connection: Connection, actor: Actor, row: Any) -> None:
         now = self._context.clock()
-        join_project(connection, row.project_id, actor.id, read_roles(row.roles), now)
+        join_project(connection, row.project_id, actor.id, ordered_roles(row.roles), now)
         reseat(connection, row.project_id, joined=True)
         change = sa.update(_invitations).where(_invitations.c.id == row.id)
         connection.execute(change.values(used_at=now, used_by=actor.id))
-        self._context.log(
-            connection,
-            actor,
-            "invitation.accept",
-            f"invitation:{row.id}",
-            project=row.project_id,
-            roles=row.roles,
-        )
+        visit = self._context.visit(connection, actor, row.project_id)
+        visit.log("invitation.accept", f"invitation:{row.id}", roles=row.roles)
 
     def _find_invitation(self, connection: Connection, token: str, *, lock: bool = False) -> Any:
         query = _OFFERS.where(
@@ -311,12 +294,12 @@ class Accounts:
             raise TokenInvalid("invitation")
         return row
 
-    def _find(self, connection: Connection, token: str, kind: str, what: str = "session") -> Any:
+    def _find(self, connection: Connection, token: str, kind: str) -> Actor:
         values = {"hash": hash_token(token), "kind": kind, "now": self._context.clock()}
         row = queries.SESSION.one(connection, values)
         if row is None:
-            raise TokenInvalid(what)
-        return row
+            raise TokenInvalid(kind)
+        return Actor(row.id, row.name, bool(row.admin))
 
     def _open(
         self,
@@ -340,8 +323,7 @@ class Accounts:
     def _insert(self, connection: Connection, name: str, hashed: str, *, admin: bool) -> Actor:
         if not _NAME.fullmatch(name):
             raise AnswerError({"name": "letters, digits and . @ + - _, at most 80"})
-        taken = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
-        if connection.execute(taken).first():
+        if find_user(connection, name) is not None:
             raise AnswerError({"name": "this name is taken"})
         try:
             return insert_user(connection, name, hashed, admin=admin, now=self._context.clock())
@@ -367,6 +349,21 @@ def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
+def _require_user(connection: Connection, name: str) -> int:
+    user = find_user(connection, name)
+    if user is None:
+        raise NotFound(f"there is no account {name!r}", hint="see the names under People")
+    return user
+
+
+def _change(connection: Connection, user: int, **values: object) -> None:
+    connection.execute(sa.update(_users).where(_users.c.id == user).values(**values))
+
+
+def _end_sessions(connection: Connection, user: int) -> None:
+    connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
+
+
 def _drop(connection: Connection, token: str) -> None:
     connection.execute(sa.delete(_sessions).where(_sessions.c.token_hash == hash_token(token)))
 
@@ -375,6 +372,6 @@ def _view(row: Any, now: float) -> Invitation:
     return record_of(
         Invitation,
         row,
-        roles=tuple(role for role in ROLES if role in read_roles(row.roles)),
+        roles=ordered_roles(row.roles),
         used=row.used_at is not None or row.expires <= now,
     )

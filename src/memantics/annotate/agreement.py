@@ -80,9 +80,7 @@ def measure_agreement(
     """
     share = workflow.settings.random_share
     figures: list[FieldAgreement] = []
-    for place, stage in enumerate(workflow.stages):
-        if stage.kind not in ("independent", "review"):
-            continue
+    for place, stage in workflow.apart_stages:
         fields = [field for field in workflow.stage_fields(place) if field.scale_level != "none"]
         units = [
             (item.row.item_key, row)
@@ -103,9 +101,7 @@ def compare_people(
 ) -> tuple[PairAgreement, ...]:
     """Every two people who judged the same items; those who agree least come first."""
     met: dict[tuple[int, int], list[tuple[str, str, metric.Label, metric.Label]]] = {}
-    for place, stage in enumerate(workflow.stages):
-        if stage.kind not in ("independent", "review"):
-            continue
+    for place, _ in workflow.apart_stages:
         names = [field.id for field in workflow.stage_fields(place) if field.scale_level != "none"]
         for item in items:
             said = answers_at(item, place)
@@ -140,7 +136,7 @@ def _mean_kappa(rows: Sequence[tuple[str, str, metric.Label, metric.Label]]) -> 
 
 
 def _when_finished(item: SeatedItem) -> tuple[float, int]:
-    return max(item.times.values(), default=0.0), item.row.number
+    return item.last_at, item.row.number
 
 
 def _joined(

@@ -9,19 +9,13 @@ from typing import Any
 
 import orjson
 from pydantic import JsonValue
-from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries
-from memantics.annotate.context import load, load_list
+from memantics.annotate.context import Visit, load, load_list
 from memantics.annotate.errors import Values
-from memantics.annotate.records import (
-    AccuracyDrift,
-    Disagreement,
-    Rights,
-    record_of,
-)
+from memantics.annotate.records import AccuracyDrift, Disagreement, record_of
 from memantics.annotate.resolution import ResolutionCase, count_right
-from memantics.annotate.tasks import Seat, labels_of, make_case, read_seat, read_shown
+from memantics.annotate.tasks import Seat, make_case, read_seat, read_shown
 from memantics.annotate.workflow import Workflow
 from memantics.core.closed import Closed
 from memantics.core.queue import Shown
@@ -29,29 +23,30 @@ from memantics.core.queue import Shown
 
 @dataclass(frozen=True, slots=True)
 class SeatedItem:
-    """One item with its seats. ``times`` are when each seat was answered."""
+    """One item with its seats."""
 
     row: Any
     seats: Sequence[Seat]
-    times: dict[int, float]
-    seconds: dict[int, float]
-    training: frozenset[int]
-    shown: tuple[Shown, ...]
 
     @property
-    def labels(self) -> frozenset[str]:
-        """The labels of what is shown."""
-        return labels_of(self.shown)
+    def shown(self) -> tuple[Shown, ...]:
+        """The texts of the item."""
+        return read_shown(self.row.shown)
 
     @property
     def case(self) -> ResolutionCase:
         """The item as resolution sees it, training answers left out."""
-        real = [seat for seat in self.seats if seat.id not in self.training]
-        return make_case(self.row, real, self.labels)
+        return make_case(self.row, self.seats)
 
-    def answered(self) -> Iterator[Seat]:
-        """The seats with an answer that counts."""
-        return (seat for seat in self.seats if seat.done and seat.answer is not None)
+    @property
+    def last_at(self) -> float:
+        """When the last answer came in."""
+        return max((seat.submitted_at or 0.0 for seat in self.seats), default=0.0)
+
+    def answered(self, *, training: bool = True) -> Iterator[Seat]:
+        """The seats with an answer that counts, those of training rounds too where asked for."""
+        done = (seat for seat in self.seats if seat.done and seat.answer is not None)
+        return (seat for seat in done if training or not seat.training_round)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +59,20 @@ class Person:
     training: Any
 
 
-def gather(connection: Connection, rights: Rights, *, answered: bool = False) -> list[SeatedItem]:
+def gather(visit: Visit, *, answered: bool = False) -> list[SeatedItem]:
     """Every item of a project, in order, training items too; ``answered``: only done seats."""
-    key = {"project": rights.id}
     query = queries.PROJECT_ANSWERS if answered else queries.PROJECT_SEATS
-    rows: dict[int, list[Any]] = defaultdict(list)
-    for row in query.all(connection, key):
-        rows[row.item_id].append(row)
-    found = []
-    for item in queries.ITEMS.all(connection, key):
-        mine = rows[item.id]
-        found.append(
-            SeatedItem(
-                item,
-                [read_seat(row) for row in mine],
-                {row.id: row.submitted_at for row in mine if row.submitted_at is not None},
-                {row.id: row.seconds for row in mine if row.seconds is not None},
-                frozenset(row.id for row in mine if row.training_round),
-                read_shown(item.shown),
-            )
-        )
-    return found
+    seats: dict[int, list[Seat]] = defaultdict(list)
+    for row in query.all(visit.connection, visit.key):
+        seats[row.item_id].append(read_seat(row))
+    return [
+        SeatedItem(row, seats[row.id]) for row in queries.ITEMS.all(visit.connection, visit.key)
+    ]
 
 
-def read_people(connection: Connection, rights: Rights) -> dict[int, Person]:
+def read_people(visit: Visit) -> dict[int, Person]:
     """The members of a project by account."""
-    rows = queries.PEOPLE.all(connection, {"project": rights.id})
+    rows = queries.PEOPLE.all(visit.connection, visit.key)
     return {row.user: record_of(Person, row) for row in rows}
 
 
@@ -100,11 +83,8 @@ def answers_at(item: SeatedItem, stage: int) -> dict[int, Mapping[str, JsonValue
     """What each person said of an item at a stage, training left out."""
     return {
         seat.user: seat.answer
-        for seat in item.answered()
-        if seat.stage == stage
-        and seat.id not in item.training
-        and seat.user is not None
-        and seat.answer is not None
+        for seat in item.answered(training=False)
+        if seat.stage == stage and seat.user is not None and seat.answer is not None
     }
 
 
@@ -120,9 +100,7 @@ def find_disagreements(
     for item in items:
         differing: dict[str, tuple[tuple[str, JsonValue], ...]] = {}
         notes: list[tuple[str, str]] = []
-        for place, stage in enumerate(workflow.stages):
-            if stage.kind not in ("independent", "review"):
-                continue
+        for place, _ in workflow.apart_stages:
             answers = answers_at(item, place)
             for field in workflow.stage_fields(place):
                 votes = tuple(
@@ -147,7 +125,7 @@ def find_disagreements(
                 item.shown,
                 tuple(notes),
                 max(split_of([vote for _, vote in votes]) for votes in differing.values()),
-                max(item.times.values(), default=0.0),
+                item.last_at,
                 decision,
                 decidable,
             )
@@ -210,7 +188,7 @@ def measure_drift(
         for seat in item.answered():
             if seat.stage == 0 and seat.user in hits:
                 right = all(count_right(gold, seat.answer or {}, graded).values())
-                hits[seat.user].append((item.times.get(seat.id, 0.0), right))
+                hits[seat.user].append((seat.submitted_at or 0.0, right))
     return tuple(_drift(people[user], sorted(rows)) for user, rows in hits.items() if rows)
 
 

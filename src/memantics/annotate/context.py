@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,8 +19,9 @@ from memantics.annotate import queries
 from memantics.annotate.database import Database
 from memantics.annotate.errors import Forbidden, Values
 from memantics.annotate.overlay import overlaid, settings_of
+from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, Preferences, Rights, record_of
-from memantics.annotate.workflow import ROLES, Role
+from memantics.annotate.workflow import ROLES, Role, Workflow
 
 DAY = 86_400
 Clock = Callable[[], float]
@@ -34,40 +35,51 @@ class ServiceContext:
     media: Path
     clock: Clock = field(default=time.time)
 
-    def rights(
-        self, connection: Connection, actor: Actor, project: int, *, lock: bool = False
-    ) -> Rights:
-        """The rights of a member; anybody else is refused."""
+    def visit(
+        self,
+        connection: Connection,
+        actor: Actor,
+        project: int,
+        *,
+        role: Role | None = None,
+        lock: bool = False,
+    ) -> Visit:
+        """A member inside a transaction; who is none, or does not hold the role, is refused."""
         query = queries.LOCKED_RIGHTS if lock else queries.RIGHTS
         row = query.one(connection, {"project": project, "user": actor.id})
-        if row is None:
+        if row is None or (role and role not in read_roles(row.roles)):
             raise Forbidden
-        return read_rights(row)
-
-    def require(self, connection: Connection, actor: Actor, project: int, role: Role) -> Rights:
-        """The rights of a member who holds a role."""
-        rights = self.rights(connection, actor, project)
-        if role not in rights.roles:
-            raise Forbidden
-        return rights
+        return Visit(self, connection, actor, read_rights(row), self.clock())
 
     @contextmanager
+    def as_member(
+        self,
+        actor: Actor,
+        project: int,
+        *,
+        role: Role | None = None,
+        write: bool = False,
+        lock: bool = False,
+    ) -> Iterator[Visit]:
+        """A transaction for a member of a project; anybody else is refused."""
+        with self.db.write() if write else self.db.read() as connection:
+            yield self.visit(connection, actor, project, role=role, lock=lock)
+
     def as_lead(
         self, actor: Actor, project: int, *, write: bool = False
-    ) -> Iterator[tuple[Connection, Rights]]:
+    ) -> AbstractContextManager[Visit]:
         """A transaction for a lead of a project; anybody else is refused."""
-        with self.db.write() if write else self.db.read() as connection:
-            yield connection, self.require(connection, actor, project, "lead")
+        return self.as_member(actor, project, role="lead", write=write)
 
     def lead_rights(self, actor: Actor, project: int) -> Rights:
         """The rights of a lead of a project; anybody else is refused."""
-        with self.as_lead(actor, project) as (_, rights):
-            return rights
+        with self.as_lead(actor, project) as visit:
+            return visit.rights
 
     def log(
         self,
         connection: Connection,
-        actor: Actor | None,
+        actor: Actor,
         action: str,
         subject: str,
         *,
@@ -77,13 +89,46 @@ class ServiceContext:
         """Write one line of the audit log, in the transaction of the change."""
         entry: dict[str, object] = {
             "at": self.clock(),
-            "user_id": actor.id if actor else None,
+            "user_id": actor.id,
             "project_id": project,
             "action": action,
             "subject": subject,
             "detail": dump(detail),
         }
         queries.ADD_AUDIT.run(connection, entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A member of a project inside one transaction, and the moment at which it began."""
+
+    context: ServiceContext
+    connection: Connection
+    actor: Actor
+    rights: Rights
+    now: float
+
+    @property
+    def flow(self) -> Workflow:
+        """The workflow as it holds for the project."""
+        return self.rights.workflow
+
+    @property
+    def key(self) -> dict[str, object]:
+        """What queries about a person in a project bind; ``round`` is that of their training."""
+        rights = self.rights
+        return {"user": self.actor.id, "project": rights.id, "round": rights.training_round}
+
+    @property
+    def lease_end(self) -> float:
+        """When a lease that begins now runs out."""
+        return self.now + 60 * self.rights.settings.lease_minutes
+
+    def log(self, action: str, subject: str = "", /, **detail: JsonValue) -> None:
+        """Write one line of the project's audit log; without a subject it is about the project."""
+        project = self.rights.id
+        subject = subject or f"project:{project}"
+        self.context.log(self.connection, self.actor, action, subject, project=project, **detail)
 
 
 def read_rights(row: Any) -> Rights:
@@ -101,13 +146,24 @@ def read_rights(row: Any) -> Rights:
     )
 
 
+def keep_settings(connection: Connection, project: int, settings: ProjectSettings) -> None:
+    """Write the settings of a project into their column."""
+    text = settings.model_dump_json()
+    queries.SET_SETTINGS.run(connection, {"project": project, "settings": text})
+
+
 def read_roles(text: str) -> frozenset[Role]:
     """Roles from their column.
 
     >>> sorted(read_roles("lead,annotator"))
     ['annotator', 'lead']
     """
-    return frozenset(role for role in ROLES if role in text.split(","))
+    return frozenset(ordered_roles(text))
+
+
+def ordered_roles(text: str) -> tuple[Role, ...]:
+    """Roles from their column, in the order in which people read them."""
+    return tuple(role for role in ROLES if role in text.split(","))
 
 
 def write_roles(roles: Iterable[str]) -> str:

@@ -154,6 +154,13 @@ class Query:
         return self._row
 
 
+def insert_row(connection: Connection, table: sa.Table, values: Bound) -> int:
+    """Write one row of a table that counts its rows itself; returns the number it got."""
+    key = connection.execute(sa.insert(table), dict(values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
 def normalise(url: str) -> str:
     """A path is SQLite; PostgreSQL goes through psycopg.
 

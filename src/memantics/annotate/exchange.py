@@ -10,28 +10,16 @@ from types import MappingProxyType
 from typing import IO
 
 import orjson
-from sqlalchemy.engine import Connection
 
-from memantics.annotate.context import ServiceContext, load_list
+from memantics.annotate import intake
+from memantics.annotate.context import ServiceContext, Visit, load_list
 from memantics.annotate.errors import Forbidden, NoSuchForm, NotFound
 from memantics.annotate.export import TYPES, resolve_all, take_snapshot, write_audit, write_export
-from memantics.annotate.intake import (
-    Stored,
-    add_items,
-    check_item,
-    find_image,
-    known_keys,
-    lock_project,
-    read_folder,
-    register_image,
-    shuffled,
-    spread_rounds,
-    store_image,
-)
+from memantics.annotate.intake import Stored, check_item
 from memantics.annotate.labelstudio import pack_tasks, read_bounded, unpack_tasks, write_tasks
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.projects import Projects
-from memantics.annotate.records import Actor, Export, ImportedItems, Media, Project, Rights
+from memantics.annotate.records import Actor, Export, ImportedItems, Media, Project
 from memantics.annotate.tables import TABLES, write_table
 from memantics.annotate.workflow import Workflow, read_workflow
 from memantics.core.data import inside
@@ -89,45 +77,44 @@ class Exchange:
 
         Newcomers train on the items of a ``training_set``, whose answers are known.
         """
-        rights = self._context.lead_rights(actor, project)
+        flow = self._context.lead_rights(actor, project).workflow
         card, items = read_queue(folder)
-        _check_queue(card, items, rights.workflow)
+        _check_queue(card, items, flow)
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
-        rounds = spread_rounds(rights.workflow, items) if training_set else {}
-        return self._import(actor, rights, pairs[:limit], rounds)
+        rounds = intake.spread_rounds(flow, items) if training_set else {}
+        return self._import(actor, project, pairs[:limit], rounds)
 
     def train_on(self, actor: Actor, project: int, numbers: Sequence[int]) -> None:
         """Have newcomers train on copies of finished items, with the agreed answers as known."""
-        with self._context.as_lead(actor, project, write=True) as (connection, rights):
-            known = lock_project(connection, project)
+        with self._context.as_lead(actor, project, write=True) as visit:
+            flow, known = visit.flow, intake.lock_project(visit.connection, project)
             found = {
                 item.row.number: (item, result.values)
-                for item, result in resolve_all(take_snapshot(connection, rights))
+                for item, result in resolve_all(take_snapshot(visit))
                 if result.complete
             }
             if open_ones := sorted(set(numbers) - set(found)):
                 raise InputError(f"item {open_ones[0]} is not finished", hint="name finished items")
             copies: list[tuple[QueueItem, list[str]]] = []
             for item, values in map(found.__getitem__, sorted(set(numbers))):
-                asked = rights.workflow.stages[0].fields
+                asked = flow.stages[0].fields
                 gold = {name: values[name] for name in asked if values.get(name) is not None}
                 key, group = f"training-{item.row.item_key}", str(item.row.group_key)
                 copy = QueueItem(id=key, group=group, shown=list(item.shown), gold=gold)
-                check_item(rights.workflow, copy, "items", item.row.number)
+                check_item(flow, copy, "items", item.row.number)
                 if key not in known:
                     copies.append((copy, load_list(item.row.images)))
-            rounds = spread_rounds(rights.workflow, [copy for copy, _ in copies])
-            now = self._context.clock()
-            count = add_items(connection, rights, copies, owner=None, now=now, rounds=rounds)
-            self._log(connection, actor, rights, "item.train", ImportedItems(count, 0))
+            rounds = intake.spread_rounds(flow, [copy for copy, _ in copies])
+            count = intake.add_items(visit, copies, rounds=rounds)
+            _log(visit, "item.train", ImportedItems(count, 0))
 
     def import_memes(
         self, actor: Actor, project: int, folder: Path, limit: int | None = None
     ) -> ImportedItems:
         """Any folder of memes, one item for each; ``limit``: only the first ones."""
-        rights = self._context.lead_rights(actor, project)
-        pairs = [(item, [path]) for item, path in islice(read_folder(folder), limit)]
-        return self._import(actor, rights, pairs)
+        self._context.lead_rights(actor, project)  # before anything is read
+        pairs = [(item, [path]) for item, path in islice(intake.read_folder(folder), limit)]
+        return self._import(actor, project, pairs)
 
     def import_items(
         self, actor: Actor, project: int, items: Iterable[tuple[QueueItem, Sequence[Path]]]
@@ -137,21 +124,20 @@ class Exchange:
         pairs = [(item, list(paths)) for item, paths in items]
         for row, (item, _) in enumerate(pairs, 1):
             check_item(rights.workflow, item, "items", row)
-        return self._import(actor, rights, pairs)
+        return self._import(actor, project, pairs)
 
     def upload(self, actor: Actor, project: int, name: str, data: bytes) -> ImportedItems:
         """One image as one item. Who uploads a meme does not judge it."""
-        rights = self._context.lead_rights(actor, project)
-        stored = store_image(self._context.media, project, name, data)
-        with self._context.db.write() as connection:
-            known = lock_project(connection, project)
-            key = register_image(connection, project, stored)
+        self._context.lead_rights(actor, project)  # before anything is written
+        stored = intake.store_image(self._context.media, project, name, data)
+        with self._context.as_lead(actor, project, write=True) as visit:
+            known = intake.lock_project(visit.connection, project)
+            key = intake.register_image(visit.connection, project, stored)
             item = QueueItem(id=f"upload-{key[:12]}", group=f"upload-{key[:12]}")
             if item.id in known:
                 return ImportedItems(0, 0, skipped=(f"{Path(name).name}: {_THERE}",))
-            now = self._context.clock()
-            add_items(connection, rights, [(item, [key])], owner=actor.id, now=now)
-            self._log(connection, actor, rights, "item.upload", ImportedItems(1, 1))
+            intake.add_items(visit, [(item, [key])], owner=actor.id)
+            _log(visit, "item.upload", ImportedItems(1, 1))
         return ImportedItems(1, 1)
 
     def import_label_studio(
@@ -163,13 +149,13 @@ class Exchange:
         for row, one in enumerate(incoming, 1):
             check_item(rights.workflow, one.item, "tasks", row)
         pairs = [(one.item, one.images) for one in incoming]
-        done = self._import(actor, rights, pairs)
+        done = self._import(actor, project, pairs)
         left = {line.split(":", 1)[0] for line in done.skipped}
         skipped = [*done.skipped]
         answers = 0
         for start in range(0, len(incoming), _CHUNK):
-            with self._context.db.write() as connection:
-                writer = Returning(connection, rights, self._context.clock())
+            with self._context.as_lead(actor, project, write=True) as visit:
+                writer = Returning(visit)
                 before = answers
                 for one in incoming[start : start + _CHUNK]:
                     skipped += [f"{one.item.id}: {problem}" for problem in one.missing]
@@ -178,7 +164,7 @@ class Exchange:
                         answers += count
                         skipped += problems
                 part = ImportedItems(0, 0, answers - before)
-                self._log(connection, actor, rights, "answer.import", part)
+                _log(visit, "answer.import", part)
         return ImportedItems(done.items, done.images, answers, tuple(skipped))
 
     def import_tasks(
@@ -200,16 +186,16 @@ class Exchange:
         Label Studio's tasks come as JSON, or as ZIP with their images and an interface; a folder
         for Hugging Face as ZIP; agreement also as a LaTeX table.
         """
-        with self._context.as_lead(actor, project) as (connection, rights):
-            if rights.workflow.personal and what != "verdicts":
+        with self._context.as_lead(actor, project) as visit:
+            if visit.flow.personal and what != "verdicts":
                 raise Forbidden(
                     "what people say about themselves comes out as verdicts only",
                     hint="export verdicts: they hold neither names nor times",
                 )
-            snapshot = take_snapshot(connection, rights)
+            snapshot = take_snapshot(visit)
             if what == "audit":
-                return write_audit(connection, rights, form)
-        name = f"{rights.workflow.name}-{project}-{what}.{form}"
+                return write_audit(visit, form)
+        name = f"{visit.flow.name}-{project}-{what}.{form}"
         if what in TABLES:
             media = self._context.media / str(project)
             return Export(name, TYPES[form], write_table(snapshot, what, form, media))
@@ -226,25 +212,25 @@ class Exchange:
     def media(self, actor: Actor, key: str) -> Media:
         """An image, for members of its project."""
         with self._context.db.read() as connection:
-            project, media = find_image(connection, self._context.media, key)
-            self._context.rights(connection, actor, project)
+            project, media = intake.find_image(connection, self._context.media, key)
+            self._context.visit(connection, actor, project)
         return media
 
     def _import(
         self,
         actor: Actor,
-        rights: Rights,
+        project: int,
         pairs: Sequence[tuple[QueueItem, Sequence[Path]]],
         rounds: Mapping[str, int] = MappingProxyType({}),
     ) -> ImportedItems:
         """Write items in short transactions, so that others go on working meanwhile."""
         items = images = 0
         skipped: list[str] = []
-        if rights.workflow.shuffle:
+        with self._context.as_lead(actor, project) as visit:
+            known = intake.known_keys(visit.connection, project)
+        if visit.flow.shuffle:
             # Numbers are seen by annotators: they must not tell one model's outputs from another's.
-            pairs = sorted(pairs, key=lambda pair: shuffled(rights.id, pair[0].id))
-        with self._context.db.read() as connection:
-            known = known_keys(connection, rights.id)
+            pairs = sorted(pairs, key=lambda pair: intake.shuffled(project, pair[0].id))
         for start in range(0, len(pairs), _CHUNK):
             ready: list[tuple[QueueItem, list[Stored]]] = []
             for item, paths in pairs[start : start + _CHUNK]:
@@ -255,13 +241,13 @@ class Exchange:
                 stored: list[Stored] = []
                 try:
                     for path in paths:
-                        stored.append(self._store(rights, path))  # noqa: PERF401 - kept on failure
+                        stored.append(self._store(project, path))  # noqa: PERF401 - kept on failure
                 except ImageError as error:
                     _discard(stored)
                     skipped.append(f"{item.id}: {error}")
                 else:
                     ready.append((item, stored))
-            done = self._write(actor, rights, ready, rounds)
+            done = self._write(actor, project, ready, rounds)
             items, images = items + done.items, images + done.images
             skipped += done.skipped
         return ImportedItems(items, images, skipped=tuple(skipped))
@@ -269,46 +255,33 @@ class Exchange:
     def _write(
         self,
         actor: Actor,
-        rights: Rights,
+        project: int,
         ready: Sequence[tuple[QueueItem, list[Stored]]],
         rounds: Mapping[str, int],
     ) -> ImportedItems:
         skipped: list[str] = []
         entered: list[tuple[QueueItem, list[str]]] = []
-        with self._context.db.write() as connection:
-            known = lock_project(connection, rights.id)
+        with self._context.as_lead(actor, project, write=True) as visit:
+            known = intake.lock_project(visit.connection, project)
             for item, stored in ready:
                 if item.id in known:  # another import was faster
                     _discard(stored)
                     skipped.append(f"{item.id}: {_THERE}")
                     continue
-                keys = [register_image(connection, rights.id, one) for one in stored]
+                keys = [intake.register_image(visit.connection, project, one) for one in stored]
                 entered.append((item, keys))
-            now = self._context.clock()
-            count = add_items(connection, rights, entered, owner=None, now=now, rounds=rounds)
-            done = ImportedItems(
-                count, sum(len(keys) for _, keys in entered), skipped=tuple(skipped)
-            )
-            self._log(connection, actor, rights, "item.import", done)
+            count = intake.add_items(visit, entered, rounds=rounds)
+            images = sum(len(keys) for _, keys in entered)
+            done = ImportedItems(count, images, skipped=tuple(skipped))
+            _log(visit, "item.import", done)
         return done
 
-    def _store(self, rights: Rights, path: Path) -> Stored:
-        return store_image(self._context.media, rights.id, path.name, read_bytes(path))
+    def _store(self, project: int, path: Path) -> Stored:
+        return intake.store_image(self._context.media, project, path.name, read_bytes(path))
 
-    def _log(
-        self, connection: Connection, actor: Actor, rights: Rights, action: str, done: ImportedItems
-    ) -> None:
-        subject = f"project:{rights.id}"
-        self._context.log(
-            connection,
-            actor,
-            action,
-            subject,
-            project=rights.id,
-            items=done.items,
-            images=done.images,
-            answers=done.answers,
-        )
+
+def _log(visit: Visit, action: str, done: ImportedItems) -> None:
+    visit.log(action, items=done.items, images=done.images, answers=done.answers)
 
 
 def _check_queue(card: QueueCard, items: Sequence[QueueItem], workflow: Workflow) -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue
-from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
 from memantics.annotate.consensus import Person, SeatedItem, gather, read_people
-from memantics.annotate.context import iso, load, load_list, load_optional
+from memantics.annotate.context import Visit, iso, load, load_list, load_optional
 from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.records import Export, Resolved, Rights
 from memantics.annotate.resolution import resolve
+from memantics.annotate.tasks import Seat
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import ItemVerdict, Vote
 from memantics.core.tables import need_parquet
@@ -135,21 +135,19 @@ class Snapshot:
         return [field.id for field in self.workflow.fields]
 
 
-def take_snapshot(connection: Connection, rights: Rights) -> Snapshot:
+def take_snapshot(visit: Visit) -> Snapshot:
     """Read all of a project."""
     revisions: dict[int, list[Any]] = defaultdict(list)
-    changes = schema.revisions
-    said = sa.select(changes).where(changes.c.project_id == rights.id).order_by(changes.c.id)
-    for row in connection.execute(said):
+    for row in _read_all(visit, schema.revisions):
         revisions[row.item_id].append(row)
-    query = sa.select(schema.media).where(schema.media.c.project_id == rights.id)
-    return Snapshot(
-        rights,
-        gather(connection, rights),
-        read_people(connection, rights),
-        revisions,
-        {row.id: row for row in connection.execute(query)},
-    )
+    images = {row.id: row for row in _read_all(visit, schema.media)}
+    return Snapshot(visit.rights, gather(visit), read_people(visit), revisions, images)
+
+
+def _read_all(visit: Visit, table: sa.Table) -> sa.CursorResult[Any]:
+    """The rows of a project in a table, in order."""
+    query = sa.select(table).where(table.c.project_id == visit.rights.id).order_by(table.c.id)
+    return visit.connection.execute(query)
 
 
 def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
@@ -174,11 +172,9 @@ def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
     return Export(name, TYPES[form], data)
 
 
-def write_audit(connection: Connection, rights: Rights, form: str) -> Export:
+def write_audit(visit: Visit, form: str) -> Export:
     """Every change in a project, from the first."""
-    table = schema.audit
-    people = read_people(connection, rights)
-    query = sa.select(table).where(table.c.project_id == rights.id).order_by(table.c.id)
+    people = read_people(visit)
     rows: list[Row] = [
         {
             "id": row.id,
@@ -188,10 +184,10 @@ def write_audit(connection: Connection, rights: Rights, form: str) -> Export:
             "subject": row.subject,
             "detail": load(row.detail),
         }
-        for row in connection.execute(query)
+        for row in _read_all(visit, schema.audit)
     ]
     data = write_rows(rows, ["id", "at", "person", "action", "subject", "detail"], form)
-    return Export(f"{rights.workflow.name}-{rights.id}-audit.{form}", TYPES[form], data)
+    return Export(f"{visit.flow.name}-{visit.rights.id}-audit.{form}", TYPES[form], data)
 
 
 def resolve_all(snapshot: Snapshot) -> list[tuple[SeatedItem, Resolved]]:
@@ -237,7 +233,7 @@ def _list_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
             kept=found.kept,
             values=dict(found.values),
             reason=found.reason,
-            votes=[_vote(snapshot, item, seat) for seat in item.answered()],
+            votes=[_vote(snapshot, seat) for seat in item.answered()],
             hidden=load(item.row.hidden),
         )
         for item, found in resolve_all(snapshot)
@@ -245,13 +241,13 @@ def _list_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
     ]
 
 
-def _vote(snapshot: Snapshot, item: SeatedItem, seat: Any) -> Vote:
+def _vote(snapshot: Snapshot, seat: Seat) -> Vote:
     return Vote(
         person=name_of(snapshot, seat.user),
         stage=snapshot.workflow.stages[seat.stage].id,
         values=seat.answer or {},
-        at=iso(item.times.get(seat.id, 0.0)),
-        guideline=snapshot.rights.settings.guideline_at(item.times.get(seat.id, 0.0)),
+        at=iso(seat.submitted_at or 0.0),
+        guideline=snapshot.rights.settings.guideline_at(seat.submitted_at or 0.0),
     )
 
 
@@ -289,7 +285,7 @@ def _raw_rows(snapshot: Snapshot) -> list[Row]:
 
 def _revision(snapshot: Snapshot, item: SeatedItem, row: Any) -> dict[str, JsonValue]:
     seat = next(seat for seat in item.seats if seat.id == row.seat_id)
-    training = seat.id in item.training
+    training = bool(seat.training_round)
     return {
         "item": item.row.item_key,
         "group": item.row.group_key,

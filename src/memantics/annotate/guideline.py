@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
 from memantics.annotate.consensus import find_disagreements
-from memantics.annotate.context import ServiceContext
+from memantics.annotate.context import ServiceContext, Visit, keep_settings
 from memantics.annotate.errors import AnswerError, NotFound
-from memantics.annotate.lead import Lead
+from memantics.annotate.lead import Lead, reopen_seat
 from memantics.annotate.project_settings import Clarification, Words
-from memantics.annotate.records import Actor, Disagreement, Rights
+from memantics.annotate.records import Actor, Disagreement
+from memantics.annotate.tasks import lock_item
 from memantics.annotate.values import clean_text
-from memantics.annotate.work import lock_item
 from memantics.annotate.workflow import Workflow
 from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.text import clean_line
@@ -78,65 +77,54 @@ class Guideline:
         said = {name: clean_text(text, lines=True)[:LONGEST] for name, text in words}
         if not said["en"]:
             raise AnswerError({"text": "say what is clear now"})
-        with self._context.as_lead(actor, project, write=True) as (connection, rights):
-            numbers = _known_numbers(connection, project, items)
+        with self._context.as_lead(actor, project, write=True) as visit:
+            numbers = _known_numbers(visit, items)
             added = Clarification(
                 text=Words(**said),
-                at=self._context.clock(),
-                person=rights.pseudonym,
+                at=visit.now,
+                person=visit.rights.pseudonym,
                 drafted=clean_line(drafted, 200),
                 items=numbers,
             )
-            settings = rights.settings.model_copy(
-                update={"clarifications": (*rights.settings.clarifications, added)}
-            )
-            queries.SET_SETTINGS.run(
-                connection, {"project": project, "settings": settings.model_dump_json()}
-            )
-            reopened = self._ask_again(connection, rights, numbers) if again else 0
-            detail = {"version": settings.guideline, "reopened": reopened}
-            self._context.log(
-                connection,
-                actor,
+            before = visit.rights.settings
+            clarifications = (*before.clarifications, added)
+            settings = before.model_copy(update={"clarifications": clarifications})
+            keep_settings(visit.connection, project, settings)
+            visit.log(
                 "guideline.clarify",
-                f"project:{project}",
-                project=project,
-                **detail,
+                version=settings.guideline,
+                reopened=_ask_again(visit, numbers) if again else 0,
                 **added.model_dump(mode="json", exclude={"at"}),
             )
             return settings.guideline
 
-    def _ask_again(self, connection: Connection, rights: Rights, numbers: Sequence[int]) -> int:
-        """Give the answers to these items at the first stage of several back to their people."""
-        stages = rights.workflow.stages
-        apart = [n for n, stage in enumerate(stages) if stage.kind in ("independent", "review")]
-        seats = schema.seats
-        query = (
-            sa.select(seats)
-            .join(schema.items, schema.items.c.id == seats.c.item_id)
-            .where(
-                seats.c.project_id == rights.id,
-                seats.c.state == "done",
-                seats.c.training_round == 0,
-                seats.c.stage.in_(apart[:1]),
-                schema.items.c.number.in_(numbers),
-            )
-            .order_by(seats.c.item_id, seats.c.id)
+
+def _ask_again(visit: Visit, numbers: Sequence[int]) -> int:
+    """Give the answers to these items at the first stage of several back to their people."""
+    seats = schema.seats
+    query = (
+        sa.select(seats)
+        .join(schema.items, schema.items.c.id == seats.c.item_id)
+        .where(
+            seats.c.project_id == visit.rights.id,
+            seats.c.state == "done",
+            seats.c.training_round == 0,
+            seats.c.stage.in_([place for place, _ in visit.flow.apart_stages][:1]),
+            schema.items.c.number.in_(numbers),
         )
-        rows = connection.execute(query).all()
-        for row in rows:
-            if not self._context.db.sqlite:
-                lock_item(connection, row.id)
-            self._lead.reopen_seat(connection, rights, row)
-        return len(rows)
-
-
-def _known_numbers(connection: Connection, project: int, numbers: Iterable[int]) -> tuple[int, ...]:
-    wanted, table = sorted(set(numbers)), schema.items
-    query = sa.select(table.c.number).where(
-        table.c.project_id == project, table.c.number.in_(wanted)
+        .order_by(seats.c.item_id, seats.c.id)
     )
-    if unknown := set(wanted) - set(connection.execute(query).scalars()):
+    rows = visit.connection.execute(query).all()
+    for row in rows:
+        lock_item(visit.connection, row.id)
+        reopen_seat(visit, row)
+    return len(rows)
+
+
+def _known_numbers(visit: Visit, numbers: Iterable[int]) -> tuple[int, ...]:
+    wanted = sorted(set(numbers))
+    known = {item.number for item in queries.ITEMS.all(visit.connection, visit.key)}
+    if unknown := set(wanted) - known:
         raise NotFound(f"the project has no item {min(unknown)}")
     return tuple(wanted)
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
-from memantics.annotate.context import dump
+from memantics.annotate.context import Visit, dump
 from memantics.annotate.errors import AnswerError, Forbidden
 from memantics.annotate.records import Media, Rights
 from memantics.annotate.tasks import first_states, labels_of
@@ -143,18 +143,17 @@ def known_keys(connection: Connection, project: int) -> set[str]:
 
 
 def add_items(
-    connection: Connection,
-    rights: Rights,
+    visit: Visit,
     items: Sequence[tuple[QueueItem, Sequence[str]]],
     *,
-    owner: int | None,
-    now: float,
+    owner: int | None = None,
     rounds: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
     """Write items with their seats; each comes with the ids of its images.
 
     ``rounds`` are those of a training set. The caller holds :func:`lock_project`.
     """
+    connection, rights = visit.connection, visit.rights
     count, gold = _present(connection, rights.id)
     for start in range(0, len(items), _CHUNK):
         rows: list[dict[str, object]] = []
@@ -165,7 +164,7 @@ def add_items(
                 gold += 1
                 training = _training_round(rights, gold)
             rows.append(_item_row(rights.id, count, item, images, training))
-            rows[-1] |= {"owner_id": owner, "created_at": now}
+            rows[-1] |= {"owner_id": owner, "created_at": visit.now}
         insert = sa.insert(_items).returning(_items.c.id, sort_by_parameter_order=True)
         ids = connection.execute(insert, rows).scalars().all()
         seats = [

@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Annotated, Any, Self
+from typing import IO, Annotated, Self
 from xml.sax.saxutils import quoteattr
 
 from pydantic import BaseModel, JsonValue, model_validator
@@ -22,7 +22,8 @@ from pydantic import Field as Limit
 
 from memantics.annotate.consensus import SeatedItem
 from memantics.annotate.context import iso, load_optional
-from memantics.annotate.export import Snapshot, describe_item, file_name, images_of
+from memantics.annotate.export import Snapshot, describe_item, file_name, images_of, name_of
+from memantics.annotate.tasks import Seat
 from memantics.annotate.workflow import Workflow, WorkflowField
 from memantics.core.errors import DataError
 from memantics.core.images import DEFAULT_BOUNDS
@@ -130,9 +131,8 @@ def _show(entry: Shown) -> str:
     return f"{entry.label}: {value}"
 
 
-def _write_annotation(snapshot: Snapshot, item: SeatedItem, seat: Any) -> dict[str, JsonValue]:
-    person = snapshot.people[seat.user].pseudonym
-    training = seat.id in item.training
+def _write_annotation(snapshot: Snapshot, item: SeatedItem, seat: Seat) -> dict[str, JsonValue]:
+    person = name_of(snapshot, seat.user)
     history: list[JsonValue] = [
         {
             "version": row.version,
@@ -148,13 +148,13 @@ def _write_annotation(snapshot: Snapshot, item: SeatedItem, seat: Any) -> dict[s
     return {
         "id": seat.id,
         "completed_by": {"email": f"{person}@memantics.invalid"},
-        "created_at": iso(item.times.get(seat.id, 0.0)),
-        "lead_time": item.seconds.get(seat.id),
+        "created_at": iso(seat.submitted_at or 0.0),
+        "lead_time": seat.seconds,
         "was_cancelled": False,
         "result": list(write_results(snapshot.workflow, seat.answer or {})),
         "memantics": {
             "stage": snapshot.workflow.stages[seat.stage].id,
-            "seat": 0 if training else seat.seat,
+            "seat": 0 if seat.training_round else seat.seat,
             "person": person,
             "revisions": history,
         },

@@ -10,17 +10,15 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue, TypeAdapter, ValidationError
-from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.context import dump
+from memantics.annotate.context import Visit, dump
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.labelstudio import Annotation, LabelStudioTask, Origin, Past, read_results
 from memantics.annotate.leasing import insert_training_seat
-from memantics.annotate.membership import insert_member, insert_user, name_key
-from memantics.annotate.records import Rights
+from memantics.annotate.membership import find_user, insert_member, insert_user
 from memantics.annotate.resolution import state_before
-from memantics.annotate.tasks import Seat, labels_of, make_case, read_seats, read_shown, settle
+from memantics.annotate.tasks import Seat, make_case, read_seats, settle
 from memantics.annotate.values import check, clean_text
 from memantics.annotate.workflow import Workflow
 from memantics.core.data import conform, inside
@@ -120,10 +118,10 @@ def _find_images(folder: Path | None, names: Sequence[str]) -> tuple[tuple[Path,
 class Returning:
     """Writes the answers that tasks bring, under the pseudonyms of those who gave them."""
 
-    def __init__(self, connection: Connection, rights: Rights, now: float) -> None:
-        self._connection = connection
-        self._rights = rights
-        self._now = now
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._connection = visit.connection
+        self._rights = visit.rights
         self._ghosts: dict[str, int] = {}
 
     def write(self, key: str, annotations: Sequence[Annotation]) -> tuple[int, list[str]]:
@@ -132,29 +130,23 @@ class Returning:
             _items.c.project_id == self._rights.id, _items.c.item_key == key
         )
         item = self._connection.execute(query).one()
-        labels = labels_of(read_shown(item.shown))
         order = {stage.id: place for place, stage in enumerate(self._rights.workflow.stages)}
         count, skipped = 0, []
         for entry in sorted(annotations, key=lambda one: _order(one, order)):
             seats = read_seats(self._connection, item.id)
-            problem = self._fill(item, seats, labels, entry, order)
+            problem = self._fill(item, seats, entry, order)
             if problem:
                 skipped.append(f"{key}: {problem}")
                 continue
             count += 1
             if not item.training_round:
                 fresh = read_seats(self._connection, item.id)
-                state = settle(self._connection, self._rights.workflow, item, fresh, labels)
+                state = settle(self._connection, self._rights.workflow, item, fresh)
                 item = self._connection.execute(query).one() if state != item.state else item
         return count, skipped
 
     def _fill(
-        self,
-        item: Any,
-        seats: Sequence[Seat],
-        labels: frozenset[str],
-        entry: Annotation,
-        order: Mapping[str, int],
+        self, item: Any, seats: Sequence[Seat], entry: Annotation, order: Mapping[str, int]
     ) -> str:
         workflow = self._rights.workflow
         kept = entry.memantics
@@ -163,11 +155,10 @@ class Returning:
         if unknown:
             return f"results for unknown fields: {', '.join(unknown)}"
         shown = self._rights.settings.prelabels == "shown"
-        state = state_before(workflow, stage, make_case(item, seats, labels), prelabels=shown)
+        case, fields = make_case(item, seats), workflow.stages[stage].fields
+        state = state_before(workflow, stage, case, prelabels=shown)
         try:
-            answer = check(
-                workflow, workflow.stages[stage].fields, values, labels=labels, state=state
-            )
+            answer = check(workflow, fields, values, labels=case.labels, state=state)
         except AnswerError as error:
             return str(error)
         user = self._ghost(_person(entry))
@@ -203,7 +194,7 @@ class Returning:
                     version=version,
                     action="import",
                     values=dict(answer),
-                    at=self._now,
+                    at=self._visit.now,
                     seconds=entry.lead_time,
                 )
             )
@@ -235,7 +226,7 @@ class Returning:
         taken = sa.select(_seats.c.id).where(_seats.c.item_id == item.id, _seats.c.user_id == user)
         if self._connection.execute(taken).first():
             return None
-        return insert_training_seat(self._connection, self._rights, item, user)
+        return insert_training_seat(self._visit, item, user)
 
     def _ghost(self, person: str) -> int:
         """A member without an account that anybody could use, under the same pseudonym if free."""
@@ -243,14 +234,12 @@ class Returning:
             return self._ghosts[person]
         project = self._rights.id
         name = f"import.{project}.{person}"[:80]
-        users = schema.users
-        query = sa.select(users.c.id).where(users.c.name_key == name_key(name))
-        found = self._connection.execute(query).scalar_one_or_none()
+        found = find_user(self._connection, name)
         if found is None:
-            found = insert_user(self._connection, name, None, admin=False, now=self._now).id
-            insert_member(self._connection, project, found, (), self._now, wanted=person)
-        self._ghosts[person] = int(found)
-        return int(found)
+            found = insert_user(self._connection, name, None, admin=False, now=self._visit.now).id
+            insert_member(self._connection, project, found, (), self._visit.now, wanted=person)
+        self._ghosts[person] = found
+        return found
 
 
 def _order(entry: Annotation, order: Mapping[str, int]) -> tuple[int, int]:

@@ -11,49 +11,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from memantics.annotate import queries, schema
+from memantics.annotate import consensus, queries, records, schema, tasks
 from memantics.annotate.agreement import (
     FieldAgreement,
     PairAgreement,
     compare_people,
     measure_agreement,
 )
-from memantics.annotate.consensus import (
-    DisagreementFilter,
-    Person,
-    SeatedItem,
-    find_disagreements,
-    gather,
-    measure_drift,
-    read_people,
-)
-from memantics.annotate.context import DAY, ServiceContext, load, load_list, load_optional
-from memantics.annotate.errors import AnswerError, Forbidden, Locked, NotFound
-from memantics.annotate.records import (
-    AccuracyDrift,
-    Actor,
-    AuditEntry,
-    Disagreement,
-    ItemView,
-    PersonProgress,
-    ProjectProgress,
-    Rights,
-    SeatView,
-    StageProgress,
-    record_of,
-)
-from memantics.annotate.tasks import (
-    Seat,
-    find_later,
-    labels_of,
-    read_seat,
-    read_seats,
-    read_shown,
-    read_step,
-    reset_seats,
-    settle,
-)
-from memantics.annotate.work import lock_item
+from memantics.annotate.consensus import DisagreementFilter, Person, SeatedItem
+from memantics.annotate.context import DAY, ServiceContext, Visit, load, load_list, load_optional
+from memantics.annotate.errors import AnswerError, Forbidden, Locked
+from memantics.annotate.membership import change_member, is_member
+from memantics.annotate.records import Actor, Disagreement, record_of
 from memantics.annotate.workflow import Workflow
 
 _REOPEN_DAYS = 7
@@ -66,21 +35,25 @@ class Lead:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
-    def progress(self, actor: Actor, project: int) -> ProjectProgress:
+    def progress(self, actor: Actor, project: int) -> records.ProjectProgress:
         """How far a project is, by stage and by person."""
-        with self._context.as_lead(actor, project) as (connection, rights):
-            key = {"project": project}
-            counts = queries.COUNT_ITEMS.one(connection, key)
-            stages = _stage_progress(rights.workflow, queries.COUNT_SEATS.all(connection, key))
-            answers = queries.ANSWERS_BY_PERSON.all(connection, key)
+        with self._context.as_lead(actor, project) as visit:
+            counts = queries.COUNT_ITEMS.one(visit.connection, visit.key)
+            seats = queries.COUNT_SEATS.all(visit.connection, visit.key)
+            answers = queries.ANSWERS_BY_PERSON.all(visit.connection, visit.key)
             done = Counter(row.user_id for row in answers)
             people = tuple(
-                PersonProgress(person=one.pseudonym, name=one.name, done=done[user])
-                for user, one in read_people(connection, rights).items()
+                records.PersonProgress(person=one.pseudonym, name=one.name, done=done[user])
+                for user, one in consensus.read_people(visit).items()
             )
             seconds = [row.seconds for row in answers if row.seconds is not None]
-            pace = median(seconds) if seconds else None
-            return record_of(ProjectProgress, counts, stages=stages, people=people, pace=pace)
+            return record_of(
+                records.ProjectProgress,
+                counts,
+                stages=_stage_progress(visit.flow, seats),
+                people=people,
+                pace=median(seconds) if seconds else None,
+            )
 
     def agreement(
         self, actor: Actor, project: int, *, drawn_only: bool = False
@@ -96,9 +69,9 @@ class Lead:
         """How often every two people gave the same answer; those who agree least come first."""
         return compare_people(*self.gather(actor, project))
 
-    def drift(self, actor: Actor, project: int) -> tuple[AccuracyDrift, ...]:
+    def drift(self, actor: Actor, project: int) -> tuple[records.AccuracyDrift, ...]:
         """Each person against known answers."""
-        return measure_drift(*self.gather(actor, project))
+        return consensus.measure_drift(*self.gather(actor, project))
 
     def disagreements(
         self,
@@ -110,8 +83,8 @@ class Lead:
         wanted: DisagreementFilter = EVERY_ONE,
     ) -> tuple[Disagreement, ...]:
         """Items on which people differ."""
-        found = filter(wanted.fits, find_disagreements(*self.gather(actor, project)))
-        return tuple(islice(found, offset, offset + limit))
+        found = consensus.find_disagreements(*self.gather(actor, project))
+        return tuple(islice(filter(wanted.fits, found), offset, offset + limit))
 
     def preferences(self, actor: Actor, project: int) -> dict[str, dict[str, float]]:
         """For pairwise fields: how often each side's maker won, ties counting half.
@@ -124,7 +97,7 @@ class Lead:
 
     def audit(
         self, actor: Actor, project: int, *, before: int | None = None, limit: int = 100
-    ) -> tuple[AuditEntry, ...]:
+    ) -> tuple[records.AuditEntry, ...]:
         """Changes, the newest first; go on with ``before`` = the last id seen."""
         table = schema.audit
         query = (
@@ -136,13 +109,15 @@ class Lead:
         )
         if before is not None:
             query = query.where(table.c.id < before)
-        with self._context.as_lead(actor, project) as (connection, _):
-            rows = connection.execute(query)
-            return tuple(record_of(AuditEntry, row, detail=load(row.detail)) for row in rows)
+        with self._context.as_lead(actor, project) as visit:
+            return tuple(
+                record_of(records.AuditEntry, row, detail=load(row.detail))
+                for row in visit.connection.execute(query)
+            )
 
     def items(
         self, actor: Actor, project: int, *, limit: int = 50, offset: int = 0
-    ) -> tuple[ItemView, ...]:
+    ) -> tuple[records.ItemView, ...]:
         """Items in order, each with all that happened to it."""
         table = schema.items
         query = (
@@ -152,23 +127,15 @@ class Lead:
             .limit(min(limit, 500))
             .offset(offset)
         )
-        with self._context.as_lead(actor, project) as (connection, rights):
-            _refuse_forms(rights)
-            people = read_people(connection, rights)
-            rows = connection.execute(query).all()
-            return tuple(_view_item(connection, rights.workflow, people, row) for row in rows)
+        with self._context.as_lead(actor, project) as visit:
+            return _view_items(visit, visit.connection.execute(query).all())
 
-    def item(self, actor: Actor, item: int) -> ItemView:
+    def item(self, actor: Actor, item: int) -> records.ItemView:
         """One item with all that happened to it."""
         with self._context.db.read() as connection:
-            query = sa.select(schema.items).where(schema.items.c.id == item)
-            row = connection.execute(query).one_or_none()
-            if row is None:
-                raise Forbidden
-            rights = self._context.require(connection, actor, row.project_id, "lead")
-            _refuse_forms(rights)
-            people = read_people(connection, rights)
-            return _view_item(connection, rights.workflow, people, row)
+            row = _find_row(connection, schema.items, item)
+            visit = self._context.visit(connection, actor, row.project_id, role="lead")
+            return _view_items(visit, [row])[0]
 
     def reopen(self, actor: Actor, assignment: int) -> None:
         """Give an answer back to its person for a week; what came after it begins anew.
@@ -177,121 +144,109 @@ class Lead:
         person starts from.
         """
         with self._context.db.write() as connection:
-            if not self._context.db.sqlite:
-                lock_item(connection, assignment)
-            query = sa.select(schema.seats).where(schema.seats.c.id == assignment)
-            row = connection.execute(query).one_or_none()
-            if row is None:
-                raise Forbidden
-            rights = self._context.require(connection, actor, row.project_id, "lead")
+            tasks.lock_item(connection, assignment)
+            row = _find_row(connection, schema.seats, assignment)
+            visit = self._context.visit(connection, actor, row.project_id, role="lead")
             if row.state != "done" or row.training_round:
                 raise Locked("only real answers can be reopened")
-            self.reopen_seat(connection, rights, row)
-            self._context.log(
-                connection,
-                actor,
-                "answer.reopen",
-                f"assignment:{assignment}",
-                project=rights.id,
-            )
+            reopen_seat(visit, row)
+            visit.log("answer.reopen", f"assignment:{assignment}")
 
     def set_training(self, actor: Actor, project: int, user: int, state: str) -> None:
         """Let a person pass (``passed``) or begin again with the last round (``running``)."""
         if state not in ("passed", "running"):
             raise AnswerError({"state": "passed or running"})
         members, seats = schema.memberships, schema.seats
-        mine = sa.and_(members.c.project_id == project, members.c.user_id == user)
-        with self._context.as_lead(actor, project, write=True) as (connection, _):
-            change = sa.update(members).where(mine).values(training=state)
-            if connection.execute(change).rowcount != 1:
-                raise NotFound("this person is no member of the project")
+        last_round = sa.select(members.c.training_round).where(is_member(project, user))
+        with self._context.as_lead(actor, project, write=True) as visit:
+            change_member(visit.connection, project, user, training=state)
             if state == "running":
-                number = connection.execute(sa.select(members.c.training_round).where(mine))
                 again = sa.and_(
                     seats.c.project_id == project,
                     seats.c.user_id == user,
-                    seats.c.training_round == number.scalar_one(),
+                    seats.c.training_round == last_round.scalar_subquery(),
                     seats.c.state == "done",  # what was skipped stays out of sight
                 )
                 # The answers stay in history; the seats may be answered once more.
-                connection.execute(sa.update(seats).where(again).values(state="leased"))
-            subject = f"user:{user}"
-            self._context.log(
-                connection, actor, "member.training", subject, project=project, state=state
-            )
-
-    def reopen_seat(self, connection: Connection, rights: Rights, row: Any) -> None:
-        """Give the answer of a seat back, inside a transaction that holds its item."""
-        later = find_later(rights.workflow, read_seats(connection, row.item_id), read_seat(row))
-        reset_seats(connection, [seat for seat in later if seat.state in ("done", "leased")])
-        until = self._context.clock() + _REOPEN_DAYS * DAY
-        queries.REOPEN_SEAT.run(connection, {"seat": row.id, "until": until})
-        item = connection.execute(
-            sa.select(schema.items).where(schema.items.c.id == row.item_id)
-        ).one()
-        fresh = read_seats(connection, row.item_id)
-        labels = labels_of(read_shown(item.shown))
-        settle(connection, rights.workflow, item, fresh, labels)
+                visit.connection.execute(sa.update(seats).where(again).values(state="leased"))
+            visit.log("member.training", f"user:{user}", state=state)
 
     def gather(
         self, actor: Actor, project: int
     ) -> tuple[Workflow, list[SeatedItem], dict[int, Person]]:
         """The rules of a project, its items with their answers, and its people."""
-        with self._context.as_lead(actor, project) as (connection, rights):
-            items = gather(connection, rights, answered=True)
-            return rights.workflow, items, read_people(connection, rights)
+        with self._context.as_lead(actor, project) as visit:
+            items = consensus.gather(visit, answered=True)
+            return visit.flow, items, consensus.read_people(visit)
 
 
-def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[StageProgress, ...]:
+def _find_row(connection: Connection, table: sa.Table, key: int) -> Any:
+    """The row of a number that a request names; what there is not is refused like the rest."""
+    row = connection.execute(sa.select(table).where(table.c.id == key)).one_or_none()
+    if row is None:
+        raise Forbidden
+    return row
+
+
+def reopen_seat(visit: Visit, row: Any) -> None:
+    """Give the answer of a seat back, inside a transaction that holds its item."""
+    connection, flow = visit.connection, visit.flow
+    seats = tasks.read_seats(connection, row.item_id)
+    later = tasks.find_later(flow, seats, tasks.read_seat(row))
+    tasks.reset_seats(connection, [seat for seat in later if seat.state in ("done", "leased")])
+    until = visit.now + _REOPEN_DAYS * DAY
+    queries.REOPEN_SEAT.run(connection, {"seat": row.id, "until": until})
+    item = _find_row(connection, schema.items, row.item_id)
+    tasks.settle(connection, flow, item, tasks.read_seats(connection, row.item_id))
+
+
+def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[records.StageProgress, ...]:
     counts = {(row.stage, row.state): int(row.seats) for row in rows}
     return tuple(
-        StageProgress(
-            stage=stage.id,
-            title=stage.title,
-            done=counts.get((place, "done"), 0),
-            leased=counts.get((place, "leased"), 0),
-            open=counts.get((place, "open"), 0),
-            waiting=counts.get((place, "waiting"), 0),
+        records.StageProgress(
+            stage.id,
+            stage.title,
+            *(counts.get((place, state), 0) for state in ("done", "leased", "open", "waiting")),
         )
         for place, stage in enumerate(workflow.stages)
     )
 
 
-def _refuse_forms(rights: Rights) -> None:
-    """What people say about themselves is counted, and not shown one by one."""
-    if rights.workflow.personal:
+def _view_items(visit: Visit, rows: Sequence[Any]) -> tuple[records.ItemView, ...]:
+    """Items with all that happened; what people say about themselves is counted, not shown."""
+    if visit.flow.personal:
         raise Forbidden(
             "answers about people are not shown one by one",
             hint="export them: names and times are left out",
         )
+    people = consensus.read_people(visit)
+    return tuple(_view_item(visit, people, row) for row in rows)
 
 
-def _view_item(
-    connection: Connection, workflow: Workflow, people: dict[int, Person], row: Any
-) -> ItemView:
+def _view_item(visit: Visit, people: dict[int, Person], row: Any) -> records.ItemView:
     key = {"item": row.id}
-    seats = [read_seat(seat) for seat in queries.ALL_SEATS.all(connection, key)]
-    steps = queries.HISTORY.all(connection, key)
+    seats = [tasks.read_seat(seat) for seat in queries.ALL_SEATS.all(visit.connection, key)]
+    steps = queries.HISTORY.all(visit.connection, key)
     return record_of(
-        ItemView,
+        records.ItemView,
         row,
         key=row.item_key,
         group=row.group_key,
         images=tuple(load_list(row.images)),
-        shown=read_shown(row.shown),
+        shown=tasks.read_shown(row.shown),
         prelabels=load(row.prelabels),
         gold=load_optional(row.gold),
         hidden=load(row.hidden),
-        seats=tuple(_view_seat(workflow, people, seat) for seat in seats),
-        history=tuple(read_step(workflow, step) for step in steps),
+        seats=tuple(_view_seat(visit.flow, people, seat) for seat in seats),
+        history=tuple(tasks.read_step(visit.flow, step) for step in steps),
     )
 
 
-def _view_seat(workflow: Workflow, people: dict[int, Person], seat: Seat) -> SeatView:
+def _view_seat(workflow: Workflow, people: dict[int, Person], seat: tasks.Seat) -> records.SeatView:
     person = people[seat.user].pseudonym if seat.user in people else ""
     stage = workflow.stages[seat.stage].id
     return record_of(
-        SeatView, seat, assignment=seat.id, stage=stage, person=person, values=seat.answer
+        records.SeatView, seat, assignment=seat.id, stage=stage, person=person, values=seat.answer
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
 from memantics.annotate.context import read_roles, write_roles
+from memantics.annotate.database import insert_row
 from memantics.annotate.errors import Forbidden, NotFound
 from memantics.annotate.records import Actor, Preferences
 
@@ -20,16 +21,28 @@ def join_project(
     connection: Connection, project: int, user: int, roles: Iterable[str], now: float
 ) -> str:
     """Add roles to a person in a project; returns the pseudonym under which answers go out."""
-    mine = sa.and_(_members.c.project_id == project, _members.c.user_id == user)
-    row = connection.execute(sa.select(_members).where(mine)).one_or_none()
+    mine = sa.select(_members).where(is_member(project, user))
+    row = connection.execute(mine).one_or_none()
     if row is not None:
         text = write_roles({*read_roles(row.roles), *roles})
-        connection.execute(sa.update(_members).where(mine).values(roles=text))
+        change_member(connection, project, user, roles=text)
         return str(row.pseudonym)
     # The project's row is the turnstile: two who join at once get two numbers.
     lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
     connection.execute(lock.with_for_update())
     return insert_member(connection, project, user, roles, now)
+
+
+def is_member(project: int, user: int) -> sa.ColumnElement[bool]:
+    """The condition that a row is the membership of a person in a project."""
+    return sa.and_(_members.c.project_id == project, _members.c.user_id == user)
+
+
+def change_member(connection: Connection, project: int, user: int, **values: object) -> None:
+    """Set columns of a membership; who is no member is refused."""
+    change = sa.update(_members).where(is_member(project, user)).values(**values)
+    if connection.execute(change).rowcount != 1:
+        raise NotFound("this person is no member of the project")
 
 
 def insert_member(
@@ -78,18 +91,13 @@ def insert_user(
         "preferences": Preferences().model_dump_json(),
         "created_at": now,
     }
-    key = connection.execute(sa.insert(_users), entry).inserted_primary_key
-    assert key is not None
-    return Actor(int(key[0]), name, admin)
+    return Actor(insert_row(connection, _users, entry), name, admin)
 
 
-def find_user(connection: Connection, name: str) -> int:
-    """The account of that name."""
+def find_user(connection: Connection, name: str) -> int | None:
+    """The account of that name, or None."""
     query = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
-    user = connection.execute(query).scalar_one_or_none()
-    if user is None:
-        raise NotFound(f"there is no account {name!r}", hint="see the names under People")
-    return int(user)
+    return connection.execute(query).scalar_one_or_none()
 
 
 def name_key(name: str) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
 from memantics.annotate.consensus import SeatedItem, answers_at, gather, split_of
+from memantics.annotate.context import Visit
 from memantics.annotate.project_settings import in_share
 from memantics.annotate.records import Rights
 from memantics.metrics.interval import Floats
@@ -26,11 +26,10 @@ _GREEDY = 1000
 _PRIOR = 1.0
 
 
-def rearrange(connection: Connection, rights: Rights) -> None:
+def rearrange(visit: Visit) -> None:
     """Give the seats of unfinished items their places in the order that the project wants."""
-    items = [
-        item for item in gather(connection, rights, answered=True) if not item.row.training_round
-    ]
+    rights = visit.rights
+    items = [item for item in gather(visit, answered=True) if not item.row.training_round]
     order = {item.row.id: item.row.number for item in items}
     if rights.settings.order == "informative":
         names = {item.row.item_key: item.row.id for item in items}
@@ -48,14 +47,14 @@ def rearrange(connection: Connection, rights: Rights) -> None:
     change = sa.update(seats).where(seats.c.item_id == sa.bindparam("item"))
     places = [{"item": item, "new_place": place} for item, place in order.items()]
     if places:
-        connection.execute(change.values(place=sa.bindparam("new_place")), places)
+        visit.connection.execute(change.values(place=sa.bindparam("new_place")), places)
 
 
-def is_due(connection: Connection, rights: Rights) -> bool:
+def is_due(visit: Visit) -> bool:
     """Whether so many answers have come in that the order should follow them."""
-    if rights.settings.order != "informative":
+    if visit.rights.settings.order != "informative":
         return False
-    return int(queries.COUNT_DONE.value(connection, {"project": rights.id})) % EVERY == 0
+    return int(queries.COUNT_DONE.value(visit.connection, visit.key)) % EVERY == 0
 
 
 def _text_of(item: SeatedItem) -> str:

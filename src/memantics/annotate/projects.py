@@ -13,22 +13,23 @@ from pydantic import ValidationError
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
-from memantics.annotate.context import ServiceContext, read_rights, read_roles, write_roles
+from memantics.annotate.context import (
+    ServiceContext,
+    keep_settings,
+    ordered_roles,
+    read_rights,
+    read_roles,
+    write_roles,
+)
+from memantics.annotate.database import insert_row
 from memantics.annotate.errors import AnnotateError, AnswerError, Forbidden, NotFound
-from memantics.annotate.membership import join_project, name_key, require_admin
+from memantics.annotate.membership import change_member, find_user, join_project, require_admin
 from memantics.annotate.ordering import rearrange
 from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, Member, Project, record_of
 from memantics.annotate.seating import reseat
 from memantics.annotate.values import clean_text
-from memantics.annotate.workflow import (
-    ROLES,
-    Role,
-    Workflow,
-    parse_workflow,
-    workflow_of,
-    workflow_text,
-)
+from memantics.annotate.workflow import Workflow, parse_workflow, workflow_of, workflow_text
 from memantics.core.errors import InputError
 
 _projects, _members, _users = schema.projects, schema.memberships, schema.users
@@ -72,20 +73,11 @@ class Projects:
         with self._context.db.write() as connection:
             require_admin(connection, actor)
             _keep_apart(connection, rules)
-            key = connection.execute(sa.insert(_projects), entry).inserted_primary_key
-            assert key is not None
-            project = int(key[0])
+            project = insert_row(connection, _projects, entry)
             join_project(connection, project, actor.id, ["lead"], now)
-            self._context.log(
-                connection,
-                actor,
-                "project.create",
-                f"project:{project}",
-                project=project,
-                title=title,
-                workflow=rules.name,
-            )
-            return self._context.rights(connection, actor, project)
+            visit = self._context.visit(connection, actor, project)
+            visit.log("project.create", title=title, workflow=rules.name)
+            return visit.rights
 
     def mine(self, actor: Actor) -> tuple[Project, ...]:
         """The projects a person belongs to, the newest first."""
@@ -95,8 +87,8 @@ class Projects:
 
     def get(self, actor: Actor, project: int) -> Project:
         """One of the projects a person belongs to."""
-        with self._context.db.read() as connection:
-            return self._context.rights(connection, actor, project)
+        with self._context.as_member(actor, project) as visit:
+            return visit.rights
 
     def set_settings(self, actor: Actor, project: int, settings: ProjectSettings) -> None:
         """Change what the lead decides; the guideline grows by :meth:`Lead.clarify` alone.
@@ -104,26 +96,23 @@ class Projects:
         Every vote is kept: where more people are to judge, finished items open again; where
         fewer are, those with enough votes are finished.
         """
-        with self._context.as_lead(actor, project, write=True) as (connection, rights):
-            before = rights.settings
+        with self._context.as_lead(actor, project, write=True) as visit:
+            connection, before = visit.connection, visit.rights.settings
             names = ("clarifications", "team", "suggested")
             kept: dict[str, object] = {name: getattr(before, name) for name in names}
             if before.comments:
                 kept["comments"] = True  # what was said stays in its column
             if settings.prelabels != before.prelabels:
                 shown = settings.prelabels == "shown"
-                kept["suggested"] = (*before.suggested, (self._context.clock(), shown))
+                kept["suggested"] = (*before.suggested, (visit.now, shown))
             if before.adjudicator and not settings.adjudicator:
                 kept["adjudicator"] = "nobody"  # a stage that was there stays, and is closed
             settings = settings.model_copy(update=kept)
-            queries.SET_SETTINGS.run(
-                connection, {"project": project, "settings": settings.model_dump_json()}
-            )
-            detail = settings.model_dump(exclude={"clarifications"})
-            self._log(connection, actor, "project.settings", project, detail)
+            keep_settings(connection, project, settings)
+            visit.log("project.settings", **settings.model_dump(exclude={"clarifications"}))
             reseat(connection, project)
-            if "informative" in (before.order, settings.order) and not rights.workflow.shuffle:
-                rearrange(connection, self._context.rights(connection, actor, project))
+            if "informative" in (before.order, settings.order) and not visit.flow.shuffle:
+                rearrange(self._context.visit(connection, actor, project))
 
     def change(self, actor: Actor, project: int, changes: Mapping[str, object]) -> ProjectSettings:
         """Change some settings by name, the project's language too, and return all of them."""
@@ -142,10 +131,10 @@ class Projects:
 
     def _update(self, actor: Actor, project: int, **values: str | bool) -> None:
         action = "project.archive" if "archived" in values else "project.language"
-        with self._context.as_lead(actor, project, write=True) as (connection, _):
+        with self._context.as_lead(actor, project, write=True) as visit:
             change = sa.update(_projects).where(_projects.c.id == project)
-            connection.execute(change.values(**values))
-            self._log(connection, actor, action, project, values)
+            visit.connection.execute(change.values(**values))
+            visit.log(action, **values)
 
     def members(self, actor: Actor, project: int) -> tuple[Member, ...]:
         """Everybody in a project, former members too."""
@@ -155,21 +144,19 @@ class Projects:
             .where(_members.c.project_id == project)
             .order_by(_members.c.joined_at, _members.c.user_id)
         )
-        with self._context.as_lead(actor, project) as (connection, _):
-            return tuple(_view_member(row) for row in connection.execute(query))
+        with self._context.as_lead(actor, project) as visit:
+            return tuple(_view_member(row) for row in visit.connection.execute(query))
 
     def add_member(self, actor: Actor, project: int, name: str, roles: Iterable[str]) -> None:
         """Let somebody in who has an account."""
         wanted = list(roles)
-        with self._context.as_lead(actor, project, write=True) as (connection, _):
-            query = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
-            user = connection.execute(query).scalar_one_or_none()
+        with self._context.as_lead(actor, project, write=True) as visit:
+            user = find_user(visit.connection, name)
             if user is None:
                 raise NotFound(f"no account is called {name!r}", hint="send an invitation instead")
-            join_project(connection, project, user, wanted, self._context.clock())
-            reseat(connection, project, joined=True)
-            detail = {"user": user, "roles": write_roles(wanted)}
-            self._log(connection, actor, "member.add", project, detail)
+            join_project(visit.connection, project, user, wanted, visit.now)
+            reseat(visit.connection, project, joined=True)
+            visit.log("member.add", user=user, roles=write_roles(wanted))
 
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
         """Set what a member may do; no role at all: they are out. The last lead stays.
@@ -177,15 +164,14 @@ class Projects:
         Everybody may go out by themselves; what they answered stays.
         """
         text = write_roles(roles)
-        with self._context.db.write() as connection:
-            rights = self._context.rights(connection, actor, project)
-            if "lead" not in rights.roles and (text or user != actor.id):
+        with self._context.as_member(actor, project, write=True) as visit:
+            if "lead" not in visit.rights.roles and (text or user != actor.id):
                 raise Forbidden
-            if "lead" not in text.split(",") and _only_lead(connection, project, user):
+            if "lead" not in text.split(",") and _only_lead(visit.connection, project, user):
                 raise AnswerError({"roles": "a project keeps at least one lead"})
-            self._change(connection, project, user, roles=text)
-            reseat(connection, project, joined=True)
-            self._log(connection, actor, "member.roles", project, {"user": user, "roles": text})
+            change_member(visit.connection, project, user, roles=text)
+            reseat(visit.connection, project, joined=True)
+            visit.log("member.roles", user=user, roles=text)
 
     def set_limits(
         self, actor: Actor, project: int, user: int, daily: int | None, weekly: int | None
@@ -194,29 +180,16 @@ class Projects:
         for limit in (daily, weekly):
             if limit is not None and not 0 <= limit <= 1_000_000:
                 raise AnswerError({"limit": "a number from 0"})
-        with self._context.as_lead(actor, project, write=True) as (connection, _):
-            self._change(connection, project, user, daily_limit=daily, weekly_limit=weekly)
-            detail = {"user": user, "daily": daily, "weekly": weekly}
-            self._log(connection, actor, "member.limits", project, detail)
+        with self._context.as_lead(actor, project, write=True) as visit:
+            change_member(visit.connection, project, user, daily_limit=daily, weekly_limit=weekly)
+            visit.log("member.limits", user=user, daily=daily, weekly=weekly)
 
     def consent(self, actor: Actor, project: int) -> None:
         """Note that a member has read the content warning and wants to go on."""
-        with self._context.db.write() as connection:
-            rights = self._context.rights(connection, actor, project)
-            if not rights.consented:
-                self._change(connection, project, actor.id, consent_at=self._context.clock())
-                self._log(connection, actor, "member.consent", project, {})
-
-    def _change(self, connection: Connection, project: int, user: int, **values: object) -> None:
-        mine = sa.and_(_members.c.project_id == project, _members.c.user_id == user)
-        if connection.execute(sa.update(_members).where(mine).values(**values)).rowcount != 1:
-            raise NotFound("this person is no member of the project")
-
-    def _log(
-        self, connection: Connection, actor: Actor, action: str, project: int, detail: Any
-    ) -> None:
-        subject = f"project:{project}"
-        self._context.log(connection, actor, action, subject, project=project, **detail)
+        with self._context.as_member(actor, project, write=True) as visit:
+            if not visit.rights.consented:
+                change_member(visit.connection, project, actor.id, consent_at=visit.now)
+                visit.log("member.consent")
 
 
 def change_settings(settings: ProjectSettings, changes: Mapping[str, object]) -> ProjectSettings:
@@ -273,7 +246,7 @@ def _only_lead(connection: Connection, project: int, user: int) -> bool:
 
 
 def _view_member(row: Any) -> Member:
-    roles: tuple[Role, ...] = tuple(role for role in ROLES if role in read_roles(row.roles))
+    roles = ordered_roles(row.roles)
     active = bool(row.active) and bool(roles)
     consented = row.consent_at is not None
     return record_of(Member, row, roles=roles, consented=consented, active=active)

@@ -9,9 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
-from memantics.annotate.overlay import overlaid, settings_of
-from memantics.annotate.tasks import labels_of, read_seat, read_shown, settle
-from memantics.annotate.workflow import Workflow
+from memantics.annotate.context import keep_settings
+from memantics.annotate.overlay import lay_over, overlaid, settings_of
+from memantics.annotate.tasks import read_seat, settle
+from memantics.annotate.workflow import Workflow, workflow_of
 
 _projects, _members, _seats = schema.projects, schema.memberships, schema.seats
 
@@ -30,9 +31,9 @@ def reseat(connection: Connection, project: int, *, joined: bool = False) -> Non
     role = flow.stages[flow.judging].role
     roles = connection.execute(sa.select(_members.c.roles).where(_members.c.project_id == project))
     team = sum(role in text.split(",") for text in roles.scalars())
-    changed = settings.model_copy(update={"team": team}).model_dump_json()
-    queries.SET_SETTINGS.run(connection, {"project": project, "settings": changed})
-    _add_seats(connection, project, overlaid(row.workflow, changed))
+    changed = settings.model_copy(update={"team": team})
+    keep_settings(connection, project, changed)
+    _add_seats(connection, project, lay_over(workflow_of(row.workflow), changed))
 
 
 def _add_seats(connection: Connection, project: int, flow: Workflow) -> None:
@@ -58,7 +59,7 @@ def _add_seats(connection: Connection, project: int, flow: Workflow) -> None:
         present = _by_item(connection.execute(ordered).all())
     for item in items:
         seats = sorted(map(read_seat, present[item.id]), key=lambda seat: (seat.stage, seat.seat))
-        settle(connection, flow, item, seats, labels_of(read_shown(item.shown)))
+        settle(connection, flow, item, seats)
 
 
 def _by_item(rows: Any) -> dict[int, list[Any]]:

@@ -73,16 +73,15 @@ def make_votes(snapshot: Snapshot) -> list[Row]:
             "person": name_of(snapshot, seat.user),
             "field": field,
             "value": value,
-            "at": iso(item.times.get(seat.id, 0.0)),
-            "seconds": item.seconds.get(seat.id),
-            "guideline": snapshot.rights.settings.guideline_at(item.times.get(seat.id, 0.0)),
+            "at": iso(seat.submitted_at or 0.0),
+            "seconds": seat.seconds,
+            "guideline": snapshot.rights.settings.guideline_at(seat.submitted_at or 0.0),
             "suggested": snapshot.workflow.stages[seat.stage].kind == "independent"
             and item.row.prelabels != "{}"
-            and snapshot.rights.settings.suggested_at(item.times.get(seat.id, 0.0)),
+            and snapshot.rights.settings.suggested_at(seat.submitted_at or 0.0),
         }
         for item in snapshot.items
-        for seat in item.answered()
-        if seat.id not in item.training
+        for seat in item.answered(training=False)
         for field, value in (seat.answer or {}).items()
     ]
 
@@ -116,10 +115,9 @@ def _wide_row(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
     }
     for label, value in shown.items():
         row[f"shown:{label}"] = value if isinstance(value, str) else [*value]
-    for seat in item.answered():
-        if seat.id not in item.training:
-            who = name_of(snapshot, seat.user)
-            row |= {f"{field}:{who}": value for field, value in (seat.answer or {}).items()}
+    for seat in item.answered(training=False):
+        who = name_of(snapshot, seat.user)
+        row |= {f"{field}:{who}": value for field, value in (seat.answer or {}).items()}
     return row
 
 

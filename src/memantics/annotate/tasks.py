@@ -4,48 +4,45 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
-from memantics.annotate import queries
-from memantics.annotate.context import load, load_list, load_optional
-from memantics.annotate.errors import Values
-from memantics.annotate.records import (
-    Actor,
-    AnnotationTask,
-    HistoryStep,
-    Rights,
-    SeatState,
-    record_of,
+from memantics.annotate import queries, resolution
+from memantics.annotate.context import (
+    ServiceContext,
+    Visit,
+    load,
+    load_list,
+    load_optional,
+    read_rights,
 )
-from memantics.annotate.resolution import (
-    Ballot,
-    ResolutionCase,
-    find_end,
-    needs_adjudication,
-    state_before,
-)
+from memantics.annotate.errors import Forbidden, Values
+from memantics.annotate.records import Actor, AnnotationTask, HistoryStep, SeatState, record_of
+from memantics.annotate.resolution import Ballot, ResolutionCase
 from memantics.annotate.values import turn_pairs
-from memantics.annotate.workflow import Workflow
+from memantics.annotate.workflow import Stage, Workflow
 from memantics.core.queue import Shown
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One place for one answer."""
+    """One place for one answer; those of a training round are numbered by the person."""
 
     id: int
     stage: int
     seat: int
     state: SeatState
-    user: int | None
-    lease_until: float | None
-    version: int
-    answer: dict[str, JsonValue] | None
+    user: int | None = None
+    lease_until: float | None = None
+    version: int = 0
+    answer: dict[str, JsonValue] | None = None
+    submitted_at: float | None = None
+    seconds: float | None = None
+    training_round: int = 0
 
     @property
     def done(self) -> bool:
@@ -64,14 +61,12 @@ def read_seat(row: Any, **given: object) -> Seat:
     return record_of(Seat, row, user=row.user_id, answer=answer, **given)
 
 
-def make_case(
-    item: Any, seats: Sequence[Seat], labels: frozenset[str] = frozenset()
-) -> ResolutionCase:
-    """What resolution needs to know of an item."""
+def make_case(item: Any, seats: Sequence[Seat]) -> ResolutionCase:
+    """What resolution needs to know of an item; training answers are left out."""
     ballots = [
         Ballot(seat.stage, seat.seat, seat.answer)
         for seat in seats
-        if seat.done and seat.answer is not None
+        if seat.done and seat.answer is not None and not seat.training_round
     ]
     return ResolutionCase(
         item=item.item_key,
@@ -79,7 +74,7 @@ def make_case(
         prelabels=load(item.prelabels),
         ballots=ballots,
         complete=item.state == "done",
-        labels=labels,
+        labels=labels_of(read_shown(item.shown)),
     )
 
 
@@ -88,14 +83,16 @@ def plan_states(
 ) -> dict[int, SeatState]:
     """The state that every seat should have; seats that are leased or done keep theirs."""
     wanted: dict[int, SeatState] = {}
-    ended = bool(find_end(workflow, case))
+    ended = bool(resolution.find_end(workflow, case))
     reached = True
     for place, stage in enumerate(workflow.stages):
         mine = [seat for seat in seats if seat.stage == place]
         free = [seat for seat in mine if seat.state not in ("done", "leased")]
         state: SeatState = "open" if reached else "waiting"
         if ended or (
-            stage.kind == "adjudicate" and reached and not needs_adjudication(workflow, case)
+            stage.kind == "adjudicate"
+            and reached
+            and not resolution.needs_adjudication(workflow, case)
         ):
             state = "closed"
         # A project may ask fewer people than once: their answers stay, free seats are closed.
@@ -112,15 +109,9 @@ def plan_states(
     return wanted
 
 
-def settle(
-    connection: Connection,
-    workflow: Workflow,
-    item: Any,
-    seats: Sequence[Seat],
-    labels: frozenset[str],
-) -> str:
+def settle(connection: Connection, workflow: Workflow, item: Any, seats: Sequence[Seat]) -> str:
     """Bring the states of an item's seats in line with its answers; returns the item's state."""
-    wanted = plan_states(workflow, seats, make_case(item, seats, labels))
+    wanted = plan_states(workflow, seats, make_case(item, seats))
     moves = [
         {"seat": seat.id, "new": wanted[seat.id], "old": seat.state, "seen": seat.version}
         for seat in seats
@@ -137,7 +128,7 @@ def settle(
 def first_states(workflow: Workflow, item: str) -> list[tuple[int, int, SeatState]]:
     """Stage, seat and state of every seat of a fresh item."""
     seats = [
-        Seat(number, place, seat, "waiting", None, None, 0, None)
+        Seat(number, place, seat, "waiting")
         for number, (place, seat) in enumerate(
             (place, seat)
             for place in range(len(workflow.stages))
@@ -172,51 +163,94 @@ def reset_seats(connection: Connection, seats: Sequence[Seat]) -> None:
     queries.RESET_SEAT.run_each(connection, [{"seat": seat.id} for seat in seats])
 
 
-def with_answer(
-    seats: Sequence[Seat], mine: int, answer: dict[str, JsonValue] | None, state: SeatState
-) -> list[Seat]:
-    """The seats as they are after one of them changed."""
-    return [
-        replace(seat, answer=answer, state=state, version=seat.version + 1)
-        if seat.id == mine
-        else seat
-        for seat in seats
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """A seat of an item with everything around it, as one transaction read it."""
 
-    rights: Rights
+    visit: Visit
     item: Any
     seat: Seat
     seats: Sequence[Seat]
-    training_round: int
-    shown: tuple[Shown, ...]
-    labels: frozenset[str]
 
     @property
-    def case(self) -> ResolutionCase:
-        """The item as resolution sees it."""
-        return make_case(self.item, self.seats, self.labels)
+    def shown(self) -> tuple[Shown, ...]:
+        """The texts of the item."""
+        return read_shown(self.item.shown)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels of what is shown."""
+        return labels_of(self.shown)
+
+    @property
+    def stage(self) -> Stage:
+        """The stage at which the seat stands."""
+        return self.visit.flow.stages[self.seat.stage]
 
     @property
     def may_work(self) -> bool:
         """Whether the person's roles cover the stage, in a project that is open for work."""
-        role = self.rights.workflow.stages[self.seat.stage].role
-        return role in self.rights.roles and not self.rights.archived
+        rights = self.visit.rights
+        return self.stage.role in rights.roles and not rights.archived
 
     def state(self) -> Values:
         """What stands before this seat's own answer."""
-        if self.training_round:
+        if self.seat.training_round:
             return {}
         mine = (self.seat.stage, self.seat.seat)
-        case = self.case
+        case = make_case(self.item, self.seats)
         earlier = [b for b in case.ballots if (b.stage, b.seat) < mine]
-        shown = self.rights.settings.prelabels == "shown"
+        shown = self.visit.rights.settings.prelabels == "shown"
         before = ResolutionCase(case.item, case.group, case.prelabels, earlier)
-        return state_before(self.rights.workflow, self.seat.stage, before, prelabels=shown)
+        return resolution.state_before(self.visit.flow, self.seat.stage, before, prelabels=shown)
+
+    def settle(self, seats: Sequence[Seat]) -> None:
+        """Bring the seats, as they are after a change, in line with their answers."""
+        settle(self.visit.connection, self.visit.flow, self.item, seats)
+
+    def turn(self, values: Values) -> dict[str, JsonValue]:
+        """An answer as its person sees it: pairs in the order that was drawn for them."""
+        return turn_pairs(self.visit.flow, values, swapped=self.swapped, outward=True)
+
+    @property
+    def swapped(self) -> bool:
+        """Whether the person sees the second of a pair first."""
+        return is_swapped(self.item.id, self.visit.actor.id)
+
+
+def find_place(
+    context: ServiceContext, connection: Connection, actor: Actor, seat: int, *, lock: bool = False
+) -> Place:
+    """A seat with its surroundings, for a member of its project; anybody else is refused.
+
+    A training seat stands alone.
+    """
+    key = {"seat": seat, "user": actor.id}
+    if lock and not context.db.sqlite:
+        queries.LOCK_MEMBER.all(connection, key)
+        lock_item(connection, seat)
+    row = queries.PLACE.one(connection, key)
+    if row is None:
+        raise Forbidden
+    visit = Visit(context, connection, actor, read_rights(row), context.clock())
+    mine = read_seat(row, id=row.seat_id, state=row.seat_state, training_round=row.seat_round)
+    return Place(visit, row, mine, [mine] if row.seat_round else read_seats(connection, row.id))
+
+
+def own_place(
+    context: ServiceContext, connection: Connection, actor: Actor, seat: int, *, lock: bool = False
+) -> Place:
+    """The place of a seat that a person holds or answered, and may still work at."""
+    place = find_place(context, connection, actor, seat, lock=lock)
+    if place.seat.user != actor.id or not place.may_work:
+        raise Forbidden
+    return place
+
+
+def lock_item(connection: Connection, seat: int) -> None:
+    """Make everybody else wait who changes a seat of the same item; SQLite has one writer."""
+    if connection.dialect.name != "sqlite":
+        queries.LOCK_ITEM.all(connection, {"seat": seat})
 
 
 @lru_cache(maxsize=4096)
@@ -230,27 +264,12 @@ def labels_of(shown: Sequence[Shown]) -> frozenset[str]:
     return frozenset(entry.label.casefold() for entry in shown)
 
 
-def make_place(connection: Connection, rights: Rights, row: Any, seat: Seat) -> Place:
-    """Read what surrounds a seat. A training seat stands alone."""
-    seats = [seat] if row.seat_round else read_seats(connection, row.id)
-    shown = read_shown(row.shown)
-    return Place(rights, row, seat, seats, row.seat_round, shown, labels_of(shown))
-
-
-def make_task(connection: Connection, actor: Actor, place: Place) -> AnnotationTask:
+def make_task(place: Place) -> AnnotationTask:
     """The task of a seat as its person sees it."""
-    rights, seat, item = place.rights, place.seat, place.item
-    stage = rights.workflow.stages[seat.stage]
-    swapped = is_swapped(item.id, actor.id)
-    shown, images = _order_pairs(rights.workflow, stage.fields, place, swapped=swapped)
-    state = place.state()
+    rights, seat, item, stage = place.visit.rights, place.seat, place.item, place.stage
+    shown, images = _order_pairs(place)
     prelabels = rights.settings.prelabels == "shown" and stage.kind == "independent"
-    suggestions = load(item.prelabels) if prelabels else {}
-    draft = _read_draft(place)
-
-    def turn(values: Values) -> dict[str, JsonValue]:
-        return turn_pairs(rights.workflow, values, swapped=swapped, outward=True)
-
+    suggestions = place.turn(load(item.prelabels)) if prelabels else {}
     return AnnotationTask(
         assignment=seat.id,
         project=rights.id,
@@ -261,16 +280,16 @@ def make_task(connection: Connection, actor: Actor, place: Place) -> AnnotationT
         fields=stage.fields,
         images=images,
         shown=shown,
-        state=turn(state),
-        suggestions={k: v for k, v in turn(suggestions).items() if k in stage.fields},
-        draft=draft,
-        answer=turn(seat.answer) if seat.answer is not None else None,
+        state=place.turn(place.state()),
+        suggestions={k: v for k, v in suggestions.items() if k in stage.fields},
+        draft=_read_draft(place),
+        answer=place.turn(seat.answer) if seat.answer is not None else None,
         version=seat.version,
         lease_until=seat.lease_until or 0.0,
-        seat=seat.seat if not place.training_round else 0,
+        seat=seat.seat if not seat.training_round else 0,
         people=stage.people,
-        training=bool(place.training_round),
-        history=_read_history(connection, place, "sequential"),
+        training=bool(seat.training_round),
+        history=_read_history(place),
         votes=_read_votes(place),
         labels=place.labels,
     )
@@ -281,16 +300,11 @@ def is_swapped(item: int, user: int) -> bool:
     return bool(hashlib.sha256(f"{item}:{user}".encode()).digest()[0] & 1)
 
 
-def _order_pairs(
-    workflow: Workflow, fields: Sequence[str], place: Place, *, swapped: bool
-) -> tuple[tuple[Shown, ...], tuple[str, ...]]:
+def _order_pairs(place: Place) -> tuple[tuple[Shown, ...], tuple[str, ...]]:
     images = tuple(load_list(place.item.images))
-    compared = {
-        workflow.field(name).of.casefold()
-        for name in fields
-        if workflow.field(name).kind == "pairwise"
-    }
-    if not swapped or not compared:
+    fields = place.visit.flow.stage_fields(place.seat.stage)
+    compared = {field.of.casefold() for field in fields if field.kind == "pairwise"}
+    if not place.swapped or not compared:
         return place.shown, images
     if "images" in compared and len(images) >= 2:
         images = (*images[:-2], images[-1], images[-2])
@@ -311,21 +325,21 @@ def _read_draft(place: Place) -> Values | None:
     return load(row.draft)
 
 
-def _read_history(connection: Connection, place: Place, kind: str) -> tuple[HistoryStep, ...]:
-    stages = place.rights.workflow.stages
-    if stages[place.seat.stage].kind != kind or place.training_round:
+def _read_history(place: Place) -> tuple[HistoryStep, ...]:
+    """What the people of a chain did before, with all of its stages."""
+    flow = place.visit.flow
+    if place.stage.kind != "sequential" or place.seat.training_round:
         return ()
-    rows = queries.HISTORY.all(connection, {"item": place.item.id})
+    rows = queries.HISTORY.all(place.visit.connection, {"item": place.item.id})
     return tuple(
-        read_step(place.rights.workflow, row) for row in rows if stages[row.stage].kind == kind
+        read_step(flow, row) for row in rows if flow.stages[row.stage].kind == "sequential"
     )
 
 
 def _read_votes(place: Place) -> tuple[HistoryStep, ...]:
     """What an adjudicator decides between: the last answers, the names left out."""
-    stages = place.rights.workflow.stages
-    mine = stages[place.seat.stage]
-    if mine.kind != "adjudicate" or mine.blind:
+    stages = place.visit.flow.stages
+    if place.stage.kind != "adjudicate" or place.stage.blind:
         return ()
     return tuple(
         HistoryStep(

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-from sqlalchemy.engine import Connection
-
-from memantics.annotate import queries
-from memantics.annotate.answers import Answers
-from memantics.annotate.context import DAY, ServiceContext, read_rights
-from memantics.annotate.errors import (
-    ConsentMissing,
-    Forbidden,
-    GuidelineChanged,
-    Locked,
-    Values,
-)
-from memantics.annotate.leasing import (
-    Leasing,
-    count_open,
-    count_seen,
-    expose,
-    find_lease,
-    next_training_seat,
-    rules_for,
-    stages_for,
-    training_counts,
-)
+from memantics.annotate import answers, leasing, queries, tasks
+from memantics.annotate.context import DAY, ServiceContext, Visit
+from memantics.annotate.errors import ConsentMissing, Forbidden, GuidelineChanged, Locked, Values
 from memantics.annotate.ordering import is_due, rearrange
 from memantics.annotate.project_settings import Words
 from memantics.annotate.records import (
@@ -39,7 +21,6 @@ from memantics.annotate.records import (
     Saved,
     record_of,
 )
-from memantics.annotate.tasks import Place, make_place, make_task, read_seat, read_seats, rests_on
 
 _PAUSE = 600
 
@@ -49,79 +30,82 @@ class AnnotationWork:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._leasing = Leasing(context)
-        self._answers = Answers(context)
+        self._leasing = leasing.Leasing()
 
     def next(self, actor: Actor, project: int, stage: str | None = None) -> AnnotationTask | None:
         """The next item for a person: what they hold already, else something new."""
-        with self._context.db.write() as connection:
-            seat = self._take(connection, actor, project, stage)
+        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+            seat = self._take(visit, stage)
             if seat is None:
                 return None
-            return make_task(connection, actor, find_place(connection, actor, seat))
+            place = tasks.find_place(self._context, visit.connection, actor, seat)
+            return tasks.make_task(place)
 
     def claim(self, actor: Actor, project: int, stage: str | None = None) -> int | None:
         """As :meth:`next`, but only which assignment it is: whoever shows it reads the rest."""
-        with self._context.db.write() as connection:
-            return self._take(connection, actor, project, stage)
+        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+            return self._take(visit, stage)
 
-    def _take(
-        self, connection: Connection, actor: Actor, project: int, stage: str | None
-    ) -> int | None:
-        rights = self._context.rights(connection, actor, project, lock=True)
-        stages = self._open_stages(rights, stage)
-        seat = find_lease(connection, actor, rights, stages)
+    def _take(self, visit: Visit, stage: str | None) -> int | None:
+        stages = _open_stages(visit.rights, stage)
+        seat = leasing.find_lease(visit, stages)
         if seat is None:
-            seat = self._claim(connection, actor, rights, stages)
+            seat = self._claim(visit, stages)
         else:
-            self._leasing.renew(connection, actor, rights, seat)
+            leasing.renew_lease(visit, seat)
         if seat is not None:
-            item = int(queries.SEAT_ITEM.value(connection, {"seat": seat}))
-            expose(connection, actor, rights, item, self._context.clock())
+            item = int(queries.SEAT_ITEM.value(visit.connection, {"seat": seat}))
+            leasing.expose(visit, item)
         return seat
+
+    def _claim(self, visit: Visit, stages: list[int]) -> int | None:
+        rules = leasing.rules_for(visit.rights, stages)
+        seat = leasing.next_training_seat(visit, rules) if rules is not None else None
+        return self._leasing.claim(visit, stages) if seat is None else seat
 
     def decide(self, actor: Actor, project: int, number: int) -> int:
         """Take the decision on an item that people judged differently, tied or not."""
-        with self._context.db.write() as connection:
-            rights = self._context.rights(connection, actor, project, lock=True)
-            rules = rights.workflow.stages
+        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+            rules = visit.flow.stages
             stages = [
                 place
-                for place in self._open_stages(rights, None)
+                for place in _open_stages(visit.rights, None)
                 if rules[place].kind == "adjudicate" and not rules[place].blind
             ]
-            key = {"project": project, "number": number}
-            rows = queries.NUMBERED_SEATS.all(connection, key)
+            rows = queries.NUMBERED_SEATS.all(visit.connection, visit.key | {"number": number})
             mine = next((row for row in rows if row.stage in stages), None)
-            barred = {place for stage in stages for place in rights.workflow.apart(stage)}
+            barred = {place for stage in stages for place in visit.flow.apart(stage)}
             if mine is None or any(row.user_id == actor.id and row.stage in barred for row in rows):
                 raise Forbidden
-            seat = int(mine.id)
             if mine.user_id != actor.id:
-                if not self._context.db.sqlite:
-                    lock_item(connection, seat)
+                tasks.lock_item(visit.connection, mine.id)
                 waiting = any(
                     row.stage < mine.stage and row.state not in ("done", "closed") for row in rows
                 )
                 if waiting or mine.state not in ("open", "closed"):
                     raise Locked("this item cannot be decided now")
-                until = self._leasing.lease_end(rights)
-                taken = {"seat": seat, "user": actor.id, "until": until}
-                queries.TAKE_SEAT.run(connection, taken)
-            expose(connection, actor, rights, mine.item_id, self._context.clock())
-            return seat
+                leasing.take_seat(visit, mine.id)
+            leasing.expose(visit, mine.item_id)
+            return int(mine.id)
+
+    @contextmanager
+    def _at(
+        self, actor: Actor, assignment: int, *, write: bool = True, lock: bool = False
+    ) -> Iterator[tasks.Place]:
+        """A transaction at a seat that a person holds or answered; anybody else is refused."""
+        with self._context.db.write() if write else self._context.db.read() as connection:
+            yield tasks.own_place(self._context, connection, actor, assignment, lock=lock)
 
     def open(self, actor: Actor, assignment: int) -> AnnotationTask:
         """One of one's own items again, held or answered."""
-        with self._context.db.read() as connection:
-            return make_task(connection, actor, own_place(connection, actor, assignment))
+        with self._at(actor, assignment, write=False) as place:
+            return tasks.make_task(place)
 
     def save_draft(self, actor: Actor, assignment: int, values: Values) -> None:
         """Keep what is typed so far, and the item with it; nothing is checked but its size."""
-        with self._context.db.write() as connection:
-            place = own_place(connection, actor, assignment)
-            self._leasing.renew(connection, actor, place.rights, assignment)
-            self._answers.keep_draft(connection, actor, assignment, values)
+        with self._at(actor, assignment) as place:
+            leasing.renew_lease(place.visit, assignment)
+            answers.keep_draft(place, values)
 
     def submit(
         self,
@@ -139,157 +123,111 @@ class AnnotationWork:
         of the guideline that the person saw: with an older one, GuidelineChanged is raised.
         """
         with self._context.db.write() as connection:
-            place = find_place(connection, actor, assignment, lock=True)
-            if guideline is not None and guideline < place.rights.settings.guideline:
+            place = tasks.find_place(self._context, connection, actor, assignment, lock=True)
+            if guideline is not None and guideline < place.visit.rights.settings.guideline:
                 raise GuidelineChanged
-            outcome = self._answers.submit(connection, actor, place, values, version, seconds)
-            if is_due(connection, place.rights):
-                rearrange(connection, place.rights)
+            outcome = answers.submit_answer(place, values, version, seconds)
+            if is_due(place.visit):
+                rearrange(place.visit)
         if isinstance(outcome, Saved):
             return outcome
         raise outcome
 
     def undo(self, actor: Actor, assignment: int, version: int) -> AnnotationTask:
         """Take back one's last answer: the one before stands again, or the form is open again."""
-        with self._context.db.write() as connection:
-            place = own_place(connection, actor, assignment, lock=True)
-            self._answers.undo(connection, actor, place, version)
-            return make_task(connection, actor, own_place(connection, actor, assignment))
+        with self._at(actor, assignment, lock=True) as place:
+            answers.undo_answer(place, version)
+            connection = place.visit.connection
+            return tasks.make_task(tasks.own_place(self._context, connection, actor, assignment))
 
     def skip(self, actor: Actor, assignment: int) -> None:
         """Step away from a meme for good. Nobody asks why."""
-        with self._context.db.write() as connection:
-            place = own_place(connection, actor, assignment, lock=True)
-            self._answers.skip(connection, actor, place)
+        with self._at(actor, assignment, lock=True) as place:
+            answers.skip_item(place)
 
     def release(self, actor: Actor, assignment: int) -> None:
         """Give an item back for others, or for oneself later."""
-        with self._context.db.write() as connection:
-            place = own_place(connection, actor, assignment, lock=True)
-            self._answers.release(connection, place)
+        with self._at(actor, assignment, lock=True) as place:
+            answers.release_item(place)
 
     def mine(self, actor: Actor, project: int, limit: int = 20) -> tuple[Done, ...]:
         """One's last answers, the newest first, and whether they can still change."""
-        with self._context.db.read() as connection:
-            rights = self._context.rights(connection, actor, project)
-            key = {"user": actor.id, "project": project, "limit": min(limit, 500)}
-            rows = queries.LAST_ANSWERS.all(connection, key)
-            return tuple(self._view_done(connection, rights, row) for row in rows)
+        with self._context.as_member(actor, project) as visit:
+            key = visit.key | {"limit": min(limit, 500)}
+            rows = queries.LAST_ANSWERS.all(visit.connection, key)
+            return tuple(_view_done(visit, row) for row in rows)
 
     def standing(self, actor: Actor, project: int) -> PersonStanding:
         """Progress, pace, exposure and training of a person."""
-        with self._context.db.read() as connection:
-            rights = self._context.rights(connection, actor, project)
-            key = {"user": actor.id, "project": project}
-            seen = count_seen(connection, actor, rights, self._context.clock())
+        with self._context.as_member(actor, project) as visit:
+            connection, key, rights = visit.connection, visit.key, visit.rights
+            seen = leasing.count_seen(visit)
             paces = [float(row.seconds) for row in queries.LAST_SECONDS.all(connection, key)]
-            stages = stages_for(rights)
-            trained = training_counts(connection, actor, rights)
+            stages = leasing.stages_for(rights)
+            trained, size = leasing.training_counts(visit)
             pause = rights.preferences.break_minutes
-            return PersonStanding(
+            return record_of(
+                PersonStanding,
+                seen,
                 done=int(queries.COUNT_ANSWERS.value(connection, key)),
-                today=seen.today,
-                week=seen.week,
-                daily_limit=seen.daily_limit,
-                weekly_limit=seen.weekly_limit,
-                open=sum(count_open(connection, actor, rights, stage) for stage in stages),
+                open=sum(leasing.count_open(visit, stage) for stage in stages),
                 pace=median(paces) if paces else None,
-                training=_training_state(rights, stages, trained[1]),
+                training=_training_state(rights, stages, size),
                 training_round=rights.training_round,
-                training_done=trained[0],
-                training_size=trained[1],
+                training_done=trained,
+                training_size=size,
                 break_minutes=rights.settings.break_minutes if pause is None else pause,
-                working_minutes=self._working_minutes(connection, actor, project),
+                working_minutes=_working_minutes(visit),
             )
 
     def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, Words, int], ...]:
         """The stages a person may work at, with how many items are open to them there."""
-        with self._context.db.read() as connection:
-            rights = self._context.rights(connection, actor, project)
-            stages = rights.workflow.stages
+        with self._context.as_member(actor, project) as visit:
+            places = sorted(leasing.stages_for(visit.rights))
+            stages = [(visit.flow.stages[place], place) for place in places]
             return tuple(
-                (
-                    stages[place].id,
-                    stages[place].title,
-                    count_open(connection, actor, rights, place),
-                )
-                for place in sorted(stages_for(rights))
+                (stage.id, stage.title, leasing.count_open(visit, place)) for stage, place in stages
             )
 
-    def _working_minutes(self, connection: Connection, actor: Actor, project: int) -> float:
-        now = self._context.clock()
-        key = {"user": actor.id, "project": project, "since": now - DAY}
-        begun = now
-        for row in queries.ANSWER_TIMES.all(connection, key):
-            if begun - row.submitted_at > _PAUSE:
-                break
-            begun = row.submitted_at
-        return (now - begun) / 60
 
-    def _open_stages(self, rights: Rights, stage: str | None) -> list[int]:
-        stages = stages_for(rights)
-        if stage is not None:
-            stages = [place for place in stages if rights.workflow.stages[place].id == stage]
-        if not stages or rights.archived:
-            raise Forbidden
-        if not rights.consented:
-            raise ConsentMissing
-        return stages
+def _working_minutes(visit: Visit) -> float:
+    begun = visit.now
+    key = visit.key | {"since": visit.now - DAY}
+    for row in queries.ANSWER_TIMES.all(visit.connection, key):
+        if begun - row.submitted_at > _PAUSE:
+            break
+        begun = row.submitted_at
+    return (visit.now - begun) / 60
 
-    def _claim(
-        self, connection: Connection, actor: Actor, rights: Rights, stages: list[int]
-    ) -> int | None:
-        rules = rules_for(rights, stages)
-        if rules is not None:
-            until = self._leasing.lease_end(rights)
-            seat = next_training_seat(connection, actor, rights, rules, until)
-            if seat is not None:
-                return seat
-        return self._leasing.claim(connection, actor, rights, stages)
 
-    def _view_done(self, connection: Connection, rights: Rights, row: Any) -> Done:
-        changeable = not rights.archived and not row.training_round
-        if changeable:
-            seats = read_seats(connection, row.item_id)
-            mine = read_seat(row)
-            changeable = not rests_on(rights.workflow, seats, mine, self._context.clock())
-        return record_of(
-            Done,
-            row,
-            assignment=row.id,
-            stage=rights.workflow.stages[row.stage].id,
-            at=row.submitted_at,
-            training=bool(row.training_round),
-            changeable=changeable,
-        )
+def _open_stages(rights: Rights, stage: str | None) -> list[int]:
+    stages = leasing.stages_for(rights)
+    if stage is not None:
+        stages = [place for place in stages if rights.workflow.stages[place].id == stage]
+    if not stages or rights.archived:
+        raise Forbidden
+    if not rights.consented:
+        raise ConsentMissing
+    return stages
+
+
+def _view_done(visit: Visit, row: Any) -> Done:
+    changeable = not visit.rights.archived and not row.training_round
+    if changeable:
+        seats = tasks.read_seats(visit.connection, row.item_id)
+        changeable = not tasks.rests_on(visit.flow, seats, tasks.read_seat(row), visit.now)
+    return record_of(
+        Done,
+        row,
+        assignment=row.id,
+        stage=visit.flow.stages[row.stage].id,
+        at=row.submitted_at,
+        training=bool(row.training_round),
+        changeable=changeable,
+    )
 
 
 def _training_state(rights: Rights, stages: list[int], size: int) -> Any:
-    if rights.training == "none" and rules_for(rights, stages) is not None and size:
+    if rights.training == "none" and leasing.rules_for(rights, stages) is not None and size:
         return "running"
     return rights.training
-
-
-def find_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = False) -> Place:
-    """A seat with its surroundings, for a member of its project; anybody else is refused."""
-    if lock and connection.dialect.name != "sqlite":
-        queries.LOCK_MEMBER.all(connection, {"seat": seat, "user": actor.id})
-        lock_item(connection, seat)
-    row = queries.PLACE.one(connection, {"seat": seat, "user": actor.id})
-    if row is None:
-        raise Forbidden
-    mine = read_seat(row, id=row.seat_id, state=row.seat_state)
-    return make_place(connection, read_rights(row), row, mine)
-
-
-def lock_item(connection: Connection, seat: int) -> None:
-    """Make everybody else wait who changes a seat of the same item (PostgreSQL)."""
-    queries.LOCK_ITEM.all(connection, {"seat": seat})
-
-
-def own_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = False) -> Place:
-    """The place of a seat that a person holds or answered, and may still work at."""
-    place = find_place(connection, actor, seat, lock=lock)
-    if place.seat.user != actor.id or not place.may_work:
-        raise Forbidden
-    return place

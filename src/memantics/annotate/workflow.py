@@ -213,10 +213,15 @@ class Workflow(Closed):
         return next(place for place, entry in enumerate(self.stages) if entry.id == stage)
 
     @property
+    def apart_stages(self) -> list[tuple[int, Stage]]:
+        """The stages at which several people judge apart, each with its place."""
+        kinds = ("independent", "review")
+        return [(n, stage) for n, stage in enumerate(self.stages) if stage.kind in kinds]
+
+    @property
     def judging(self) -> int:
         """The first stage at which several people judge apart, else the first of all."""
-        kinds = [stage.kind for stage in self.stages]
-        return next((n for n, kind in enumerate(kinds) if kind in ("independent", "review")), 0)
+        return next((place for place, _ in self.apart_stages), 0)
 
     def people_at(self, stage: int, item: str) -> int:
         """How many people answer an item at a stage; the whole team where the item is shared."""
