@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 import threading
@@ -15,20 +14,13 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy.engine import Connection
 
-from memantics.annotate import queries, schema
-from memantics.annotate.attempts import PER_PAIR, LoginAttempts
+from memantics.annotate import membership, queries, schema
+from memantics.annotate.attempts import PER_PAIR, LoginAttempts, hash_token
 from memantics.annotate.context import DAY, ServiceContext, ordered_roles, write_roles
 from memantics.annotate.database import insert_row
 from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, NotFound, TokenInvalid
-from memantics.annotate.membership import (
-    find_user,
-    insert_user,
-    join_project,
-    name_key,
-    require_admin,
-)
+from memantics.annotate.intake import reseat
 from memantics.annotate.records import Actor, Invitation, Preferences, Session, record_of
-from memantics.annotate.seating import reseat
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import ROLES
 
@@ -87,7 +79,7 @@ class Accounts:
         """Another account; only administrators make them (others are invited)."""
         hashed = self._hash(password)
         with self._context.db.write() as connection:
-            require_admin(connection, actor)
+            membership.require_admin(connection, actor)
             made = self._insert(connection, name, hashed, admin=admin)
             self._context.log(connection, actor, "account.create", f"user:{made.id}", admin=admin)
         return made
@@ -105,7 +97,7 @@ class Accounts:
     def deactivate(self, actor: Actor, name: str) -> None:
         """Close an account: its sessions end, what it answered stays."""
         with self._context.db.write() as connection:
-            require_admin(connection, actor)
+            membership.require_admin(connection, actor)
             user = _require_user(connection, name)
             if user == actor.id:
                 raise Forbidden("nobody closes their own account", "log out instead")
@@ -115,8 +107,8 @@ class Accounts:
 
     def log_in(self, name: str, password: str, address: str = "") -> Session:
         """A session for a name and its password, given from a network address."""
-        attempt = self._attempts.begin_login(name_key(name), address)
-        query = sa.select(_users).where(_users.c.name_key == name_key(name))
+        attempt = self._attempts.begin_login(membership.name_key(name), address)
+        query = sa.select(_users).where(_users.c.name_key == membership.name_key(name))
         with self._context.db.read() as connection:
             row = connection.execute(query).one_or_none()
         stored = row.password_hash if row and row.active and row.password_hash else None
@@ -169,7 +161,7 @@ class Accounts:
         """
         hashed = self._hash(new)
         with self._context.db.write() as connection:
-            require_admin(connection, actor)
+            membership.require_admin(connection, actor)
             user = _require_user(connection, name)
             _change(connection, user, password_hash=hashed, active=True)
             _end_sessions(connection, user)
@@ -274,7 +266,7 @@ class Accounts:
 
     def _use(self, connection: Connection, actor: Actor, row: Any) -> None:
         now = self._context.clock()
-        join_project(connection, row.project_id, actor.id, ordered_roles(row.roles), now)
+        membership.join_project(connection, row.project_id, actor.id, ordered_roles(row.roles), now)
         reseat(connection, row.project_id, joined=True)
         change = sa.update(_invitations).where(_invitations.c.id == row.id)
         connection.execute(change.values(used_at=now, used_by=actor.id))
@@ -323,10 +315,12 @@ class Accounts:
     def _insert(self, connection: Connection, name: str, hashed: str, *, admin: bool) -> Actor:
         if not _NAME.fullmatch(name):
             raise AnswerError({"name": "letters, digits and . @ + - _, at most 80"})
-        if find_user(connection, name) is not None:
+        if membership.find_user(connection, name) is not None:
             raise AnswerError({"name": "this name is taken"})
         try:
-            return insert_user(connection, name, hashed, admin=admin, now=self._context.clock())
+            return membership.insert_user(
+                connection, name, hashed, admin=admin, now=self._context.clock()
+            )
         except sa.exc.IntegrityError as error:  # somebody else took it just now
             raise AnswerError({"name": "this name is taken"}) from error
 
@@ -344,13 +338,8 @@ class Accounts:
             return False
 
 
-def hash_token(token: str) -> str:
-    """How a token is stored. Tokens are random and long: one round is enough."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-
-
 def _require_user(connection: Connection, name: str) -> int:
-    user = find_user(connection, name)
+    user = membership.find_user(connection, name)
     if user is None:
         raise NotFound(f"there is no account {name!r}", hint="see the names under People")
     return user

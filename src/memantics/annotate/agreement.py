@@ -8,8 +8,9 @@ from math import sqrt
 
 from pydantic import JsonValue
 
-from memantics.annotate.consensus import Person, SeatedItem, answers_at, label_key
+from memantics.annotate.consensus import Person, SeatedItem, answers_at
 from memantics.annotate.project_settings import in_share
+from memantics.annotate.resolution import label_key, label_text
 from memantics.annotate.workflow import Level, Workflow, WorkflowField
 from memantics.core.closed import Closed
 from memantics.metrics import agreement as metric
@@ -17,6 +18,7 @@ from memantics.metrics.agreement import Span, agreement_spans
 
 Answer = Mapping[str, JsonValue]
 Unit = tuple[str, Mapping[int, JsonValue]]  # the item, and what each person said
+Form = tuple[str, Mapping[int, Answer]]  # the same for all fields of a stage
 ALL = "*"
 MORE, ENOUGH = 50, 0.02
 _WINDOWS, _FEWEST = 6, 10
@@ -139,33 +141,22 @@ def _when_finished(item: SeatedItem) -> tuple[float, int]:
     return item.last_at, item.row.number
 
 
-def _joined(
-    fields: Sequence[WorkflowField], units: Sequence[tuple[str, Mapping[int, Answer]]]
-) -> Iterator[Unit]:
+def _joined(fields: Sequence[WorkflowField], forms: Sequence[Form]) -> Iterator[Unit]:
     names = [field.id for field in fields]
-    for item, row in units:
+    for item, row in forms:
         yield item, {u: label_key([said.get(name) for name in names]) for u, said in row.items()}
 
 
-def _units_of(
-    field: WorkflowField, units: Sequence[tuple[str, Mapping[int, Answer]]]
-) -> Iterator[Unit]:
+def _units_of(field: WorkflowField, forms: Sequence[Form]) -> Iterator[Unit]:
     """One unit an item; a field asked for each element of a list gives one unit an element."""
-    for item, row in units:
+    for item, row in forms:
+        said = {u: answer[field.id] for u, answer in row.items() if field.id in answer}
         if not field.each:
-            yield item, {u: answer[field.id] for u, answer in row.items() if field.id in answer}
+            yield item, said
             continue
-        lists = {u: a[field.id] for u, a in row.items() if isinstance(a.get(field.id), list)}
-        longest = max((len(v) for v in lists.values() if isinstance(v, list)), default=0)
-        for place in range(longest):
-            yield (
-                item,
-                {
-                    u: values[place]
-                    for u, values in lists.items()
-                    if isinstance(values, list) and place < len(values)
-                },
-            )
+        lists = {u: value for u, value in said.items() if isinstance(value, list)}
+        for place in range(max(map(len, lists.values()), default=0)):
+            yield item, {u: value[place] for u, value in lists.items() if place < len(value)}
 
 
 def _figure(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> FieldAgreement:
@@ -195,7 +186,7 @@ def _figure(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> F
         icc=metric.intraclass(rows) if kind != "nominal" else None,
         level=kind,
         spans=agreement_spans(rows, kind, clusters=[item for item, _ in rated], labels=count),
-        labels={_text(label): share for label, share in sorted(labels.items(), key=str)},
+        labels={label_text(label): share for label, share in sorted(labels.items(), key=str)},
         windows=_windows(rows, kind),
     )
 
@@ -206,10 +197,6 @@ def _windows(rows: Sequence[metric.Row], level: metric.Level) -> tuple[float | N
     return tuple(
         metric.krippendorff_alpha(rows[start:stop], level) for start, stop in pairwise(edges)
     )
-
-
-def _text(label: metric.Label) -> str:
-    return label if isinstance(label, str) else label_key(label)
 
 
 def _rating(value: JsonValue) -> metric.Label | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from memantics.annotate import queries
-from memantics.annotate.context import dump, load, same
+from memantics.annotate.context import dump, load
 from memantics.annotate.errors import AnswerError, Conflict, Forbidden, Locked, Values
 from memantics.annotate.leasing import give_feedback
 from memantics.annotate.records import Action, Saved, SeatState
@@ -38,12 +38,12 @@ def submit_answer(
         raise Locked("this item is not open any more")
     answer = check(workflow, place.stage.fields, kept, labels=place.labels, state=place.state())
     if version != seat.version:
-        if seat.done and same(seat.answer, answer):
+        if seat.done and seat.answer == answer:
             return Saved(seat.id, seat.version, again=True)
         return _conflict(place, values)
     if seat.done:
         _refuse_settled(place)
-        if same(seat.answer, answer):
+        if seat.answer == answer:
             return Saved(seat.id, seat.version, again=True)
     _write_revision(place, "edit" if seat.done else "submit", answer, _plausible(seconds))
     feedback = give_feedback(place.visit, place.item, answer) if seat.training_round else None

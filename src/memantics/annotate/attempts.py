@@ -51,8 +51,8 @@ class LoginAttempts:
 
     def begin(self, limits: Mapping[str, int], cleared: str) -> Attempt:
         """Count an attempt under each key; where one is at its limit, under none, and raise."""
-        keys = {_hash(key): limit for key, limit in limits.items()}
-        attempt = Attempt(secrets.token_hex(16), _hash(cleared))
+        keys = {hash_token(key): limit for key, limit in limits.items()}
+        attempt = Attempt(secrets.token_hex(16), hash_token(cleared))
         now = self._context.clock()
         with self._context.db.write() as connection:
             if not self._context.db.sqlite:
@@ -92,6 +92,9 @@ def network_of(address: str) -> str:
     return str(ipaddress.ip_network((found.packed, 64), strict=False))
 
 
-def _hash(key: str) -> str:
-    """How a key is stored: neither a name nor an address stands in the table."""
-    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+def hash_token(token: str) -> str:
+    """How tokens and keys are stored: no name, address or token stands in a table.
+
+    Tokens are random and long: one round is enough.
+    """
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

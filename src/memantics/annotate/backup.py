@@ -37,6 +37,7 @@ from memantics.annotate.workflow import parse_workflow
 from memantics.core.closed import Closed
 from memantics.core.data import conform
 from memantics.core.errors import DataError, StoreError, first_fault
+from memantics.core.journal import refuse_unwritable
 from memantics.core.queue import Shown
 
 # Login attempts live for minutes: they are left out.
@@ -45,6 +46,7 @@ TABLES = [table for table in schema.metadata.sorted_tables if table is not schem
 _READABLE = ("0001", "0002", "0003")
 _MANIFEST = "manifest.json"
 _CHUNK = 1000
+_ELSEWHERE = "choose another --media"
 _LARGEST_LINE = 64 * 1024 * 1024
 _LARGEST_IMAGE = 64 * 1024 * 1024
 
@@ -65,29 +67,24 @@ def backup(service: AnnotationService, target: Path) -> BackupManifest:
     context = service.context
     partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.partial")  # two may write it
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.touch(mode=0o600)  # hashes of passwords are in it, as in the database
-        with _snapshot(context.db) as connection, zipfile.ZipFile(partial, "w") as archive:
-            counts = {table.name: _write_table(connection, archive, table) for table in TABLES}
-            images = 0
-            for row in connection.execute(sa.select(schema.media)):
-                place = f"{row.project_id}/{row.id}"
-                archive.write(context.media / place, f"media/{place}")
-                images += 1
-            manifest = BackupManifest(
-                kind="memantics annotation backup",
-                schema_version=context.db.schema_version(),
-                database="sqlite" if context.db.sqlite else "postgresql",
-                created=context.clock(),
-                tables=counts,
-                images=images,
-            )
-            archive.writestr(_MANIFEST, manifest.model_dump_json(indent=2))
-        partial.replace(target)
-    except OSError as error:
-        raise StoreError(
-            f"backup {target} cannot be written: {error.strerror}", hint="choose another file"
-        ) from error
+        with refuse_unwritable(f"backup {target}", hint="choose another file"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial.touch(mode=0o600)  # hashes of passwords are in it, as in the database
+            with _snapshot(context.db) as connection, zipfile.ZipFile(partial, "w") as archive:
+                counts = {table.name: _write_table(connection, archive, table) for table in TABLES}
+                for row in connection.execute(sa.select(schema.media)):
+                    place = f"{row.project_id}/{row.id}"
+                    archive.write(context.media / place, f"media/{place}")
+                manifest = BackupManifest(
+                    kind="memantics annotation backup",
+                    schema_version=context.db.schema_version(),
+                    database="sqlite" if context.db.sqlite else "postgresql",
+                    created=context.clock(),
+                    tables=counts,
+                    images=counts[schema.media.name],
+                )
+                archive.writestr(_MANIFEST, manifest.model_dump_json(indent=2))
+            partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
     return manifest
@@ -301,36 +298,18 @@ def _read_images(
             if hashlib.sha256(data).hexdigest() != row.sha256:
                 raise DataError(archive, f"image {row.id} is damaged")
             path = media / str(row.project_id) / row.id
-            if not _is_there(path, data):
+            if not path.exists():
                 written.append(path)
-                _write_image(path, data)
+                with refuse_unwritable(f"image folder {media}", hint=_ELSEWHERE):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(data)
+            elif path.read_bytes() != data:
+                problem = f"image folder {media} holds another image {path.name}"
+                raise StoreError(problem, hint=_ELSEWHERE)
     except BaseException:
         for path in written:
             path.unlink(missing_ok=True)
         raise
-
-
-def _is_there(path: Path, data: bytes) -> bool:
-    if not path.exists():
-        return False
-    if path.read_bytes() != data:
-        raise StoreError(
-            f"image folder {path.parent.parent} holds another image {path.name}",
-            hint="choose another --media",
-        )
-    return True
-
-
-def _write_image(path: Path, data: bytes) -> None:
-    media = path.parent.parent
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        raise StoreError(
-            f"image folder {media} cannot be written: {error.strerror}",
-            hint="choose another --media",
-        ) from error
 
 
 def _set_sequences(connection: Connection) -> None:

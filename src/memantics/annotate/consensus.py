@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from pydantic import JsonValue
 
 from memantics.annotate import queries
 from memantics.annotate.context import Visit, load, load_list
 from memantics.annotate.errors import Values
 from memantics.annotate.records import AccuracyDrift, Disagreement, record_of
-from memantics.annotate.resolution import ResolutionCase, count_right
+from memantics.annotate.resolution import ResolutionCase, count_right, label_key, label_text
 from memantics.annotate.tasks import Seat, make_case, read_seat, read_shown
 from memantics.annotate.workflow import Workflow
 from memantics.core.closed import Closed
@@ -88,11 +87,6 @@ def answers_at(item: SeatedItem, stage: int) -> dict[int, Mapping[str, JsonValue
     }
 
 
-def label_key(value: object) -> str:
-    """A value as one label: lists and combinations are compared by their JSON."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-
-
 def find_disagreements(
     workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
 ) -> Iterator[Disagreement]:
@@ -154,14 +148,10 @@ class DisagreementFilter(Closed):
         for name, votes in one.fields.items():
             said = [vote for who, vote in votes if not self.people or who in self.people]
             differ = len({label_key(vote) for vote in said}) > 1
-            named = not self.label or self.label in map(_plain, said)
+            named = not self.label or self.label in map(label_text, said)
             if differ and named and self.field in ("", name):
                 return one.at >= self.since
         return False
-
-
-def _plain(vote: JsonValue) -> str:
-    return vote if isinstance(vote, str) else label_key(vote)
 
 
 def split_of(votes: Sequence[JsonValue]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries
 from memantics.annotate.database import Database
-from memantics.annotate.errors import Forbidden, Values
+from memantics.annotate.errors import Forbidden
 from memantics.annotate.overlay import overlaid, settings_of
 from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, Preferences, Rights, record_of
@@ -209,8 +209,3 @@ def iso(at: float) -> str:
     '1970-01-01T00:00:00Z'
     """
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def same(one: Values | None, other: Mapping[str, JsonValue] | None) -> bool:
-    """Whether two answers say the same."""
-    return one is not None and other is not None and dict(one) == dict(other)

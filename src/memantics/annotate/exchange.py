@@ -9,14 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-import orjson
-
 from memantics.annotate import intake
 from memantics.annotate.context import ServiceContext, Visit, load_list
-from memantics.annotate.errors import Forbidden, NoSuchForm, NotFound
+from memantics.annotate.errors import Forbidden, NotFound
 from memantics.annotate.export import TYPES, resolve_all, take_snapshot, write_audit, write_export
 from memantics.annotate.intake import Stored, check_item
-from memantics.annotate.labelstudio import pack_tasks, read_bounded, unpack_tasks, write_tasks
+from memantics.annotate.labelstudio import read_bounded, unpack_tasks, write_tasks
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.projects import Projects
 from memantics.annotate.records import Actor, Export, ImportedItems, Media, Project
@@ -193,21 +191,18 @@ class Exchange:
                     hint="export verdicts: they hold neither names nor times",
                 )
             snapshot = take_snapshot(visit)
-            if what == "audit":
-                return write_audit(visit, form)
-        name = f"{visit.flow.name}-{project}-{what}.{form}"
-        if what in TABLES:
-            media = self._context.media / str(project)
-            return Export(name, TYPES[form], write_table(snapshot, what, form, media))
-        if what != "labelstudio":
-            return write_export(snapshot, what, form)
-        tasks = orjson.dumps(write_tasks(snapshot), option=orjson.OPT_INDENT_2)
-        if form == "json":
-            return Export(name, TYPES[form], tasks)
-        if form == "zip":
-            media = self._context.media / str(project)
-            return Export(name, TYPES[form], pack_tasks(snapshot, tasks, media))
-        raise NoSuchForm(what, form, ("json", "zip"))
+            audit = write_audit(visit, form) if what == "audit" else b""
+        media = self._context.media / str(project)
+        match what:
+            case "audit":
+                data = audit
+            case "labelstudio":
+                data = write_tasks(snapshot, form, media)
+            case _ if what in TABLES:
+                data = write_table(snapshot, what, form, media)
+            case _:
+                data = write_export(snapshot, what, form)
+        return Export(f"{visit.flow.name}-{project}-{what}.{form}", TYPES[form], data)
 
     def media(self, actor: Actor, key: str) -> Media:
         """An image, for members of its project."""

@@ -17,7 +17,7 @@ from memantics.annotate import schema
 from memantics.annotate.consensus import Person, SeatedItem, gather, read_people
 from memantics.annotate.context import Visit, iso, load, load_list, load_optional
 from memantics.annotate.errors import NoSuchForm
-from memantics.annotate.records import Export, Resolved, Rights
+from memantics.annotate.records import Resolved, Rights
 from memantics.annotate.resolution import resolve
 from memantics.annotate.tasks import Seat
 from memantics.annotate.workflow import Workflow
@@ -150,29 +150,24 @@ def _read_all(visit: Visit, table: sa.Table) -> sa.CursorResult[Any]:
     return visit.connection.execute(query)
 
 
-def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
-    """One file of a project."""
-    name = f"{snapshot.workflow.name}-{snapshot.rights.id}-{what}.{form}"
+def write_export(snapshot: Snapshot, what: str, form: str) -> bytes:
+    """What was said and what it resolved to, as a file."""
     match what:
         case "raw" if form == "jsonl":
-            data = b"".join(orjson.dumps(line) + b"\n" for line in _raw_lines(snapshot))
+            return write_rows(_raw_lines(snapshot), (), form)
         case "raw":
-            rows = _raw_rows(snapshot)
-            data = write_rows(
-                rows, [*RAW, "guideline", "training", "current", *snapshot.field_names], form
-            )
+            columns = [*RAW, "guideline", "training", "current", *snapshot.field_names]
+            return write_rows(_raw_rows(snapshot), columns, form)
         case "resolved":
             columns = ["item", "group", "kept", "reason", "complete", *snapshot.field_names]
-            data = write_rows(_resolved_rows(snapshot), [*columns, "details", "hidden"], form)
+            return write_rows(_resolved_rows(snapshot), [*columns, "details", "hidden"], form)
         case "verdicts" if form == "jsonl":
-            lines = [orjson.dumps(v.model_dump()) + b"\n" for v in make_verdicts(snapshot)]
-            data = b"".join(lines)
+            return write_rows([one.model_dump() for one in make_verdicts(snapshot)], (), form)
         case _:
             raise NoSuchForm(what, form, ("jsonl",))
-    return Export(name, TYPES[form], data)
 
 
-def write_audit(visit: Visit, form: str) -> Export:
+def write_audit(visit: Visit, form: str) -> bytes:
     """Every change in a project, from the first."""
     people = read_people(visit)
     rows: list[Row] = [
@@ -186,8 +181,7 @@ def write_audit(visit: Visit, form: str) -> Export:
         }
         for row in _read_all(visit, schema.audit)
     ]
-    data = write_rows(rows, ["id", "at", "person", "action", "subject", "detail"], form)
-    return Export(f"{visit.flow.name}-{visit.rights.id}-audit.{form}", TYPES[form], data)
+    return write_rows(rows, ["id", "at", "person", "action", "subject", "detail"], form)
 
 
 def resolve_all(snapshot: Snapshot) -> list[tuple[SeatedItem, Resolved]]:
@@ -257,20 +251,20 @@ def name_of(snapshot: Snapshot, user: int | None) -> str:
     return person.pseudonym if person else ""
 
 
+def outcome(snapshot: Snapshot, found: Resolved) -> dict[str, JsonValue]:
+    """Columns that say how an item ended: whether it was kept, why, and the value of each field."""
+    row: dict[str, JsonValue] = {"kept": found.kept, "reason": found.reason}
+    row["complete"] = found.complete
+    return row | {name: found.values.get(name) for name in snapshot.field_names}
+
+
 def _resolved_rows(snapshot: Snapshot) -> list[Row]:
-    rows: list[Row] = []
-    for item, found in resolve_all(snapshot):
-        row: dict[str, JsonValue] = {
-            "item": found.item,
-            "group": found.group,
-            "kept": found.kept,
-            "reason": found.reason,
-            "complete": found.complete,
-        }
-        row |= {name: found.values.get(name) for name in snapshot.field_names}
-        row |= {"details": dict(found.details), "hidden": load(item.row.hidden)}
-        rows.append(row)
-    return rows
+    return [
+        {"item": found.item, "group": found.group}
+        | outcome(snapshot, found)
+        | {"details": dict(found.details), "hidden": load(item.row.hidden)}
+        for item, found in resolve_all(snapshot)
+    ]
 
 
 def _raw_rows(snapshot: Snapshot) -> list[Row]:

@@ -1,25 +1,28 @@
-"""Images and items of a project: from queues, from folders of memes, from uploads."""
+"""Images and items of a project, from queues, folders and uploads; and the seats of its items."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import secrets
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
-from memantics.annotate.context import Visit, dump
+from memantics.annotate.context import Visit, dump, keep_settings
 from memantics.annotate.errors import AnswerError, Forbidden
+from memantics.annotate.overlay import lay_over, overlaid, settings_of
 from memantics.annotate.records import Media, Rights
-from memantics.annotate.tasks import first_states, labels_of
+from memantics.annotate.tasks import first_states, labels_of, read_seat, settle
 from memantics.annotate.values import check, clean_text
-from memantics.annotate.workflow import Workflow
+from memantics.annotate.workflow import Workflow, workflow_of
 from memantics.core.errors import DataError, InputError
 from memantics.core.images import ImageFacts, decode, probe
 from memantics.core.journal import whole_file
@@ -168,7 +171,8 @@ def add_items(
         insert = sa.insert(_items).returning(_items.c.id, sort_by_parameter_order=True)
         ids = connection.execute(insert, rows).scalars().all()
         seats = [
-            _seat_row(rights, key, row, stage, seat) | {"state": state}
+            _new_seat(row | {"item_id": key, "place": _place(rights, row)}, stage, seat)
+            | {"state": state}
             for key, row in zip(ids, rows, strict=True)
             if not row["training_round"]
             for stage, seat, state in first_states(rights.workflow, str(row["item_key"]))
@@ -233,23 +237,75 @@ def _item_row(
     }
 
 
-def _seat_row(
-    rights: Rights, item: int, row: dict[str, object], stage: int, seat: int
-) -> dict[str, object]:
-    key = str(row["item_key"])
-    return {
-        "project_id": rights.id,
-        "item_id": item,
-        "group_key": row["group_key"],
-        "stage": stage,
-        "seat": seat,
-        "place": shuffled(rights.id, key) if rights.workflow.shuffle else row["number"],
-        "training_round": 0,
-        "version": 0,
-    }
+def _new_seat(like: Mapping[str, Any], stage: int, number: int) -> dict[str, object]:
+    """A free seat for the item of another one, or of a row that names item and place."""
+    kept = {name: like[name] for name in ("project_id", "item_id", "group_key", "place")}
+    return kept | {"stage": stage, "seat": number, "training_round": 0, "version": 0}
+
+
+def _place(rights: Rights, row: Mapping[str, Any]) -> int:
+    shuffle = rights.workflow.shuffle
+    return shuffled(rights.id, row["item_key"]) if shuffle else int(row["number"])
 
 
 def shuffled(project: int, key: str) -> int:
     """A place in an order that tells nothing, the same for everybody."""
     digest = hashlib.sha256(f"{project}:{key}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
+
+
+# Seats of all items of a project brought in line with its settings; no answer is ever lost.
+
+
+def reseat(connection: Connection, project: int, *, joined: bool = False) -> None:
+    """Add the seats that the settings ask for, and open or close what is free.
+
+    ``joined``: only the team changed, which matters where a share of items is for all of it.
+    """
+    query = sa.select(schema.projects).where(schema.projects.c.id == project)
+    row = connection.execute(query.with_for_update()).one()
+    settings = settings_of(row.settings)
+    if joined and not settings.shared:
+        return
+    flow = overlaid(row.workflow, row.settings)
+    role = flow.stages[flow.judging].role
+    roles = connection.execute(
+        sa.select(schema.memberships.c.roles).where(schema.memberships.c.project_id == project)
+    )
+    team = sum(role in text.split(",") for text in roles.scalars())
+    changed = settings.model_copy(update={"team": team})
+    keep_settings(connection, project, changed)
+    _add_seats(connection, project, lay_over(workflow_of(row.workflow), changed))
+
+
+def _add_seats(connection: Connection, project: int, flow: Workflow) -> None:
+    mine = sa.select(_seats).where(_seats.c.project_id == project, _seats.c.training_round == 0)
+    ordered = mine.order_by(_seats.c.id)
+    present = _by_item(connection.execute(ordered.with_for_update()).all())
+    items = [
+        item
+        for item in queries.ITEMS.all(connection, {"project": project})
+        if not item.training_round and present[item.id]
+    ]
+    missing = [
+        _new_seat(present[item.id][0]._mapping, stage, number) | {"state": "waiting"}
+        for item in items
+        for stage in range(len(flow.stages))
+        for number in range(
+            sum(row.stage == stage for row in present[item.id]),
+            flow.people_at(stage, item.item_key),
+        )
+    ]
+    if missing:
+        connection.execute(sa.insert(_seats), missing)
+        present = _by_item(connection.execute(ordered).all())
+    for item in items:
+        seats = sorted(map(read_seat, present[item.id]), key=lambda seat: (seat.stage, seat.seat))
+        settle(connection, flow, item, seats)
+
+
+def _by_item(rows: Any) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        found[row.item_id].append(row)
+    return found

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import IO, Annotated, Self
 from xml.sax.saxutils import quoteattr
 
+import orjson
 from pydantic import BaseModel, JsonValue, model_validator
 from pydantic import Field as Limit
 
 from memantics.annotate.consensus import SeatedItem
 from memantics.annotate.context import iso, load_optional
+from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.export import Snapshot, describe_item, file_name, images_of, name_of
 from memantics.annotate.tasks import Seat
 from memantics.annotate.workflow import Workflow, WorkflowField
@@ -99,9 +101,13 @@ class LabelStudioTask(BaseModel, extra="ignore"):
     predictions: list[Annotation] = []
 
 
-def write_tasks(snapshot: Snapshot) -> list[dict[str, JsonValue]]:
-    """A project as Label Studio tasks."""
-    return [_write_task(snapshot, item) for item in snapshot.items]
+def write_tasks(snapshot: Snapshot, form: str, media: Path) -> bytes:
+    """A project as Label Studio tasks: JSON, or a ZIP that holds its images, too."""
+    if form not in ("json", "zip"):
+        raise NoSuchForm("labelstudio", form, ("json", "zip"))
+    made = [_write_task(snapshot, item) for item in snapshot.items]
+    tasks = orjson.dumps(made, option=orjson.OPT_INDENT_2)
+    return tasks if form == "json" else _pack_tasks(snapshot, tasks, media)
 
 
 def _write_task(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
@@ -278,7 +284,7 @@ _NAME = re.compile(r"\w[\w.-]{0,199}")
 DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
-def pack_tasks(snapshot: Snapshot, tasks: bytes, media: Path) -> bytes:
+def _pack_tasks(snapshot: Snapshot, tasks: bytes, media: Path) -> bytes:
     """Tasks, an interface that asks the same, and all images."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

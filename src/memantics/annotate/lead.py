@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import islice
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,7 +23,7 @@ from memantics.annotate.context import DAY, ServiceContext, Visit, load, load_li
 from memantics.annotate.errors import AnswerError, Forbidden, Locked
 from memantics.annotate.membership import change_member, is_member
 from memantics.annotate.records import Actor, Disagreement, record_of
-from memantics.annotate.workflow import Workflow
+from memantics.annotate.workflow import PAIR, Workflow
 
 _REOPEN_DAYS = 7
 EVERY_ONE = DisagreementFilter()
@@ -251,16 +251,13 @@ def _view_seat(workflow: Workflow, people: dict[int, Person], seat: tasks.Seat) 
 
 
 def _win_rates(items: Sequence[SeatedItem], name: str) -> dict[str, float]:
-    won: dict[str, float] = {}
-    met: dict[str, int] = {}
+    won: dict[str, list[float]] = defaultdict(list)
     for item in items:
         hidden = load(item.row.hidden)
         sides = {side: str(hidden.get(side, side)) for side in ("a", "b")}
         for seat in item.answered():
             vote = (seat.answer or {}).get(name)
-            if vote in ("a", "b", "tie"):
+            if vote in PAIR:
                 for side, maker in sides.items():
-                    met[maker] = met.get(maker, 0) + 1
-                    points = 0.5 if vote == "tie" else float(vote == side)
-                    won[maker] = won.get(maker, 0.0) + points
-    return {maker: won[maker] / met[maker] for maker in sorted(met)}
+                    won[maker].append(0.5 if vote == "tie" else float(vote == side))
+    return {maker: fmean(points) for maker, points in sorted(won.items())}

@@ -23,11 +23,11 @@ from memantics.annotate.context import (
 )
 from memantics.annotate.database import insert_row
 from memantics.annotate.errors import AnnotateError, AnswerError, Forbidden, NotFound
+from memantics.annotate.intake import reseat
 from memantics.annotate.membership import change_member, find_user, join_project, require_admin
 from memantics.annotate.ordering import rearrange
 from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Actor, Member, Project, record_of
-from memantics.annotate.seating import reseat
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import Workflow, parse_workflow, workflow_of, workflow_text
 from memantics.core.errors import InputError

@@ -220,16 +220,16 @@ def _average(
 
 def _elect(rule: Rule, votes: Sequence[tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
     """The winner of a vote; votes are compared by their JSON, so lists may be voted on too."""
-    counts = Counter(map(_key, votes))
+    counts = Counter(map(label_key, votes))
     ranked = counts.most_common()
     best, count = ranked[0]
     unique = len(ranked) == 1 or ranked[1][1] < count
     if unique and (rule.rule == "plurality" or 2 * count > len(votes)):
-        return next(vote for vote in votes if _key(vote) == best)
+        return next(vote for vote in votes if label_key(vote) == best)
     if rule.tie == "first":
         return votes[0]
     if rule.tie == "longest":
-        top = [vote for vote in votes if counts[_key(vote)] == count]
+        top = [vote for vote in votes if counts[label_key(vote)] == count]
         return _longest(top)
     raise _Tie
 
@@ -242,7 +242,7 @@ def _longest(votes: Sequence[tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
 def _tally(votes: Sequence[tuple[JsonValue, ...]]) -> JsonValue:
     single = all(len(vote) == 1 for vote in votes)
     shown = [vote[0] if single else "-".join(str(one) for one in vote) for vote in votes]
-    return dict(Counter(one if isinstance(one, str) else _key([one])[1:-1] for one in shown))
+    return dict(Counter(map(label_text, shown)))
 
 
 def _filter_reviewed(
@@ -291,8 +291,14 @@ def _in_order(ballots: Sequence[Ballot]) -> list[Ballot]:
     return sorted(ballots, key=lambda ballot: (ballot.stage, ballot.seat))
 
 
-def _key(vote: object) -> str:
+def label_key(vote: object) -> str:
+    """A value as one label: lists and combinations are compared by their JSON."""
     return orjson.dumps(vote, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def label_text(value: object) -> str:
+    """A label as people read it: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else label_key(value)
 
 
 def count_right(gold: Values, answer: Values, fields: Sequence[str]) -> Mapping[str, bool]:
@@ -304,4 +310,4 @@ def count_right(gold: Values, answer: Values, fields: Sequence[str]) -> Mapping[
     {'harmful': True}
     """
     asked = [name for name in fields if name in gold or name in answer]
-    return {name: _key(gold.get(name)) == _key(answer.get(name)) for name in asked}
+    return {name: label_key(gold.get(name)) == label_key(answer.get(name)) for name in asked}

@@ -10,19 +10,11 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
+from memantics.annotate import export
 from memantics.annotate.agreement import ALL, FieldAgreement, measure_agreement
 from memantics.annotate.consensus import SeatedItem
 from memantics.annotate.context import iso
 from memantics.annotate.errors import NoSuchForm
-from memantics.annotate.export import (
-    Row,
-    Snapshot,
-    file_name,
-    images_of,
-    name_of,
-    resolve_all,
-    write_rows,
-)
 
 TABLES: Mapping[str, tuple[str, ...]] = {
     "data": ("csv", "jsonl", "parquet"),
@@ -46,31 +38,31 @@ _FIGURES = ("pairwise", "complete", "cohen", "fleiss", "alpha", "ac1", "icc")
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
-def write_table(snapshot: Snapshot, what: str, form: str, media: Path) -> bytes:
+def write_table(snapshot: export.Snapshot, what: str, form: str, media: Path) -> bytes:
     """One of these tables as a file; ``media`` is where the images of the project are."""
     if form not in TABLES[what]:
         raise NoSuchForm(what, form, TABLES[what])
     if what == "huggingface":
         return pack_huggingface(snapshot, media)
     if what == "votes":
-        return write_rows(make_votes(snapshot), VOTES, form)
+        return export.write_rows(make_votes(snapshot), VOTES, form)
     if what == "data":
-        return write_rows(*make_data(snapshot), form)
+        return export.write_rows(*make_data(snapshot), form)
     figures = measure_agreement(snapshot.workflow, snapshot.items)
     if form == "tex":
         labels = {field.id: field.label.en for field in snapshot.workflow.fields}
         return write_latex(figures, labels)
-    return write_rows(*agreement_rows(figures), form)
+    return export.write_rows(*agreement_rows(figures), form)
 
 
-def make_votes(snapshot: Snapshot) -> list[Row]:
+def make_votes(snapshot: export.Snapshot) -> list[export.Row]:
     """The long table: one row for each field that a person answered, training left out."""
     return [
         {
             "item": item.row.item_key,
             "group": item.row.group_key,
             "stage": snapshot.workflow.stages[seat.stage].id,
-            "person": name_of(snapshot, seat.user),
+            "person": export.name_of(snapshot, seat.user),
             "field": field,
             "value": value,
             "at": iso(seat.submitted_at or 0.0),
@@ -86,15 +78,15 @@ def make_votes(snapshot: Snapshot) -> list[Row]:
     ]
 
 
-def make_data(snapshot: Snapshot) -> tuple[list[Row], list[str]]:
+def make_data(snapshot: export.Snapshot) -> tuple[list[export.Row], list[str]]:
     """The wide table: an item with what was shown, what was agreed on, and each person's votes.
 
     Columns of votes are called ``field:person``; those that nobody filled are left out.
     """
-    rows = [_wide_row(snapshot, item) for item, _ in resolve_all(snapshot)]
-    for row, (_, found) in zip(rows, resolve_all(snapshot), strict=True):
-        row |= {"kept": found.kept, "reason": found.reason, "complete": found.complete}
-        row |= {name: found.values.get(name) for name in snapshot.field_names}
+    rows = [
+        _wide_row(snapshot, item) | export.outcome(snapshot, found)
+        for item, found in export.resolve_all(snapshot)
+    ]
     used = {name for row in rows for name, value in row.items() if value is not None}
     first = ["id", "group", "image", "text", "kept", "reason", "complete", *snapshot.field_names]
     columns = [name for name in first if name in used]
@@ -102,10 +94,10 @@ def make_data(snapshot: Snapshot) -> tuple[list[Row], list[str]]:
     return [{name: row.get(name) for name in columns} for row in rows], columns
 
 
-def _wide_row(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
+def _wide_row(snapshot: export.Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
     shown = {entry.label.casefold(): entry.value for entry in item.shown}
     text = shown.pop("text", None) or shown.get("caption")
-    pictures = [f"images/{file_name(image)}" for image in images_of(snapshot, item)]
+    pictures = [f"images/{export.file_name(image)}" for image in export.images_of(snapshot, item)]
     parts = [part if isinstance(part, str) else " / ".join(part) for part in shown.values()]
     row: dict[str, JsonValue] = {
         "id": item.row.item_key,
@@ -116,12 +108,12 @@ def _wide_row(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
     for label, value in shown.items():
         row[f"shown:{label}"] = value if isinstance(value, str) else [*value]
     for seat in item.answered(training=False):
-        who = name_of(snapshot, seat.user)
+        who = export.name_of(snapshot, seat.user)
         row |= {f"{field}:{who}": value for field, value in (seat.answer or {}).items()}
     return row
 
 
-def pack_huggingface(snapshot: Snapshot, media: Path) -> bytes:
+def pack_huggingface(snapshot: export.Snapshot, media: Path) -> bytes:
     """An ``imagefolder`` with a dataset card; without pictures, a table of JSON lines.
 
     Votes of each item are a list in one column, so that their number may differ.
@@ -149,7 +141,7 @@ def pack_huggingface(snapshot: Snapshot, media: Path) -> bytes:
         archive.writestr("README.md", _card(snapshot, len(rows), pictured))
         for key, image in snapshot.images.items():
             folder = "train/images" if pictured else "images"
-            archive.write(media / str(key), f"{folder}/{file_name(image)}")
+            archive.write(media / str(key), f"{folder}/{export.file_name(image)}")
     return packed.getvalue()
 
 
@@ -157,7 +149,7 @@ def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _card(snapshot: Snapshot, count: int, pictured: bool) -> str:
+def _card(snapshot: export.Snapshot, count: int, pictured: bool) -> str:
     rights, flow = snapshot.rights, snapshot.workflow
     data = "" if pictured else "configs:\n- config_name: default\n  data_files: train.jsonl\n"
     fields = "\n".join(f"- `{field.id}`: {field.label.en}" for field in flow.fields)
@@ -170,9 +162,9 @@ def _card(snapshot: Snapshot, count: int, pictured: bool) -> str:
     )
 
 
-def agreement_rows(figures: Sequence[FieldAgreement]) -> tuple[list[Row], list[str]]:
+def agreement_rows(figures: Sequence[FieldAgreement]) -> tuple[list[export.Row], list[str]]:
     """Agreement as a table: each figure with the ends of its interval."""
-    rows: list[Row] = []
+    rows: list[export.Row] = []
     for one in figures:
         row: dict[str, JsonValue] = {"stage": one.stage, "field": one.field, "level": one.level}
         row |= {"items": one.items, "people": one.people}

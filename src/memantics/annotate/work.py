@@ -7,20 +7,12 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-from memantics.annotate import answers, leasing, queries, tasks
+from memantics.annotate import answers, leasing, queries, records, tasks
 from memantics.annotate.context import DAY, ServiceContext, Visit
 from memantics.annotate.errors import ConsentMissing, Forbidden, GuidelineChanged, Locked, Values
 from memantics.annotate.ordering import is_due, rearrange
 from memantics.annotate.project_settings import Words
-from memantics.annotate.records import (
-    Actor,
-    AnnotationTask,
-    Done,
-    PersonStanding,
-    Rights,
-    Saved,
-    record_of,
-)
+from memantics.annotate.records import Actor, AnnotationTask, Rights, Saved, record_of
 
 _PAUSE = 600
 
@@ -150,14 +142,14 @@ class AnnotationWork:
         with self._at(actor, assignment, lock=True) as place:
             answers.release_item(place)
 
-    def mine(self, actor: Actor, project: int, limit: int = 20) -> tuple[Done, ...]:
+    def mine(self, actor: Actor, project: int, limit: int = 20) -> tuple[records.Done, ...]:
         """One's last answers, the newest first, and whether they can still change."""
         with self._context.as_member(actor, project) as visit:
             key = visit.key | {"limit": min(limit, 500)}
             rows = queries.LAST_ANSWERS.all(visit.connection, key)
             return tuple(_view_done(visit, row) for row in rows)
 
-    def standing(self, actor: Actor, project: int) -> PersonStanding:
+    def standing(self, actor: Actor, project: int) -> records.PersonStanding:
         """Progress, pace, exposure and training of a person."""
         with self._context.as_member(actor, project) as visit:
             connection, key, rights = visit.connection, visit.key, visit.rights
@@ -167,7 +159,7 @@ class AnnotationWork:
             trained, size = leasing.training_counts(visit)
             pause = rights.preferences.break_minutes
             return record_of(
-                PersonStanding,
+                records.PersonStanding,
                 seen,
                 done=int(queries.COUNT_ANSWERS.value(connection, key)),
                 open=sum(leasing.count_open(visit, stage) for stage in stages),
@@ -211,13 +203,13 @@ def _open_stages(rights: Rights, stage: str | None) -> list[int]:
     return stages
 
 
-def _view_done(visit: Visit, row: Any) -> Done:
+def _view_done(visit: Visit, row: Any) -> records.Done:
     changeable = not visit.rights.archived and not row.training_round
     if changeable:
         seats = tasks.read_seats(visit.connection, row.item_id)
         changeable = not tasks.rests_on(visit.flow, seats, tasks.read_seat(row), visit.now)
     return record_of(
-        Done,
+        records.Done,
         row,
         assignment=row.id,
         stage=visit.flow.stages[row.stage].id,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -16,11 +19,13 @@ LONGEST_PASSWORD = 1000
 
 
 @routes.get("/login", public=True)
-def show_login(ask: Ask) -> Response:
-    """The login form."""
-    if ask.found is not None:
+def show_login(ask: Ask, status: int = 200, error: str = "") -> Response:
+    """The login form; who is logged in needs none."""
+    if ask.found is not None and not error:
         return ask.go("/")
-    return _login_page(ask, 200, "")
+    following = own_path(ask.text("next") or ask.query("next"))
+    name = ask.text("name", 200)
+    return ask.page("login.html", status, name=name, error=error, next=following)
 
 
 @routes.post("/login", public=True)
@@ -32,21 +37,14 @@ def log_in(ask: Ask) -> Response:
         session = ask.service.accounts.log_in(name, password, address)
     except TooManyAttempts as error:
         note("login throttled", address=address)
-        response = _login_page(ask, 429, _say_wait(ask, error))
+        response = show_login(ask, 429, _say_wait(ask, error))
         response.headers["retry-after"] = str(int(error.wait) + 1)
         return response
     except LoginFailed:
         note("login failed", address=address)
-        return _login_page(ask, 401, ask.words("login.wrong"))
+        return show_login(ask, 401, ask.words("login.wrong"))
     note("login", person=session.actor.id)
     return ask.let_in(session, own_path(ask.text("next")))
-
-
-def _login_page(ask: Ask, status: int, error: str) -> Response:
-    following = ask.text("next") or ask.query("next")
-    return ask.page(
-        "login.html", status, name=ask.text("name", 200), error=error, next=own_path(following)
-    )
 
 
 def _say_wait(ask: Ask, error: TooManyAttempts) -> str:
@@ -83,9 +81,14 @@ def enter(ask: Ask) -> Response:
 
 
 @routes.get("/join/{invitation}", public=True)
-def show_invitation(ask: Ask) -> Response:
+def show_invitation(
+    ask: Ask, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
+) -> Response:
     """What an invitation offers, and a form to accept it."""
-    return _invitation_page(ask, 200, {})
+    offered = ask.service.accounts.invitation(ask.request.path_params["invitation"])
+    if offered.used:
+        raise TokenInvalid("invitation")
+    return ask.page("join.html", status, offered=offered, errors=errors, name=ask.text("name", 200))
 
 
 @routes.post("/join/{invitation}", public=True)
@@ -96,34 +99,25 @@ def accept(ask: Ask) -> Response:
         project = ask.service.accounts.accept_as(ask.found, token)
         return ask.go(f"/p/{project}")
     if _password(ask, "password") != _password(ask, "again"):
-        return _invitation_page(ask, 422, {"again": ask.words("join.differ")})
+        return show_invitation(ask, 422, {"again": ask.words("join.differ")})
     offered = ask.service.accounts.invitation(token)
     try:
         session = ask.service.accounts.accept(
             token, ask.text("name", 200), _password(ask, "password")
         )
     except AnswerError as error:
-        return _invitation_page(ask, 422, error.problems)
+        return show_invitation(ask, 422, error.problems)
     ask.service.accounts.set_preferences(session.actor, Preferences(language=ask.words.language))
     return ask.let_in(session, f"/p/{offered.project}")
 
 
-def _invitation_page(ask: Ask, status: int, errors: dict[str, str]) -> Response:
-    offered = ask.service.accounts.invitation(ask.request.path_params["invitation"])
-    if offered.used:
-        raise TokenInvalid("invitation")
-    return ask.page("join.html", status, offered=offered, errors=errors, name=ask.text("name", 200))
-
-
 @routes.get("/settings")
-def show_settings(ask: Ask) -> Response:
+def show_settings(
+    ask: Ask, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
+) -> Response:
     """Each person's own choices."""
-    return _settings_page(ask, 200, {})
-
-
-def _settings_page(ask: Ask, status: int, errors: dict[str, str]) -> Response:
-    errors = {name: say_problem(text, ask.words) for name, text in errors.items()}
-    return ask.page("settings.html", status, errors=errors, languages=NAMES, here="settings")
+    said = {name: say_problem(text, ask.words) for name, text in errors.items()}
+    return ask.page("settings.html", status, errors=said, languages=NAMES, here="settings")
 
 
 @routes.post("/settings")
@@ -135,11 +129,11 @@ def save_settings(ask: Ask) -> Response:
             language=_language(ask),
             blur=ask.text("blur") == "on",
             grey=ask.text("grey") == "on",
-            daily_limit=ask.number("daily_limit", 0) or 0,
+            daily_limit=ask.count("daily_limit"),
             break_minutes=int(minutes) if minutes.isascii() and minutes.isdigit() else None,
         )
     except ValidationError:
-        return _settings_page(ask, 422, {"limits": ask.words("settings.range")})
+        return show_settings(ask, 422, {"limits": ask.words("settings.range")})
     ask.service.accounts.set_preferences(ask.actor, chosen)
     return ask.go("/settings", "kept")
 
@@ -164,13 +158,13 @@ def change_password(ask: Ask) -> Response:
     """Change the password; every other session of this person ends."""
     new = _password(ask, "new")
     if new != _password(ask, "again"):
-        return _settings_page(ask, 422, {"again": ask.words("join.differ")})
+        return show_settings(ask, 422, {"again": ask.words("join.differ")})
     try:
         session = ask.service.accounts.change_password(ask.actor, _password(ask, "old"), new)
     except TooManyAttempts as error:
-        return _settings_page(ask, 429, {"old": _say_wait(ask, error)})
+        return show_settings(ask, 429, {"old": _say_wait(ask, error)})
     except LoginFailed:
-        return _settings_page(ask, 422, {"old": ask.words("settings.wrong")})
+        return show_settings(ask, 422, {"old": ask.words("settings.wrong")})
     except AnswerError as error:
-        return _settings_page(ask, 422, error.problems)
+        return show_settings(ask, 422, error.problems)
     return ask.let_in(session, "/settings?done=password")

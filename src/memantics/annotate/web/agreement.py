@@ -50,9 +50,9 @@ def _label(name: str) -> str | bool:
 @routes.get("/p/{project:int}/disagreements")
 def show_disagreements(ask: Ask) -> Response:
     """Items on which people differ, with what they saw and said; one may be decided here."""
-    project, offset = ask.project, ask.number("from", 0) or 0
+    project, offset = ask.project, ask.count("from")
     chosen = {name: ask.query(name) for name in ("one", "other", "field", "label", "days", "names")}
-    days = ask.number("days", 0) or 0
+    days = ask.count("days")
     found = ask.service.lead.disagreements(
         ask.actor,
         project.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 
 from fastapi import FastAPI, Request
 from sqlalchemy.exc import DBAPIError
@@ -13,18 +13,7 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from memantics.annotate.errors import (
-    AnswerError,
-    Conflict,
-    ConsentMissing,
-    Forbidden,
-    LimitReached,
-    Locked,
-    NotFound,
-    TokenInvalid,
-    TooManyAttempts,
-    TrainingFailed,
-)
+from memantics.annotate import errors
 from memantics.annotate.service import AnnotationService
 from memantics.annotate.web import account, agreement, exchange, lead, work
 from memantics.annotate.web.asking import AppContext, Ask, ForgedForm, PageRoute, install
@@ -35,19 +24,19 @@ from memantics.web.logs import note
 from memantics.web.server import wrap
 
 MODULES = (account, work, lead, agreement, exchange)
-STATUS: Mapping[type[Exception], int] = {
-    Forbidden: 403,
-    NotFound: 404,
-    TokenInvalid: 410,
-    ForgedForm: 403,
-    Conflict: 409,
-    Locked: 409,
-    AnswerError: 422,
-    LimitReached: 429,
-    TooManyAttempts: 429,
-    TrainingFailed: 403,
-    StoreError: 503,
-    DBAPIError: 503,
+# The status of a refusal, and by which words of ``messages.toml`` its page says it.
+REFUSALS: Mapping[type[Exception], tuple[int, str]] = {
+    errors.Forbidden: (403, "forbidden"),
+    errors.NotFound: (404, "missing"),
+    errors.TokenInvalid: (410, "token"),
+    ForgedForm: (403, "forged"),
+    errors.Conflict: (409, "refused"),
+    errors.Locked: (409, "locked"),
+    errors.LimitReached: (429, "refused"),
+    errors.TooManyAttempts: (429, "refused"),
+    errors.TrainingFailed: (403, "training"),
+    StoreError: (503, "store"),
+    DBAPIError: (503, "store"),
 }
 
 
@@ -89,35 +78,26 @@ def _add_health(app: FastAPI, service: AnnotationService) -> None:
 
 
 async def _refuse_unknown(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    if isinstance(error, HTTPException) and status not in (404, 405):
-        return PlainTextResponse(error.detail, status)
-    desk: AppContext = request.app.state.desk
-    ask = Ask(request, desk, FormData())
-    return ask.page("error.html", status, **_say(ask, "unknown", ""))
+    assert isinstance(error, HTTPException)
+    if error.status_code not in (404, 405):
+        return PlainTextResponse(error.detail, error.status_code)
+    ask = Ask(request, request.app.state.desk, FormData())
+    return ask.page("error.html", error.status_code, **_say(ask, "unknown", ""))
 
 
 def refuse(ask: Ask, error: Exception) -> Response:
     """What was refused, as a page that says what to do next."""
-    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
-    if isinstance(error, ConsentMissing):
+    found = (said for kind, said in REFUSALS.items() if isinstance(error, kind))
+    status, words = next(found, (422, "refused"))
+    if isinstance(error, errors.ConsentMissing):
         return ask.go(f"/p/{ask.request.path_params.get('project', 0)}/welcome")
     if ask.wants_json:
         known = isinstance(error, MemanticsError)
         return JSONResponse({"error": str(error) if known else "database"}, status)
-    if isinstance(error, LimitReached):
-        until = datetime.fromisoformat(error.until) if error.until else datetime.now(UTC)
+    if isinstance(error, errors.LimitReached):
+        until = datetime.fromisoformat(error.until)
         return ask.page("limit.html", status, span=error.span, limit=error.limit, until=until)
-    kind = {
-        Forbidden: "forbidden",
-        NotFound: "missing",
-        TokenInvalid: "token",
-        ForgedForm: "forged",
-        Locked: "locked",
-        TrainingFailed: "training",
-        StoreError: "store",
-    }.get(type(error), "store" if isinstance(error, DBAPIError) else "refused")
-    return ask.page("error.html", status, **_say(ask, kind, str(error)))
+    return ask.page("error.html", status, **_say(ask, words, str(error)))
 
 
 def _say(ask: Ask, kind: str, detail: str) -> dict[str, str]:

@@ -147,11 +147,16 @@ class Ask:
         value = self.form.get(name, "")
         return bound(name, value, longest) if isinstance(value, str) else ""
 
-    def number(self, name: str, default: int | None = None) -> int | None:
-        """A whole number of the form or the query; anything else is the default."""
+    def number(self, name: str) -> int | None:
+        """A whole number of the form or the query; None for anything else."""
         value = self.text(name) or self.query(name)
         known = value.isascii() and value.isdigit() and len(value) <= len(str(MOST))
-        return int(value) if known and int(value) <= MOST else default
+        return int(value) if known and int(value) <= MOST else None
+
+    def count(self, name: str, default: int = 0) -> int:
+        """A whole number of the form or the query; anything else is the default."""
+        value = self.number(name)
+        return default if value is None else value
 
     def texts(self, name: str) -> tuple[str, ...]:
         """All texts of that name."""
@@ -237,6 +242,8 @@ class Ask:
 
 
 Handler = Callable[[Ask], Response]
+Declare = Callable[[Handler], Handler]
+Refuse = Callable[[Ask, Exception], Response]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,19 +263,15 @@ class Routes:
 
     entries: list[PageRoute] = field(default_factory=list)
 
-    def get(self, path: str, *, public: bool = False) -> Callable[[Handler], Handler]:
+    def get(self, path: str, *, public: bool = False) -> Declare:
         """Declare a page."""
         return self._add("GET", path, public, False)
 
-    def post(
-        self, path: str, *, public: bool = False, upload: bool = False
-    ) -> Callable[[Handler], Handler]:
+    def post(self, path: str, *, public: bool = False, upload: bool = False) -> Declare:
         """Declare what a form does."""
         return self._add("POST", path, public, upload)
 
-    def _add(
-        self, method: Method, path: str, public: bool, upload: bool
-    ) -> Callable[[Handler], Handler]:
+    def _add(self, method: Method, path: str, public: bool, upload: bool) -> Declare:
         def add(handler: Handler) -> Handler:
             self.entries.append(PageRoute(method, path, handler, public, upload))
             return handler
@@ -276,9 +279,7 @@ class Routes:
         return add
 
 
-def install(
-    app: FastAPI, desk: AppContext, route: PageRoute, refuse: Callable[[Ask, Exception], Response]
-) -> None:
+def install(app: FastAPI, desk: AppContext, route: PageRoute, refuse: Refuse) -> None:
     """Put one route into the app."""
 
     async def endpoint(request: Request) -> Response:
@@ -316,9 +317,7 @@ def read_fields(body: bytes) -> FormData:
     return FormData(list[tuple[str, str | UploadFile]](pairs))
 
 
-def _serve(
-    route: PageRoute, ask: Ask, refuse: Callable[[Ask, Exception], Response], only_check: bool
-) -> Response:
+def _serve(route: PageRoute, ask: Ask, refuse: Refuse, only_check: bool) -> Response:
     try:
         ask.recognise()
         if ask.found is None and not route.public:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -25,12 +26,10 @@ IMAGE_POLICY = "default-src 'none'; sandbox"
 
 
 @routes.get("/p/{project:int}/data")
-def show_data(ask: Ask) -> Response:
+def show_data(
+    ask: Ask, status: int = 200, problems: Sequence[str] = (), report: str = ""
+) -> Response:
     """What can be exported from a project and imported into it."""
-    return _data_page(ask, 200)
-
-
-def _data_page(ask: Ask, status: int, problems: tuple[str, ...] = (), report: str = "") -> Response:
     if "lead" not in ask.project.roles:
         raise Forbidden
     return ask.project_page(
@@ -63,15 +62,13 @@ def take_import(ask: Ask) -> Response:
     """Read a Label Studio export: tasks, images, pre-labels and answers."""
     files = ask.uploads("file")
     if not files:
-        return _data_page(ask, 422, (ask.words("data.nofile"),))
+        return show_data(ask, 422, (ask.words("data.nofile"),))
     try:
         done = ask.service.exchange.import_tasks(ask.actor, ask.place("project"), files[0].file)
-    except Forbidden:
-        raise
     except InputError as error:
-        return _data_page(ask, 422, (str(error),))
+        return show_data(ask, 422, (str(error),))
     report = ask.words("data.imported", items=done.items, images=done.images, answers=done.answers)
-    return _data_page(ask, 200, done.skipped, report)
+    return show_data(ask, 200, done.skipped, report)
 
 
 @routes.post("/p/{project:int}/media", upload=True)
@@ -80,21 +77,19 @@ def take_images(ask: Ask) -> Response:
     project = ask.place("project")
     files = ask.uploads("file")
     if not files:
-        return _data_page(ask, 422, (ask.words("data.nofile"),))
+        return show_data(ask, 422, (ask.words("data.nofile"),))
     items, problems = 0, []
     for file in files:
         data = file.file.read(DEFAULT_BOUNDS.max_bytes + 1)
         try:
             done = ask.service.exchange.upload(ask.actor, project, file.filename or "", data)
-        except Forbidden:
-            raise
         except InputError as error:
             problems.append(str(error))
         else:
             items += done.items
             problems += done.skipped
     report = ask.words("data.uploaded", items=items)
-    return _data_page(ask, 422 if problems and not items else 200, tuple(problems), report)
+    return show_data(ask, 422 if problems and not items else 200, problems, report)
 
 
 @routes.get("/media/{media}")

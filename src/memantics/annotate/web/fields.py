@@ -31,34 +31,7 @@ class OptionView:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FieldView:
-    """One thing to fill in, as the page draws it.
-
-    ``name`` is its name in the form. ``when`` is JSON for the script; empty: always shown.
-    ``rows`` are the texts of a list.
-    """
-
-    id: str
-    name: str
-    kind: str
-    label: str
-    help: str
-    required: bool
-    when: str
-    error: str
-    ends: tuple[str, str]
-    limit: int
-    options: tuple[OptionView, ...]
-    text: str
-    rows: tuple[str, ...]
-
-    @property
-    def is_tall(self) -> bool:
-        """Whether long options stand below each other."""
-        return any(len(option.label) > 34 for option in self.options)
-
-
+FieldView = Mapping[str, object]
 FormBlock = tuple[str, int, tuple[FieldView, ...]]
 """Fields that belong together: what they are about and its number, or one field by itself."""
 
@@ -79,22 +52,17 @@ def draw_form(
     blocks: list[FormBlock] = []
     declared = []
     for field in fields:
-        elements = _elements(field, values, state)
+        about_each = values.get(field.each, state.get(field.each))
+        elements = [str(text) for text in _listed(about_each)]
         declared.append((KIND + field.id, _declare(field, len(elements))))
         if not field.each:
             blocks.append(("", 0, (_draw_field(field, None, values, errors, words),)))
-        elif not any(field.id == view.id for *_, drawn in blocks for view in drawn):
+        elif not any(field.id == view["id"] for *_, drawn in blocks for view in drawn):
             together = [other for other in fields if other.each == field.each]
             for place, about in enumerate(elements):
                 views = (_draw_field(other, place, values, errors, words) for other in together)
                 blocks.append((about, place + 1, tuple(views)))
     return blocks, declared
-
-
-def _elements(field: WorkflowField, values: Values, state: Values) -> list[str]:
-    if not field.each:
-        return []
-    return [str(text) for text in _listed(values.get(field.each, state.get(field.each)))]
 
 
 def _declare(field: WorkflowField, count: int) -> str:
@@ -114,28 +82,35 @@ def _draw_field(
     errors: Mapping[str, str],
     words: Catalogue,
 ) -> FieldView:
+    """One thing to fill in, for the template.
+
+    ``name`` is its name in the form. ``when`` is JSON for the script; empty: always shown.
+    ``rows`` are the texts of a list; long options stand below each other (``is_tall``).
+    """
     value, error = values.get(field.id), errors.get(field.id, "")
     if place is not None:
-        value = _at(_listed(value), place)
+        value = dict(enumerate(_listed(value))).get(place)
         # One message stands for the whole list: show it where an answer is missing.
         error = words("problem.needed") if error and value is None else ""
     rows = [text for text in _listed(value) if isinstance(text, str)]
     anchors = [anchor.say(words.language) for anchor in field.anchors]
-    return FieldView(
-        id=field.id,
-        name=PREFIX + field.id + ("" if place is None else f"-{place}"),
-        kind="flag" if _is_flag(field) else field.kind,
-        label=field.label.say(words.language),
-        help=field.help.say(words.language),
-        required=field.required,
-        when=_draw_condition(field.show_if),
-        error=error,
-        ends=(anchors[0], anchors[-1]) if anchors else ("", ""),
-        limit=field.max_length,
-        options=tuple(_draw_options(field, value, words)),
-        text=value if isinstance(value, str) else "",
-        rows=(*rows, *[""] * SPARE_ROWS) if field.kind in ("list", "ranked") else (),
-    )
+    options = _draw_options(field, value, words)
+    return {
+        "id": field.id,
+        "name": PREFIX + field.id + ("" if place is None else f"-{place}"),
+        "kind": "flag" if _is_flag(field) else field.kind,
+        "label": field.label.say(words.language),
+        "help": field.help.say(words.language),
+        "required": field.required,
+        "when": _draw_condition(field.show_if),
+        "error": error,
+        "ends": (anchors[0], anchors[-1]) if anchors else ("", ""),
+        "limit": field.max_length,
+        "options": options,
+        "is_tall": any(len(option.label) > 34 for option in options),
+        "text": value if isinstance(value, str) else "",
+        "rows": (*rows, *[""] * SPARE_ROWS) if field.kind in ("list", "ranked") else (),
+    }
 
 
 def _key_of(key: str, place: int) -> str:
@@ -148,39 +123,27 @@ def _key_of(key: str, place: int) -> str:
 
 
 def _draw_options(field: WorkflowField, value: JsonValue, words: Catalogue) -> list[OptionView]:
-    if field.kind == "choice":
-        return [
-            OptionView(
-                option.value,
-                option.label.say(words.language),
-                _key_of(option.key, place),
-                value == option.value,
-            )
-            for place, option in enumerate(field.options, 1)
-        ]
-    if field.kind == "scale":
-        return [
-            OptionView(
-                str(step),
-                str(step),
-                str(step) if 0 <= step < 10 else "",
-                # True equals 1 in Python; it is no step of a scale.
-                value == step and not isinstance(value, bool),
-            )
-            for step in range(field.low, field.high + 1)
-        ]
-    if _is_flag(field):
-        return [OptionView("true", field.label.say(words.language), "u", value is True)]
-    if field.kind == "boolean":
-        return [
-            OptionView("true", words("item.yes"), "y", value is True),
-            OptionView("false", words("item.no"), "n", value is False),
-        ]
-    if field.kind == "pairwise":
-        sides = [("first", "item.first", "1"), ("second", "item.second", "2")]
-        sides += [("tie", "item.tie", "3")] if field.ties else []
-        return [OptionView(v, words(label), key, value == v) for v, label, key in sides]
-    return []
+    offered: list[tuple[Scalar, str, str]] = []  # value, label and key
+    match field.kind:
+        case "choice":
+            for place, option in enumerate(field.options, 1):
+                label = option.label.say(words.language)
+                offered.append((option.value, label, _key_of(option.key, place)))
+        case "scale":
+            steps = range(field.low, field.high + 1)
+            offered = [(step, str(step), str(step) if 0 <= step < 10 else "") for step in steps]
+        case "boolean" if _is_flag(field):
+            offered = [(True, field.label.say(words.language), "u")]
+        case "boolean":
+            offered = [(True, words("item.yes"), "y"), (False, words("item.no"), "n")]
+        case "pairwise":
+            sides = ("first", "second", "tie") if field.ties else ("first", "second")
+            offered = [(side, words(f"item.{side}"), str(n)) for n, side in enumerate(sides, 1)]
+    return [
+        # True equals 1 in Python; it is no step of a scale.
+        OptionView(spell(one), label, key, value == one and type(value) is type(one))
+        for one, label, key in offered
+    ]
 
 
 def _draw_condition(show_if: Mapping[str, tuple[Scalar, ...]]) -> str:
@@ -202,10 +165,6 @@ def spell(value: Scalar) -> str:
 
 def _listed(value: JsonValue) -> Sequence[JsonValue]:
     return value if isinstance(value, list) else ()
-
-
-def _at(values: Sequence[JsonValue], place: int) -> JsonValue:
-    return values[place] if place < len(values) else None
 
 
 def read_form(form: FormData) -> dict[str, JsonValue]:

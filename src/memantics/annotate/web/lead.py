@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from starlette.responses import Response
 
@@ -29,14 +28,10 @@ def show_progress(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}/guideline")
-def show_guideline(ask: Ask) -> Response:
-    """The guideline with its versions, and the items on which people are most divided."""
-    return _guideline_page(ask, 200)
-
-
-def _guideline_page(
-    ask: Ask, status: int, words: Words | None = None, drafted: str = "", error: str = ""
+def show_guideline(
+    ask: Ask, status: int = 200, words: Words | None = None, drafted: str = "", error: str = ""
 ) -> Response:
+    """The guideline with its versions, and the items on which people are most divided."""
     chosen = ask.texts("number") or tuple(filter(None, [ask.query("number")]))
     found = ask.service.guideline.unclear(ask.actor, ask.project.id, limit=10_000)
     found = tuple(sorted(found, key=lambda one: str(one.number) not in chosen))[:PAGE]
@@ -62,11 +57,11 @@ def clarify(ask: Ask) -> Response:
         try:
             words = draft(ask.service.guideline.describe(ask.actor, project.id, numbers))
         except MemanticsError as error:
-            return _guideline_page(ask, 502, error=str(error))
-        return _guideline_page(ask, 200, words, ask.desk.settings.drafter)
+            return show_guideline(ask, 502, error=str(error))
+        return show_guideline(ask, 200, words, ask.desk.settings.drafter)
     words = Words(en=ask.text("en"), zh=ask.text("zh"))
     if not words.en:
-        return _guideline_page(ask, 422, error=ask.words("guideline.empty"))
+        return show_guideline(ask, 422, error=ask.words("guideline.empty"))
     again, drafted = ask.text("again") == "yes", ask.text("drafted", 200)
     ask.service.guideline.clarify(
         ask.actor, project.id, words, numbers, drafted=drafted, again=again
@@ -74,24 +69,13 @@ def clarify(ask: Ask) -> Response:
     return ask.go(f"/p/{project.id}/guideline", "clarified")
 
 
-def _list_page(ask: Ask, name: str, found: Sequence[object], offset: int) -> Response:
-    """One page of a list of which one entry too many was asked for."""
-    return ask.project_page(
-        f"{name}.html",
-        name,
-        items=found[:PAGE],
-        offset=offset,
-        page=PAGE,
-        more=len(found) > PAGE,
-    )
-
-
 @routes.get("/p/{project:int}/items")
 def show_items(ask: Ask) -> Response:
-    """All items of a project."""
-    offset = ask.number("from", 0) or 0
+    """All items of a project, page by page: one entry too many says that there are more."""
+    offset = ask.count("from")
     found = ask.service.lead.items(ask.actor, ask.project.id, limit=PAGE + 1, offset=offset)
-    return _list_page(ask, "items", found, offset)
+    shown = {"items": found[:PAGE], "offset": offset, "page": PAGE, "more": len(found) > PAGE}
+    return ask.project_page("items.html", "items", **shown)
 
 
 @routes.get("/p/{project:int}/items/{item:int}")
@@ -115,8 +99,7 @@ def show_one(ask: Ask) -> Response:
 def reopen(ask: Ask) -> Response:
     """Open an answer again for the person who gave it."""
     ask.service.lead.reopen(ask.actor, ask.place("assignment"))
-    item = ask.number("item", 0)
-    return ask.go(f"/p/{ask.place('project')}/items/{item}", "reopened")
+    return ask.go(f"/p/{ask.place('project')}/items/{ask.count('item')}", "reopened")
 
 
 @routes.get("/p/{project:int}/audit")
@@ -133,12 +116,8 @@ STATES: tuple[TrainingState, ...] = ("running", "passed")
 
 
 @routes.get("/projects/new")
-def show_new(ask: Ask) -> Response:
+def show_new(ask: Ask, status: int = 200, error: str = "") -> Response:
     """The form for a new project."""
-    return _new_page(ask, 200, "")
-
-
-def _new_page(ask: Ask, status: int, error: str) -> Response:
     if not ask.actor.admin:
         raise Forbidden
     workflows = [(name, read_workflow(name)) for name in list_workflows()]
@@ -159,9 +138,9 @@ def create(ask: Ask) -> Response:
     """Create a project from one of our workflows, or from the text of another."""
     text, chosen = ask.text("own", 60_000), ask.text("workflow", 100)
     if not text and chosen not in list_workflows():
-        return _new_page(ask, 422, ask.words("new.choose"))
+        return show_new(ask, 422, ask.words("new.choose"))
     if not ask.text("title", 200):
-        return _new_page(ask, 422, ask.words("new.untitled"))
+        return show_new(ask, 422, ask.words("new.untitled"))
     try:
         project = ask.service.projects.create(
             ask.actor,
@@ -170,10 +149,8 @@ def create(ask: Ask) -> Response:
             changes=_read_changes(ask),
             language=ask.words.language,
         )
-    except Forbidden:
-        raise
     except InputError as error:
-        return _new_page(ask, 422, str(error))
+        return show_new(ask, 422, str(error))
     return ask.go(f"/p/{project.id}/data", "created")
 
 
@@ -192,12 +169,8 @@ def _read_changes(ask: Ask) -> dict[str, object]:
 
 
 @routes.get("/p/{project:int}/members")
-def show_members(ask: Ask) -> Response:
+def show_members(ask: Ask, status: int = 200, link: str = "", error: str = "") -> Response:
     """Who takes part, and with which roles."""
-    return _members_page(ask, 200)
-
-
-def _members_page(ask: Ask, status: int, link: str = "", error: str = "") -> Response:
     return ask.project_page(
         "members.html",
         "members",
@@ -222,14 +195,14 @@ def invite(ask: Ask) -> Response:
     """Make an invitation; its link is shown once."""
     roles = _roles(ask)
     if not roles:
-        return _members_page(ask, 422, error=ask.words("members.choose"))
+        return show_members(ask, 422, error=ask.words("members.choose"))
     token = ask.service.accounts.invite(
         ask.actor, ask.place("project"), roles, note=ask.text("note", 200)
     )
     base = ask.desk.settings.public_url.rstrip("/") or str(ask.request.base_url).rstrip("/")
     # Their browser says it else: who reads Chinese memes may have an English one.
     greeting = f"?lang={ask.project.language}" if ask.project.language in LANGUAGES[1:] else ""
-    return _members_page(ask, 200, link=f"{base}/join/{token}{greeting}")
+    return show_members(ask, 200, link=f"{base}/join/{token}{greeting}")
 
 
 @routes.post("/p/{project:int}/invitations/{invitation:int}/revoke")
@@ -243,13 +216,13 @@ def revoke(ask: Ask) -> Response:
 def add_member(ask: Ask) -> Response:
     """Add somebody who has an account already."""
     if not _roles(ask):
-        return _members_page(ask, 422, error=ask.words("members.choose"))
+        return show_members(ask, 422, error=ask.words("members.choose"))
     try:
         ask.service.projects.add_member(
             ask.actor, ask.place("project"), ask.text("name", 200), _roles(ask)
         )
     except NotFound:
-        return _members_page(ask, 404, error=ask.words("members.nobody"))
+        return show_members(ask, 404, error=ask.words("members.nobody"))
     return ask.go(f"/p/{ask.place('project')}/members", "kept")
 
 
@@ -260,7 +233,7 @@ def change_member(ask: Ask) -> Response:
     try:
         ask.service.projects.set_roles(ask.actor, project, user, _roles(ask))
     except AnswerError:
-        return _members_page(ask, 422, error=ask.words("members.lastlead"))
+        return show_members(ask, 422, error=ask.words("members.lastlead"))
     if _roles(ask):
         ask.service.projects.set_limits(
             ask.actor, project, user, ask.number("daily"), ask.number("weekly")
@@ -283,17 +256,14 @@ def leave(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}/setup")
-def show_setup(ask: Ask) -> Response:
+def show_setup(ask: Ask, status: int = 200, error: str = "") -> Response:
     """A project's settings."""
-    return _setup_page(ask, 200, "")
-
-
-def _setup_page(ask: Ask, status: int, error: str) -> Response:
     if "lead" not in ask.project.roles:
         raise Forbidden
-    progress = ask.service.lead.progress(ask.actor, ask.project.id)
-    context: dict[str, object] = {"trained": progress.training_items, "languages": NAMES}
-    return ask.project_page("setup.html", "setup", status, error=error, **context)
+    trained = ask.service.lead.progress(ask.actor, ask.project.id).training_items
+    return ask.project_page(
+        "setup.html", "setup", status, error=error, trained=trained, languages=NAMES
+    )
 
 
 @routes.post("/p/{project:int}/setup")
@@ -305,17 +275,15 @@ def save_setup(ask: Ask) -> Response:
         "training": ask.text("training") == "on",
         "contact": ask.text("contact", 500),
         "warning": ask.text("warning", 2000),
-        **{name: ask.number(name, getattr(before, name)) for name in minutes},
+        **{name: ask.count(name, getattr(before, name)) for name in minutes},
     }
     chosen = [int(number) for number in re.findall(r"\d{1,9}", ask.text("train_on"))]
     try:
         ask.service.projects.change(ask.actor, ask.place("project"), changes)
         if chosen:
             ask.service.exchange.train_on(ask.actor, ask.place("project"), chosen)
-    except Forbidden:
-        raise
     except InputError as error:
-        return _setup_page(ask, 422, say_problem(str(error), ask.words))
+        return show_setup(ask, 422, say_problem(str(error), ask.words))
     return ask.go(f"/p/{ask.place('project')}/setup", "kept")
 
 

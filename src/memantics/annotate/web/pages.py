@@ -7,23 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
 
+from memantics.core.data import toml_beside
 from memantics.web.site import LANGUAGES, NAMES, Catalogue, Language, Site, choose_language
 
 __all__ = ["LANGUAGES", "NAMES", "SITE", "Catalogue", "Language", "choose_language"]
-_PROBLEMS = (
-    (re.compile(r"an answer is needed"), "problem.needed"),
-    (re.compile(r"number (?P<place>\d+) has no answer"), "problem.place"),
-    (re.compile(r"(?P<count>\d+) answers are needed, one for each"), "problem.each"),
-    (re.compile(r"choose .*|say yes or no"), "problem.choose"),
-    (re.compile(r"at most (?P<most>[\d,]+) characters( each)?"), "problem.long"),
-    (re.compile(r"at most (?P<most>\d+) entries"), "problem.many"),
-    (re.compile(r"one entry comes twice"), "problem.twice"),
-    (re.compile(r"this name is taken"), "problem.taken"),
-    (re.compile(r"letters, digits and .*"), "join.name_hint"),
-    (re.compile(r"item (?P<number>\d+) is not finished.*"), "problem.unfinished"),
-    (re.compile(r"workflow \S+ has no training.*"), "problem.untrained"),
-    (re.compile(r"(?P<low>\d+) to (?P<high>\d+) characters"), "problem.length"),
-)
+_PROBLEMS = {key: re.compile(text) for key, text in toml_beside(__file__, "problems.toml").items()}
 
 
 def say_problem(text: str, words: Catalogue) -> str:
@@ -32,7 +20,7 @@ def say_problem(text: str, words: Catalogue) -> str:
     >>> say_problem("number 2 has no answer", SITE.words("zh"))
     '第 2 项还没有回答。'
     """
-    for pattern, key in _PROBLEMS:
+    for key, pattern in _PROBLEMS.items():
         if match := pattern.fullmatch(text):
             return words(key, **match.groupdict())
     return text

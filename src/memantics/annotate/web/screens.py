@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from memantics.annotate.errors import Values
-from memantics.annotate.records import AnnotationTask, HistoryStep, Project
-from memantics.annotate.web.fields import FormBlock, draw_form
+from memantics.annotate.records import AnnotationTask, Project
+from memantics.annotate.web.fields import draw_form
 from memantics.annotate.web.pages import Catalogue
 from memantics.annotate.workflow import Workflow, WorkflowField
-from memantics.core.queue import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +25,17 @@ class ValueRow:
     differs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ItemScreen:
-    """The item in hand; ``votes`` are fields with what each person said and whether they differ."""
-
-    blocks: list[FormBlock]
-    declared: list[tuple[str, str]]
-    stands: tuple[ValueRow, ...]
-    shown: tuple[Shown, ...]
-    pairs: Mapping[str, Shown]
-    suggestions: tuple[ValueRow, ...]
-    history: list[tuple[HistoryStep, tuple[ValueRow, ...]]]
-    votes: list[tuple[str, list[tuple[str, tuple[str, ...]]], bool]]
-
-
 def draw_item(
     project: Project,
     task: AnnotationTask,
     values: Values,
     errors: Mapping[str, str],
     words: Catalogue,
-) -> ItemScreen:
-    """Everything that the item screen shows."""
+) -> dict[str, object]:
+    """Everything that the item screen shows, for its template.
+
+    ``votes`` are fields with what each person said and whether they differ.
+    """
     flow = project.workflow
     fields = [flow.field(name) for name in task.fields]
     pairs = {
@@ -64,16 +52,16 @@ def draw_item(
         if not field.needs or field.needs.casefold() in task.labels
     ]
     blocks, declared = draw_form(asked, values, task.state, errors, words)
-    return ItemScreen(
-        blocks=blocks,
-        declared=declared,
-        stands=_draw_standing(flow, fields, task, words),
-        shown=tuple(shown for shown in task.shown if shown.label not in paired),
-        pairs=pairs,
-        suggestions=draw_values(flow, task.suggestions, words),
-        history=[(step, draw_values(flow, step.values, words)) for step in task.history],
-        votes=_draw_votes(flow, task, words),
-    )
+    return {
+        "blocks": blocks,
+        "declared": declared,
+        "stands": _draw_standing(flow, fields, task, words),
+        "shown": [shown for shown in task.shown if shown.label not in paired],
+        "pairs": pairs,
+        "suggestions": draw_values(flow, task.suggestions, words),
+        "history": [(step, draw_values(flow, step.values, words)) for step in task.history],
+        "votes": _draw_votes(flow, task, words),
+    }
 
 
 def _settle(field: WorkflowField, task: AnnotationTask) -> WorkflowField:
@@ -88,13 +76,8 @@ def _draw_standing(
     flow: Workflow, fields: list[WorkflowField], task: AnnotationTask, words: Catalogue
 ) -> tuple[ValueRow, ...]:
     """What earlier stages left that this form does not show by itself."""
-    open_here = {field.id for field in fields if not field.show_if}
-    rated = {field.each for field in fields}
-    rest = {
-        name: value
-        for name, value in task.state.items()
-        if name not in open_here and name not in rated
-    }
+    here = {field.id for field in fields if not field.show_if} | {field.each for field in fields}
+    rest = {name: value for name, value in task.state.items() if name not in here}
     return draw_values(flow, rest, words)
 
 

@@ -15,7 +15,7 @@ from fastapi import Request
 
 from memantics.annotate.project_settings import Words
 from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import in_turn
+from memantics.core.journal import in_turn, refuse_unwritable
 from memantics.web.address import list_hosts, name_address
 from memantics.web.shell import Limits
 
@@ -94,18 +94,15 @@ is not set; export MEMANTICS_SECRET with 16 or more random characters
 def _keep_secret(path: Path) -> bytes:
     """Read or make the secret of this machine: forms that are open survive a restart."""
     part = path.with_name(f"{path.name}.part")
-    try:
-        with in_turn(path.parent):
-            if not path.exists():
-                try:
-                    part.touch(mode=0o600)
-                    part.write_bytes(secrets.token_urlsafe(32).encode())
-                    part.replace(path)
-                finally:
-                    part.unlink(missing_ok=True)
-            kept = path.read_bytes().strip()
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+    with refuse_unwritable(path, hint=""), in_turn(path.parent):
+        if not path.exists():
+            try:
+                part.touch(mode=0o600)
+                part.write_bytes(secrets.token_urlsafe(32).encode())
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+        kept = path.read_bytes().strip()
     if len(kept) < MIN_SECRET:
         raise StoreError(f"{path} is damaged", hint="delete it; a new one is made")
     return kept

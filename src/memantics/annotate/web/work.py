@@ -12,7 +12,6 @@ from memantics.annotate.web.pages import say_problem
 from memantics.annotate.web.screens import compare_values, draw_item, draw_values
 
 routes = Routes()
-LONGEST_LOOK = 3600.0
 
 
 @routes.get("/")
@@ -82,13 +81,9 @@ def show_last(ask: Ask) -> Response:
 def show_item(ask: Ask) -> Response:
     """One item with its form. A draft comes back; nothing else is filled in."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
-    values = task.draft if task.draft is not None else task.answer
-    return _item_page(ask, task, values if values is not None else _start(task))
-
-
-def _start(task: AnnotationTask) -> Values:
-    """What a form starts with: a chain goes on from the last state, all else is empty."""
-    return task.state if task.kind == "sequential" else {}
+    start = task.state if task.kind == "sequential" else {}  # a chain goes on from the last state
+    filled = (values for values in (task.draft, task.answer) if values is not None)
+    return _item_page(ask, task, next(filled, start))
 
 
 def _item_page(
@@ -154,46 +149,36 @@ def save(ask: Ask) -> Response:
     if ask.text("more"):
         # Without the script, a button of the form asks for more rows.
         return _show_again(ask, assignment, values, 200)
-    if len(ask.texts("seen")) < (ask.number("veiled", 0) or 0):
+    if len(ask.texts("seen")) < ask.count("veiled"):
         # The form says how many pictures it blurred; a vote on one that was never shown is none.
         return _show_again(ask, assignment, values, notice="look")
     opened = ask.number("opened")
-    seconds = ask.began - opened if opened else None
-    if seconds is not None and not 0 <= seconds <= LONGEST_LOOK:
-        seconds = None
     try:
         saved = ask.service.work.submit(
             ask.actor,
             assignment,
             values,
-            ask.number("version", 0) or 0,
-            seconds,
+            ask.count("version"),
+            ask.began - opened if opened else None,
             ask.number("guideline"),
         )
-    except (GuidelineChanged, AnswerError, Conflict) as error:
-        return _say_unsaved(ask, assignment, values, error)
-    shown = saved.feedback
-    if shown is not None and (shown.gold or shown.state != "running"):  # a test tells at its end
-        return _feedback_page(ask, values, saved)
-    project = ask.number("project", 0)
-    return ask.go(f"/p/{project}/next?last={assignment}")
-
-
-def _say_unsaved(
-    ask: Ask, assignment: int, values: Values, error: GuidelineChanged | AnswerError | Conflict
-) -> Response:
-    if isinstance(error, Conflict):
-        return _conflict_page(ask, assignment, error)
-    if isinstance(error, AnswerError):
+    except GuidelineChanged:
+        return _show_again(ask, assignment, values, 409, notice="changed")
+    except AnswerError as error:
         return _show_again(ask, assignment, values, errors=error.problems)
-    return _show_again(ask, assignment, values, 409, notice="changed")
+    except Conflict as error:
+        return _conflict_page(ask, assignment, error)
+    shown = saved.feedback
+    told = shown is not None and (shown.gold or shown.state != "running")  # a test tells at its end
+    following = f"/p/{ask.count('project')}/next?last={assignment}"
+    return _feedback_page(ask, values, saved) if told else ask.go(following)
 
 
 def _conflict_page(ask: Ask, assignment: int, conflict: Conflict) -> Response:
     """Both versions side by side; mine can be saved over theirs, or theirs kept."""
     if not conflict.by_me:
         # The time for this item ran out and somebody else has it; their answer is not shown.
-        held = ask.service.projects.get(ask.actor, ask.number("project", 0) or 0)
+        held = ask.service.projects.get(ask.actor, ask.count("project"))
         rows = draw_values(held.workflow, conflict.mine, ask.words)
         return ask.page("lost.html", 409, project=held, here="work", rows=rows)
     task = ask.service.work.open(ask.actor, assignment)
@@ -234,7 +219,7 @@ def keep_draft(ask: Ask) -> Response:
     A draft that was overtaken by an answer is let go: it would hide what was saved.
     """
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
-    if ask.number("version", task.version) != task.version:
+    if ask.count("version", task.version) != task.version:
         return JSONResponse({"kept": False}, 409)
     ask.service.work.save_draft(ask.actor, task.assignment, read_form(ask.form))
     return JSONResponse({"kept": True})
@@ -259,7 +244,7 @@ def release(ask: Ask) -> Response:
 @routes.post("/work/{assignment:int}/undo")
 def undo(ask: Ask) -> Response:
     """Take back the last change of an answer, then show it."""
-    version = ask.number("version", 0) or 0
+    version = ask.count("version")
     task = ask.service.work.undo(ask.actor, ask.place("assignment"), version)
     return ask.go(f"/work/{task.assignment}", "undone")
 
