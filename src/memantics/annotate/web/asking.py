@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from fastapi import FastAPI, Request
@@ -242,7 +242,7 @@ class Ask:
 
 
 Handler = Callable[[Ask], Response]
-Declare = Callable[[Handler], Handler]
+P = TypeVar("P", bound=Handler)  # a handler that other handlers may call with more
 Refuse = Callable[[Ask, Exception], Response]
 
 
@@ -263,16 +263,16 @@ class Routes:
 
     entries: list[PageRoute] = field(default_factory=list)
 
-    def get(self, path: str, *, public: bool = False) -> Declare:
+    def get(self, path: str, *, public: bool = False) -> Callable[[P], P]:
         """Declare a page."""
         return self._add("GET", path, public, False)
 
-    def post(self, path: str, *, public: bool = False, upload: bool = False) -> Declare:
+    def post(self, path: str, *, public: bool = False, upload: bool = False) -> Callable[[P], P]:
         """Declare what a form does."""
         return self._add("POST", path, public, upload)
 
-    def _add(self, method: Method, path: str, public: bool, upload: bool) -> Declare:
-        def add(handler: Handler) -> Handler:
+    def _add(self, method: Method, path: str, public: bool, upload: bool) -> Callable[[P], P]:
+        def add(handler: P) -> P:
             self.entries.append(PageRoute(method, path, handler, public, upload))
             return handler
 

@@ -74,8 +74,8 @@ def show_items(ask: Ask) -> Response:
     """All items of a project, page by page: one entry too many says that there are more."""
     offset = ask.count("from")
     found = ask.service.lead.items(ask.actor, ask.project.id, limit=PAGE + 1, offset=offset)
-    shown = {"items": found[:PAGE], "offset": offset, "page": PAGE, "more": len(found) > PAGE}
-    return ask.project_page("items.html", "items", **shown)
+    more, shown = len(found) > PAGE, found[:PAGE]
+    return ask.project_page("items.html", "items", items=shown, offset=offset, page=PAGE, more=more)
 
 
 @routes.get("/p/{project:int}/items/{item:int}")
