@@ -15,8 +15,8 @@ from tests.places import ROOT
 SOURCE = ROOT / "src" / "memantics"
 # At most; lower a number when the tree falls below it by one in a hundred.
 LIMITS = {
-    "code lines": 83_470,
-    "dataclasses": 706,
+    "code lines": 82_420,
+    "dataclasses": 702,
     "class names defined twice": 10,
     "the word own": 405,
 }
