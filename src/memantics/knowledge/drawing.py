@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
+from pathlib import Path
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from memantics.core.template import draw as draw_macro
 from memantics.knowledge.cards import (
     HEAD,
     PAD,
@@ -37,6 +39,7 @@ COLUMNS: tuple[tuple[str, tuple[Dimension, ...]], ...] = (
 _OWN = 2  # dimensions of a user's own stand with how it works
 _COLUMN_OF = {name: place for place, (_, members) in enumerate(COLUMNS) for name in members}
 WIDTH = 196.0
+draw_part = partial(draw_macro, Path(__file__).with_name("drawing.svg"))
 _GAP, _NARROW = 72.0, 360.0
 _SHORT = 6
 
@@ -77,16 +80,12 @@ class _Drawing:
                     yield place, row_place, self.places[target]
 
     def close(self, width: float, height: float) -> Markup:
-        name = escape(f"What is known about meme {tame(self.meme)}")
-        return Markup(  # noqa: S704 - every value was escaped or is a number
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" width="{width:.0f}" '
-            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
-            f'role="group" aria-label="{name}">' + "".join(self.parts) + "</svg>"
-        )
+        name = f"What is known about meme {tame(self.meme)}"
+        return draw_part("sheet", name, width, height, self.parts)
 
-    def add(self, text: str) -> None:
-        """Add SVG; data in it is escaped by whoever calls."""
-        self.parts.append(Markup(text))  # noqa: S704
+    def add(self, name: str, *values: object) -> None:
+        """Add a part by its name in ``drawing.svg``."""
+        self.parts.append(draw_part(name, *values))
 
     def line(
         self,
@@ -96,49 +95,19 @@ class _Drawing:
         target: IndividualCard,
     ) -> None:
         """A line with its arrow; ``tip`` says where it ends, and whether it points right."""
-        x, y, way = tip
-        self.add(
-            f'<g class="line d-{source.individual.dimension}" data-from="{source.number}" '
-            f'data-to="{target.number}"><path d="{path}"/>'
-            f'<polygon points="{x:.1f},{y:.1f} {x - 7 * way:.1f},{y - 4:.1f} '
-            f'{x - 7 * way:.1f},{y + 4:.1f}"/></g>'
-        )
+        self.add("line", path, *tip, source, target)
 
     def card(self, card: IndividualCard, x: float, y: float, width: float) -> None:
-        height = card.height(width)
-        hint = escape(" – ".join(filter(None, (*card.titles, tame(card.individual.description)))))
-        tag = "a" if self.linked else "g"
-        target = f'href="#i-{card.number}" id="{self.prefix}-{card.number}" ' * self.linked
-        self.add(
-            f'<{tag} class="card d-{card.individual.dimension}" {target}data-card="{card.number}" '
-            f'data-shows="{" ".join(map(str, card.numbers))}">'
-            f"<title>{hint}</title>"
-            f'<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{width:.0f}" '
-            f'height="{height:.1f}" rx="9"/>'
-            f'<rect class="stripe" x="{x:.1f}" y="{y + 8:.1f}" width="4" '
-            f'height="{height - 16:.1f}" rx="2"/>'
-            f'<text class="kicker" x="{x + PAD:.1f}" y="{y + 18:.1f}">'
-            f"{escape(wrap(card.kicker, width - 2 * PAD, SMALL, 1)[0])}</text>"
-        )
-        for place, line in enumerate(card.lines(width)):
-            down = y + HEAD + STEP * place + 11
-            self.add(f'<text class="name" x="{x + PAD:.1f}" y="{down:.1f}">{escape(line)}</text>')
+        hint = " – ".join(filter(None, (*card.titles, tame(card.individual.description))))
+        kicker = wrap(card.kicker, width - 2 * PAD, SMALL, 1)[0]
+        lines = enumerate(card.lines(width))
+        texts = [("name", y + HEAD + STEP * place + 11, line) for place, line in lines]
         for row, port in zip(card.rows, card.ports(width), strict=True):
             text = row.text + (f" → {', '.join(row.lost)} ?" if row.lost else "")
-            shown = wrap(text, width - 2 * PAD, SMALL, 1)[0]
-            kind = "row free" if row.free else "row"
-            kind += "" if row.targets else " lost"
-            self.add(
-                f'<text class="{kind}" x="{x + PAD:.1f}" y="{y + port + 4:.1f}">'
-                f"{escape(shown)}</text>"
-            )
-        self.add(f"</{tag}>")
-
-    def port(self, card: IndividualCard, x: float, y: float) -> None:
-        self.add(
-            f'<circle class="port d-{card.individual.dimension}" data-of="{card.number}" '
-            f'cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
-        )
+            kind = f"row{' free' * row.free}{'' if row.targets else ' lost'}"
+            texts.append((kind, y + port + 4, wrap(text, width - 2 * PAD, SMALL, 1)[0]))
+        place = (x, y, width, card.height(width), x + PAD)
+        self.add("card", card, place, self.prefix * self.linked, hint, kicker, texts)
 
 
 class _Wide(_Drawing):
@@ -173,7 +142,7 @@ class _Wide(_Drawing):
         top = 40.0
         edges = [column * (WIDTH + _GAP) + 8 for column in range(len(used))]
         for place, column in enumerate(used):
-            self.heading(COLUMNS[column][0], edges[place] + WIDTH / 2, 16)
+            self.add("heading", COLUMNS[column][0], edges[place] + WIDTH / 2, 16, "middle")
         ports: dict[tuple[int, float, float], None] = {}
         for (a, row, b), route in zip(links, plan.routes, strict=True):
             line, ends = CardLine(a, row, b), (column_of[a], column_of[b])
@@ -181,7 +150,7 @@ class _Wide(_Drawing):
         for at in order:
             self.card(self.cards[at], edges[column_of[at]], plan.tops[spot[at]] + top, WIDTH)
         for at, x, y in ports:
-            self.port(self.cards[at], x, y)
+            self.add("port", self.cards[at], x, y)
         # A lane may run above the first card or below the last.
         reach = [y for route in plan.routes for _, y in route.lanes]
         height = max([plan.height, *reach]) + top + 12
@@ -194,19 +163,14 @@ class _Wide(_Drawing):
         """Cards without lines, below the others in full columns; return the new height."""
         if not rest:
             return height
-        self.heading("without a link", (edges[0] + edges[-1] + WIDTH) / 2, height + 26)
+        middle = (edges[0] + edges[-1] + WIDTH) / 2
+        self.add("heading", "without a link", middle, height + 26, "middle")
         bottoms = [height + 44.0] * len(edges)
         for at in rest:
             column = bottoms.index(min(bottoms))
             self.card(self.cards[at], edges[column], bottoms[column], WIDTH)
             bottoms[column] += self.cards[at].height(WIDTH) + 12
         return max(bottoms)
-
-    def heading(self, text: str, x: float, y: float) -> None:
-        self.add(
-            f'<text class="column" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">'
-            f"{escape(text)}</text>"
-        )
 
     def draw_line(
         self, line: CardLine, route: Route, ends: tuple[int, int], edges: list[float], top: float
@@ -269,7 +233,7 @@ class _Narrow(_Drawing):
         tracks = assign_tracks(spans)
         step = (margin - 16) / (max(tracks, default=0) + 1)
         for title, y in titles:
-            self.add(f'<text class="column" x="{margin:.1f}" y="{y:.1f}">{escape(title)}</text>')
+            self.add("heading", title, margin, y, "")
         for (a, _, b), start, end, track in zip(links, starts, ends, tracks, strict=True):
             x = margin - 12 - step * track
             bend = min(6.0, abs(end - start) / 2) * (1 if end > start else -1)
@@ -282,7 +246,7 @@ class _Narrow(_Drawing):
         for place in order:
             self.card(self.cards[place], margin, tops[place], width)
         for (a, _, _), start in dict.fromkeys(zip(links, starts, strict=True)):
-            self.port(self.cards[a], margin, start)
+            self.add("port", self.cards[a], margin, start)
         return self.close(_NARROW, here)
 
     def members(self, column: int) -> list[int]:

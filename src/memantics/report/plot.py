@@ -10,19 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from memantics.core.records import Score
-from memantics.core.text import mask_unseen
+from memantics.core.template import draw as draw_macro
 from memantics.report.leaderboard import show_figure, show_span
 
 TONES = 8
+draw = partial(draw_macro, Path(__file__).with_name("templates") / "drawings.svg")
 _EDGE = 3.0
 _TINY = 1e-9
 
@@ -90,20 +89,6 @@ class ForestLine:
     name: str
     values: tuple[float, float | None, float | None]
     sure: bool = False
-
-
-@cache
-def _read_drawings() -> Any:
-    made = Environment(autoescape=True, undefined=StrictUndefined)
-    made.filters["mask"] = mask_unseen
-    file = Path(__file__).with_name("templates") / "drawings.svg"
-    return made.from_string(file.read_text(encoding="utf-8")).module
-
-
-def draw(name: str, *values: object) -> Markup:
-    """A drawing by its name in ``templates/drawings.svg``."""
-    drawn: Markup = getattr(_read_drawings(), name)(*values)
-    return drawn
 
 
 def fit_scale(scores: Iterable[Score | None]) -> Scale:
