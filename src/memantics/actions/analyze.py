@@ -33,6 +33,7 @@ from memantics.build.analysis.records import (
 )
 from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
+from memantics.core.journal import write_text
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme, name_apart
@@ -48,7 +49,7 @@ from memantics.detector.verdict import HARMFUL, judge
 from memantics.knowledge.retrieval import Pool
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.registry.benchmarks import find_warning
-from memantics.report.pages.analysis import render_page, write_page
+from memantics.report.pages.analysis import render_page
 from memantics.run.desk import Desk
 from memantics.vision.faces import YuNet
 from memantics.vision.roles import read_image_text
@@ -87,8 +88,7 @@ class Analysis(Findings):
 
     def save(self, page: ImagePath) -> Path:
         """Write one self-contained page."""
-        write_page([self], Path(page), find_warning)
-        return Path(page)
+        return write_text(page, render_page([self], find_warning))
 
     def _repr_html_(self) -> str:
         shown = html.escape(render_page([self], find_warning), quote=True)
@@ -117,8 +117,7 @@ class Analyses(Result):
 
     def save(self, page: ImagePath) -> Path:
         """Write one self-contained page for all of them."""
-        write_page(self.analyses, Path(page), find_warning)
-        return Path(page)
+        return write_text(page, render_page(self.analyses, find_warning))
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Both lists as plain data."""

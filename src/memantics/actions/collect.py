@@ -14,11 +14,12 @@ from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gather
 from memantics.build.collect.looks import OWN
 from memantics.build.collect.rules import DEFAULT_RULES, FilterRule, RuleSet, read_thresholds
+from memantics.core.journal import write_text
 from memantics.core.memes import MEMES
 from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.result import Table, show_cell
 from memantics.models.embedded.ocr import open_reader
-from memantics.report.pages.collection import write_page
+from memantics.report.pages.collection import render_page
 from memantics.run.engine import Progress
 
 __all__ = ["Collected", "collect"]
@@ -117,5 +118,5 @@ def collect(
     settings = settings or CollectSettings()
     done = gather(Path(folder), partial(open_reader, text=settings.text), settings, watch)
     if page:
-        write_page(done, find_page(done))
+        write_text(find_page(done), render_page(done))
     return done

@@ -16,6 +16,7 @@ from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.rundir import read_facts
+from memantics.core.text import cut_off
 from memantics.metrics.comparison import Correction, clusters_needed, effect_seen
 from memantics.registry import find_published, find_tasks, open_task_of_run, pose_task
 from memantics.report.leaderboard import Board, make_boards
@@ -228,8 +229,7 @@ def shorten_answer(value: JsonValue) -> str:
     """
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = " / ".join(str(part) for part in value)
-    text = " ".join(show_value(value).split()) if value is not None else "–"
-    return text if len(text) <= 60 else text[:59] + "…"
+    return cut_off(show_value(value), 60) if value is not None else "–"
 
 
 # ``power``: how many memes show a difference between two models, from pilot runs.

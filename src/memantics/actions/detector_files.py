@@ -14,6 +14,7 @@ from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
+from memantics.core.text import cut_off
 from memantics.detector import operating_points
 from memantics.detector.examples import Example
 from memantics.detector.fast import LabelPrediction, Prediction
@@ -57,8 +58,7 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
         doubt = ", unlike the training texts" if found.out_of_domain and not found.unjudged else ""
         doubt = doubt or (", for a person" if found.review else "")
         chance = "" if found.unjudged else f"{found.probability:.2f}"
-        text = " ".join(example.text.split())
-        short = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+        short = cut_off(example.text, _WIDTH)
         rows.append((example.id, f"{found.name}{kind}{doubt}", chance, short))
     return Table(("id", "verdict", ">harm", "text"), tuple(rows))
 

@@ -22,6 +22,7 @@ from memantics.core.registry import home
 from memantics.core.result import Result, Table
 from memantics.core.splits import cut_split
 from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
+from memantics.core.text import cut_off
 from memantics.detector.examples import METADATA, Example, Loaded
 from memantics.detector.explanation import LabelExplanation, explain_label
 from memantics.detector.fast import LabelPrediction
@@ -366,9 +367,6 @@ def tabulate_predictions(
     """The first predictions beside the texts they are about."""
     rows = []
     for example, prediction in list(zip(examples, said, strict=True))[:most]:
-        short = " ".join(example.text.split())
-        shown = short if len(short) <= _WIDTH else short[: _WIDTH - 1] + "…"
-        rows.append(
-            (", ".join(prediction.labels) or "none", f"{prediction.probability:.2f}", shown)
-        )
+        named, shown = ", ".join(prediction.labels) or "none", cut_off(example.text, _WIDTH)
+        rows.append((named, f"{prediction.probability:.2f}", shown))
     return Table(("label", ">chance", "text"), tuple(rows))

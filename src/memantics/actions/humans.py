@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict
 
+from memantics.actions.compare import open_run
 from memantics.actions.options import QueueVerdicts, RunFolders, RunLike
 from memantics.actions.report import find_folder
 from memantics.benchmarks.mer_bench.humans import agree_with_choices
@@ -19,10 +20,9 @@ from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
 from memantics.core.records import Score
 from memantics.core.result import Table
 from memantics.core.rundir import read_facts
-from memantics.registry import Benchmark, find_benchmark, find_benchmarks, open_task_of_run
+from memantics.registry import Benchmark, find_benchmark, find_benchmarks
 from memantics.report.leaderboard import show_figure, show_span
 from memantics.run.ratings import HumanScores, Rated, score_ratings
-from memantics.run.score import read_outcomes
 from memantics.tasks.plugin import HumanExport
 
 __all__ = [
@@ -163,15 +163,14 @@ def _read_marks(
             raise InputError(
                 f"{folder} was not exported", hint=f"exported: {', '.join(sorted(known))}"
             )
-        facts = read_facts(folder)
-        _, task = open_task_of_run(facts, None)
-        if task.marks is None:
-            raise InputError(f"{facts.task} has no figures of single replies", hint="leave it out")
-        outcomes = list(read_outcomes(folder, task))
-        memes = [outcome.item.group for outcome in outcomes]
+        run = open_run(folder)
+        if run.task.marks is None:
+            name = run.facts.task
+            raise InputError(f"{name} has no figures of single replies", hint="leave it out")
+        memes = [outcome.item.group for outcome in run.outcomes]
         found[folder.name] = {
             metric: dict(zip(memes, values, strict=True))
-            for metric, values in task.marks(outcomes).items()
+            for metric, values in run.task.marks(run.outcomes).items()
         }
     return found
 
@@ -220,12 +219,10 @@ def tabulate_agreement(scores: Sequence[Score]) -> Table:
 
 def _rate_versions(run: Path) -> dict[tuple[str, int], float]:
     """The RFS of each version of each meme, as a run judged it."""
-    facts = read_facts(run)
-    _, task = open_task_of_run(facts, None)
-    outcomes = list(read_outcomes(run, task))
-    rated = task.marks(outcomes).get("rfs", ()) if task.marks else ()
+    side = open_run(run)
+    rated = side.task.marks(side.outcomes).get("rfs", ()) if side.task.marks else ()
     made = {}
-    for outcome, value in zip(outcomes, rated, strict=bool(rated)):
+    for outcome, value in zip(side.outcomes, rated, strict=bool(rated)):
         _, _, number = outcome.item.tags.get("editor", "").partition("version-")
         if value is not None and number.isdecimal():
             made[outcome.item.group, int(number)] = value

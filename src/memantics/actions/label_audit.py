@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from memantics.actions.compare import open_run
 from memantics.actions.expert import find_labelled
 from memantics.core.card import Card, SampleCard, TaskCard
 from memantics.core.data import DataKind
@@ -37,7 +38,7 @@ from memantics.detector.resplit import (
     score_runs,
     settle_verdicts,
 )
-from memantics.registry import Benchmark, open_task_of_run
+from memantics.registry import Benchmark
 from memantics.run.audit.audit import AuditNotes
 from memantics.run.audit.needs import (
     HEART,
@@ -47,7 +48,6 @@ from memantics.run.audit.needs import (
     judge_needs,
 )
 from memantics.run.facts import DataFacts
-from memantics.run.score import read_outcomes
 from memantics.tasks.factories import hits
 
 MOST = 12_000  # memes that judges compare in pairs
@@ -152,9 +152,8 @@ def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list
         facts = read_facts(folder)
         if facts.probe:
             continue
-        _, task = open_task_of_run(facts, None)
         held: dict[str, list[Outcome]] = {}
-        for outcome in read_outcomes(folder, task):
+        for outcome in open_run(folder).outcomes:
             item = outcome.item
             named = next((name for name in (item.id, item.group) if name in known), "")
             held.setdefault(named, []).append(outcome)
@@ -247,13 +246,12 @@ def audit_probed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
     probed: dict[tuple[str, str], dict[str, Sequence[Outcome]]] = {}
     recalled: dict[tuple[str, str], dict[str, Score]] = {}
     for folder in folders:
-        facts = read_facts(folder)
-        _, task = open_task_of_run(facts, None)
-        outcomes, key = read_outcomes(folder, task), (task.name, facts.model)
+        run = open_run(folder)
+        facts, outcomes, key = run.facts, run.outcomes, (run.task.name, run.facts.model)
         if not facts.probe:
             plain[key] = outcomes
         elif facts.probe.startswith("memory="):
-            scores = {score.key: score for score in task.score(outcomes) if not score.by}
+            scores = {score.key: score for score in run.task.score(outcomes) if not score.by}
             if "recalled" in scores:
                 recalled.setdefault(key, {})[facts.probe] = scores["recalled"]
         else:

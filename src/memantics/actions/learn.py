@@ -13,6 +13,7 @@ from memantics.actions.detector_training import describe_trained
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
+from memantics.core.text import cut_off
 from memantics.detector import labels as decisions
 from memantics.detector.evaluation import DetectorComparison, Evaluation, compare
 from memantics.detector.examples import Example, Loaded, need_labels
@@ -199,8 +200,7 @@ def _list_changes(
     better: list[str] = []
     worse: list[str] = []
     for example, before, after in zip(examples, was, told, strict=True):
-        text = " ".join(example.text.split())
-        short = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+        short = cut_off(example.text, _WIDTH)
         line = f"{('harmless', 'harmful')[example.label or 0]}: {short}"
         if (before.label == example.label) != (after.label == example.label):
             (better if after.label == example.label else worse).append(line)

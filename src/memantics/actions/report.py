@@ -15,7 +15,7 @@ import orjson
 from memantics.actions.compare import group_runs, open_contest
 from memantics.actions.options import Folders, RunLike, find_folder
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Field, Item, Outcome
 from memantics.core.registry import find_run_places
@@ -120,8 +120,7 @@ def report(
         known = named == "latex" or (named not in _PAGE and REPORT_FORMS.find(named))
         form = named if known else "html"
     if form != "html" or table:
-        text = render_report(folders, form, table=table, style=style)
-        replace_file(path, text.encode("utf-8", "replace"), "report")
+        write_text(path, render_report(folders, form, table=table, style=style), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
         settings = ReportSettings(
@@ -229,10 +228,9 @@ def write_gallery(
     out: Annotated[str | Path, Flag("File to write.")] = "gallery.html",
 ) -> Path:
     """Write judged edits side by side, with their scores and failures, on one page."""
-    folder, path = find_folder(run), Path(out)
-    body = render_gallery(make_gallery(folder, read_figures(folder), find_run_places([folder])))
-    replace_file(path, body.encode("utf-8", "replace"), "page")
-    return path
+    folder = find_folder(run)
+    found = make_gallery(folder, read_figures(folder), find_run_places([folder]))
+    return write_text(out, render_gallery(found))
 
 
 def read_figures(run: Path) -> dict[str, dict[str, float | None]]:

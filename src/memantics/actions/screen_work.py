@@ -37,8 +37,7 @@ from memantics.detector.verdict import (
 from memantics.models.embedded.ocr import Profile, open_reader
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
-from memantics.vision.copies import SeenPictures
-from memantics.vision.hashes import Bits, find_nearest, hash_image, pack_hashes
+from memantics.vision.hashes import Bits, SeenPictures, find_nearest, hash_image, pack_hashes
 from memantics.vision.roles import read_image_text
 
 if TYPE_CHECKING:

@@ -157,6 +157,12 @@ def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out
         ) from error
 
 
+def write_text(out: str | Path, text: str, what: str = "page", flag: str = "--out") -> Path:
+    """Write a text in one step; lone surrogates, which come from file names, become ``?``."""
+    replace_file(Path(out), text.encode("utf-8", "replace"), what, flag)
+    return Path(out)
+
+
 def write_lines(path: Path, records: Iterable[object]) -> Path:
     """Write records as JSON lines; the file takes its name only when it is complete."""
     with whole_file(path) as file:

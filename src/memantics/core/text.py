@@ -126,6 +126,16 @@ def show_chance(chance: float) -> str:
     return "over 99%" if chance >= 0.995 else f"{max(chance, 0.01):.0%}"
 
 
+def cut_off(text: str, longest: int) -> str:
+    """One line of at most so many characters for a table; ``…`` says that there are more.
+
+    >>> cut_off("a  cat", 5), cut_off("a cat on the mat", 5)
+    ('a cat', 'a ca…')
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
 def cut_short(text: str, longest: int) -> str:
     """One line that ends early with ``…`` where it is too long: after a word, if there are spaces.
 

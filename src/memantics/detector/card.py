@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from memantics import __version__
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError, first_fault
-from memantics.core.journal import replace_file
+from memantics.core.journal import replace_file, write_text
 from memantics.core.records import Score
 from memantics.core.template import fill_template
 from memantics.detector.evaluation import Evaluation, name_figure
@@ -165,7 +165,7 @@ def write_card(card: ModelCard, model: Path, picture: str = "") -> tuple[Path, P
         shown = f"![Precision and recall along thresholds]({quote(place.name)})"
         text = text.replace("## Thresholds\n", f"## Thresholds\n\n{shown}\n", 1)
     for page, body in zip(pages, (text, dump_json(card.dump())), strict=True):
-        replace_file(page, body.encode("utf-8", "replace"), "model card")
+        write_text(page, body, "model card")
     return pages
 
 

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from memantics import __version__
 from memantics.core.fonts import embed_chinese
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.core.records import STATUSES
 from memantics.report.leaderboard import (
     EDITOR,
@@ -85,9 +85,7 @@ class Section:
 
 def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -> None:
     """Read run directories and write the page."""
-    page = render_page(load_runs(folders), settings)
-    # Lone surrogates cannot be written; they come from file names only.
-    replace_file(out, page.encode("utf-8", "replace"), "report")
+    write_text(out, render_page(load_runs(folders), settings), "report")
 
 
 def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -10,8 +11,8 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from PIL import Image as Pillow
 
+from memantics.core.lines import ImageReading
 from memantics.vision.colours import Mask
 
 _SAME = 8  # channels that differ by less are the same: rounding, not a change
@@ -44,10 +45,10 @@ Bits = NDArray[np.uint64]
 Vector = NDArray[np.float32]
 
 
-def hash_image(image: Pillow.Image) -> int:
+def hash_image(image: Image.Image) -> int:
     """64 bits by the low frequencies of the image in grey: recompression moves very few of them.
 
-    >>> hash_image(Pillow.new("RGB", (64, 64), "white")) == hash_image(Pillow.new("L", (9, 9), 255))
+    >>> hash_image(Image.new("RGB", (64, 64), "white")) == hash_image(Image.new("L", (9, 9), 255))
     True
     """
     low = _transform(image.convert("L"))[:_KEPT, :_KEPT].ravel()
@@ -55,7 +56,7 @@ def hash_image(image: Pillow.Image) -> int:
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
 
 
-def hash_pdq(image: Pillow.Image) -> str:
+def hash_pdq(image: Image.Image) -> str:
     """PDQ in hexadecimal, where the package pdqhash is installed and the picture has structure.
 
     It has no wheels for Linux, so it is no dependency: ``pip install pdqhash`` needs a compiler.
@@ -67,7 +68,7 @@ def hash_pdq(image: Pillow.Image) -> str:
     return "" if quality < PDQ_QUALITY else np.packbits(np.asarray(bits, bool)).tobytes().hex()
 
 
-def describe_image(image: Pillow.Image) -> Vector:
+def describe_image(image: Image.Image) -> Vector:
     """A unit vector of coarse layout and colour: near vectors look alike from far away."""
     parts = []
     for weight, channel in zip((1.0, 0.6, 0.6), image.convert("YCbCr").split(), strict=True):
@@ -138,9 +139,9 @@ def count_bits(values: Bits) -> NDArray[np.uint8]:
     return np.asarray(total, dtype=np.uint8)
 
 
-def _transform(channel: Pillow.Image) -> NDArray[np.float64]:
+def _transform(channel: Image.Image) -> NDArray[np.float64]:
     """The cosine transform of one channel at a fixed small size."""
-    small = channel.resize((_SIDE, _SIDE), Pillow.Resampling.LANCZOS, reducing_gap=3.0)
+    small = channel.resize((_SIDE, _SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
     pixels = np.asarray(small, dtype=np.float64)
     waves = _waves()
     return np.asarray(waves @ pixels @ waves.T, dtype=np.float64)
@@ -153,3 +154,64 @@ def _waves() -> NDArray[np.float64]:
     waves *= np.sqrt(2 / _SIDE)
     waves[0] *= np.sqrt(0.5)
     return np.asarray(waves, dtype=np.float64)
+
+
+# Near copies: the same picture with the same words, saved again. A hash alone cannot tell that.
+#
+# One other character may change no bit of a perceptual hash, so the blocks of both pictures are
+# compared as well. The bound lies below what one other character of 14 pixels does to a picture of
+# 720 (docs/research/ocr.md): what passes was saved again with next to no loss.
+
+Thumb = NDArray[np.uint8]
+COPY_BITS = 2
+COPY_BLOCK = 0.75  # of 255: mean difference of the block that differs most
+_THUMB, _PATCH = 256, 8
+_LAST = 256  # pictures that are looked back at, 64 KB each
+
+
+def make_thumb(image: Image.Image) -> Thumb:
+    """A small grey copy, to be compared with others."""
+    grey = image.convert("L").resize((_THUMB, _THUMB), Image.Resampling.BOX)
+    return np.asarray(grey, np.uint8)
+
+
+def measure_blocks(one: Thumb, other: Thumb) -> float:
+    """The mean difference of the block that differs most.
+
+    >>> black = np.zeros((256, 256), np.uint8)
+    >>> spot = black.copy()
+    >>> spot[3, 3] = 64
+    >>> measure_blocks(black, spot)
+    1.0
+    """
+    count = _THUMB // _PATCH
+    apart = np.abs(one.astype(np.int16) - other).reshape(count, _PATCH, count, _PATCH)
+    return float(apart.mean(axis=(1, 3)).max())
+
+
+class SeenPictures:
+    """What was read in the last pictures, for copies of them."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[int, tuple[int, int], Thumb, ImageReading]] = deque(maxlen=_LAST)
+
+    def find(self, look: int, image: Image.Image) -> ImageReading | None:
+        """What was read in a picture of which this one is a copy."""
+        near = [
+            (thumb, said)
+            for known, size, thumb, said in self._seen
+            if size == image.size and measure_distance(known, look) <= COPY_BITS
+        ]
+        values = make_thumb(image) if near else None
+        return next(
+            (said for thumb, said in near if values is not None and _same(thumb, values)),
+            None,
+        )
+
+    def add(self, look: int, image: Image.Image, said: ImageReading) -> None:
+        """Remember what a picture says."""
+        self._seen.append((look, image.size, make_thumb(image), said))
+
+
+def _same(one: Thumb, other: Thumb) -> bool:
+    return measure_blocks(one, other) <= COPY_BLOCK

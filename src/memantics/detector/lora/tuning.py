@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 
 from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
 from memantics.core.template import fill_template
@@ -65,9 +65,7 @@ def write_card(
         "Packages": ", ".join(f"{label} {version}" for label, version in find_versions().items()),
     }
     text = fill_template(__file__, "card.md", {}, said=said, table=table, invalid=invalid)
-    path = folder / CARD
-    replace_file(path, text.encode("utf-8", "replace"), "model card")
-    return path
+    return write_text(folder / CARD, text, "model card")
 
 
 MERGED, RUNNING = "merged", "training"

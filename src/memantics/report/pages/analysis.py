@@ -8,7 +8,6 @@ from pathlib import Path
 from markupsafe import Markup
 
 from memantics.build.analysis.records import Findings
-from memantics.core.journal import replace_file
 from memantics.core.retrieved import BY_MEANING, BY_PICTURE
 from memantics.knowledge.cards import make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
@@ -20,11 +19,6 @@ _SIDE = 640
 
 
 Warn = Callable[[Path], str]
-
-
-def write_page(analyses: Sequence[Findings], out: Path, warn: Warn = lambda _image: "") -> None:
-    """Write the page in one step."""
-    replace_file(out, render_page(analyses, warn).encode("utf-8", "replace"), "page")
 
 
 def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") -> str:

@@ -14,7 +14,7 @@ from memantics import __version__
 from memantics.core.card import Card
 from memantics.core.data import dump_json
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.core.records import Score
 from memantics.core.result import Result
 from memantics.report.leaderboard import show_figure, show_span
@@ -58,9 +58,7 @@ class Audit(Result):
 
     def save(self, out: str | Path) -> Path:
         """Write one self-contained page; returns the file."""
-        body = render_page(self).encode("utf-8", "replace")
-        replace_file(Path(out), body, "audit")
-        return Path(out)
+        return write_text(out, render_page(self), "audit")
 
     def to_dict(self) -> dict[str, JsonValue]:
         """The audit as plain data."""
@@ -175,11 +173,8 @@ def cite_audit(audit: Audit) -> str:
 def write_companions(audit: Audit, folder: Path) -> dict[str, Path]:
     """Write badge, citation and JSON into a folder; by what they are."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = {
-        "badge": (folder / "badge.svg", draw_badge(audit)),
-        "citation": (folder / "audit.bib", cite_audit(audit)),
-        "JSON": (folder / "audit.json", dump_json(audit.to_dict())),
+    return {
+        "badge": write_text(folder / "badge.svg", draw_badge(audit), "audit"),
+        "citation": write_text(folder / "audit.bib", cite_audit(audit), "audit"),
+        "JSON": write_text(folder / "audit.json", dump_json(audit.to_dict()), "audit"),
     }
-    for path, body in made.values():
-        replace_file(path, body.encode("utf-8", "replace"), "audit")
-    return {what: path for what, (path, _) in made.items()}

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 
 from memantics.build.collect.gather import Collected, Kept
 from memantics.build.collect.rules import DEFAULT_RULES
-from memantics.core.journal import replace_file
 from memantics.report.page import Shown, fill_page
 from memantics.report.thumbnails import make_thumbnails
 
 _MOST_BYTES = 40 * 1024 * 1024
 _MOST_CARDS = 4000
-
-
-def write_page(done: Collected, out: Path) -> None:
-    """Write the page in one step."""
-    replace_file(out, render_page(done).encode("utf-8", "replace"), "page")
 
 
 def render_page(done: Collected) -> str:

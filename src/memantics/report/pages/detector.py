@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.detector.evaluation import Evaluation, name_figure
 from memantics.detector.examples import Example, Loaded
 from memantics.detector.explanation import Explanation, FieldShare
@@ -171,5 +171,4 @@ def _join(points: Iterable[tuple[float, float]]) -> str:
 
 
 def _write(out: Path, name: str, values: dict[str, object]) -> None:
-    body = fill_page(name, ("page.css", "detector.css"), "", **values)
-    replace_file(out, body.encode("utf-8", "replace"), "page", "--page")
+    write_text(out, fill_page(name, ("page.css", "detector.css"), "", **values), flag="--page")

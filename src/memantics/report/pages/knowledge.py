@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memantics.core.data import inside
 from memantics.core.errors import DataError
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.knowledge.cards import choose_cards, make_legend, read_fields, tame
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.ontology.vocabulary import RELATIONS, name_dimension
@@ -46,8 +46,7 @@ def find_image(known: Knowledge, folder: Path | None) -> Path | None:
 
 def write_page(known: Knowledge, out: Path, image: Path | None) -> None:
     """Write the page in one step."""
-    body = render_page(known, image).encode("utf-8", "replace")
-    replace_file(out, body, "page")
+    write_text(out, render_page(known, image))
 
 
 def render_page(known: Knowledge, image: Path | None) -> str:

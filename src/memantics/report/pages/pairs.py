@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memantics.build.pairs.wording import SAME, read_meanings
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
 from memantics.report.leaderboard import show_figure, show_span
@@ -62,8 +62,7 @@ class PairCheck(Result):
 
     def save(self, out: str | Path) -> Path:
         """Write the page in one step; returns the file."""
-        replace_file(Path(out), render_page(self).encode("utf-8", "replace"), "page")
-        return Path(out)
+        return write_text(out, render_page(self))
 
 
 def render_page(check: PairCheck) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
 from memantics.core.records import Score
 from memantics.report import plot
@@ -34,12 +34,10 @@ class RedonePaper(PaperSheet):
 
     def save(self, out: str | Path, form: str = "") -> Path:
         """Write the paper; without ``form``, as the file's name ends (.md, .tex, .csv, .json)."""
-        path = Path(out)
-        ending = path.suffix.lstrip(".").lower()
+        ending = Path(out).suffix.lstrip(".").lower()
         chosen = form or {"tex": "latex"}.get(ending, ending)
         text = self.render(chosen if chosen in RENDERERS else "html")
-        replace_file(path, text.encode("utf-8", "replace"), "paper")
-        return path
+        return write_text(out, text, "paper")
 
 
 def render_page(sheet: PaperSheet) -> str:

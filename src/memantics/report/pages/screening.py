@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
 from memantics.report.page import fill_page
@@ -156,7 +156,7 @@ def write_summary(summary: Summary, facts: Mapping[str, Any], out: Path) -> None
         for place, count in enumerate(summary.scores)
     ]
     page = fill_page("screening.html", STYLES, summary=summary, facts=facts, bars=bars)
-    replace_file(out, page.encode("utf-8", "replace"), "summary")
+    write_text(out, page, "summary")
 
 
 # Two screenings beside each other, on one page: pictures, tests, and the memes behind a shift.
@@ -232,15 +232,8 @@ class Drift(Result):
 
     def save(self, page: str | Path) -> Path:
         """Write one self-contained page; returns the file."""
-        write_drift(self, Path(page))
-        return Path(page)
-
-
-def write_drift(found: Drift, out: Path) -> None:
-    """Write the page in one step."""
-    pictures = {aspect.name: _draw(aspect.counts) for aspect in found.aspects}
-    page = fill_page("drift.html", STYLES, found=found, pictures=pictures)
-    replace_file(out, page.encode("utf-8", "replace"), "page")
+        pictures = {aspect.name: _draw(aspect.counts) for aspect in self.aspects}
+        return write_text(page, fill_page("drift.html", STYLES, found=self, pictures=pictures))
 
 
 def _draw(counts: tuple[tuple[str, int, int], ...]) -> list[tuple[str, float, float, int, int]]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.core.lines import TextLine
 from memantics.detector.explanation import Explanation
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
@@ -263,7 +263,7 @@ def write_tour(content: TourContent, out: Path) -> None:
             words=words,
             t=words.t,
         )
-        replace_file(pages[language], page.encode("utf-8", "replace"), "page")
+        write_text(pages[language], page)
 
 
 def put_first(memes: Sequence[TourMeme], language: Language) -> list[TourMeme]:

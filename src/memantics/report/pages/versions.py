@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memantics.core.journal import replace_file
+from memantics.core.journal import write_text
 from memantics.reappraise.folder import PAGE
 from memantics.reappraise.workshop import Reappraisal
 from memantics.report.page import fill_page
@@ -29,4 +29,4 @@ def write_page(made: Reappraisal, image: Path, line: str, command: str) -> None:
         line=line,
         command=command,
     )
-    replace_file(made.folder / PAGE, page.encode("utf-8", "replace"), "page")
+    write_text(made.folder / PAGE, page)
