@@ -29,9 +29,8 @@ from memantics.metrics.choice import accuracy
 from memantics.metrics.interval import clustered_wilson
 from memantics.models.baseline import Baseline, open_baseline
 from memantics.run.ask import AskSettings
-from memantics.run.audit.asking import AuditAsking
 from memantics.run.audit.audit import Inquiry, TrivialModels
-from memantics.run.audit.subject import AuditSubject, Exam, open_exams, strip_images
+from memantics.run.audit.subject import AuditAsking, AuditSubject, Exam, open_exams, strip_images
 from memantics.run.facts import DataFacts
 from memantics.tasks.plugin import AuditHooks
 

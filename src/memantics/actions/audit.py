@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
@@ -35,19 +35,16 @@ from memantics.registry import (
 from memantics.report.leaderboard import show_figure, show_span
 from memantics.report.pages.audit import Audit, show_p, write_companions
 from memantics.run.ask import AskSettings
-from memantics.run.audit.asking import AuditAsking
 from memantics.run.audit.audit import AuditNotes, Inquiry, TrivialModels, order_findings
 from memantics.run.audit.audit import audit as audit_tasks
 from memantics.run.audit.published import check_tables
-from memantics.run.audit.subject import AuditSubject
-from memantics.run.engine import Progress
+from memantics.run.audit.subject import AuditAsking, AuditSubject, Watch
 from memantics.run.facts import DataFacts
 
 __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
 
 STRATEGIES = ("constant", "longest", "majority", "positive")
 COINS = 5
-Watch = Callable[[str, int], Callable[[Progress], None]]
 
 
 AuditedName = Annotated[

@@ -10,7 +10,6 @@ from memantics.core.card import TaskCard
 from memantics.core.finding import VERDICTS, Finding, Gap
 from memantics.core.model import Model
 from memantics.core.records import Outcome, Score
-from memantics.run.audit.asking import AuditAsking
 from memantics.run.audit.blind import (
     can_rotate,
     judge_blind,
@@ -31,6 +30,7 @@ from memantics.run.audit.options import (
 from memantics.run.audit.probe import find_text_shortcuts
 from memantics.run.audit.published import check_tables, judge_models, judge_published
 from memantics.run.audit.subject import (
+    AuditAsking,
     AuditSubject,
     Exam,
     draw_items,

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 from memantics.core.finding import Finding, FindingVerdict, FindingWords, rank
 from memantics.core.records import Item, Outcome, Score
-from memantics.run.audit.asking import keep_both
 from memantics.run.audit.options import Chance, list_options
 from memantics.run.audit.rows import mean, place
-from memantics.run.audit.subject import Exam
+from memantics.run.audit.subject import Exam, keep_both
 from memantics.tasks.factories import share
 
 _WORDS = FindingWords(__file__)
