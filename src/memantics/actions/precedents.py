@@ -16,6 +16,7 @@ from memantics.core.images import decode, read_bytes
 from memantics.core.journal import replace_file
 from memantics.core.memes import SUFFIXES
 from memantics.core.parameters import Argument, Flag
+from memantics.core.tables import guard_cell
 from memantics.detector.judges import open_judge
 from memantics.detector.precedents import Memory, Precedent
 from memantics.detector.unjudged import MOST_TEXT
@@ -79,9 +80,10 @@ def export_precedents(detector: DetectorFile, out: Path) -> int:
     rows.writerow(_COLUMNS)
     count = 0
     for one in _open(detector).walk():
+        said = [guard_cell(text) for text in (one.why, one.text, one.id)]
         for kind, value in (("sha256", one.sha256), ("phash", one.phash), ("pdq", one.pdq)):
             if value:
-                rows.writerow((kind, value, one.label, *map(_tame, (one.why, one.text, one.id))))
+                rows.writerow((kind, value, one.label, *said))
                 count += 1
     replace_file(out, buffer.getvalue().encode(), "precedents")
     return count
@@ -123,11 +125,6 @@ def _read_quality(given: str | None, file: Path, number: int) -> int:
     if not said.isdecimal() or int(said) > 100:
         raise InputError(f"{file}, line {number}: {said[:40]!r} is no quality", hint="0 to 100")
     return int(said)
-
-
-def _tame(text: str) -> str:
-    """Spreadsheets run text that begins like a formula."""
-    return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
 
 
 def _open(detector: Path) -> Memory:

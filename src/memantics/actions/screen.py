@@ -34,7 +34,7 @@ from memantics.core.journal import replace_file, whole_file
 from memantics.core.opinion import name_judges
 from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.result import Result
-from memantics.core.tables import need_parquet
+from memantics.core.tables import guard_cell, need_parquet
 from memantics.detector.operating_points import OperatingPoint
 from memantics.detector.opinions import open_judges
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
@@ -249,12 +249,8 @@ def write_csv(folder: Path) -> Path:
         rows = csv.writer(codecs.getwriter("utf-8")(file))
         rows.writerow(names)
         for row in read_rows(folder):
-            rows.writerow([_tame(row[name]) for name in names])
+            rows.writerow([guard_cell(row[name]) for name in names])
     return path
-
-
-def _tame(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
 
 
 def save_flagged(folder: Path, refs: Iterable[Ref], form: Format) -> int:

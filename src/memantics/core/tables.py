@@ -7,6 +7,7 @@ anything is unpacked, so that a small file cannot fill the memory.
 from __future__ import annotations
 
 import csv
+import io
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -150,6 +151,26 @@ def write_cell(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return orjson.dumps(value).decode() if isinstance(value, list | dict | bool) else str(value)
+
+
+def guard_cell(value: object) -> object:
+    """Spreadsheets run text that begins like a formula; a quote keeps it text.
+
+    >>> guard_cell("=1+1"), guard_cell("1+1"), guard_cell(-1)
+    ("'=1+1", '1+1', -1)
+    """
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value
+
+
+def dump_csv(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Rows below their heading as CSV that no spreadsheet runs."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(map(guard_cell, row) for row in rows)
+    return out.getvalue()
 
 
 def _bound(text: str, path: Path, row: int, bounds: TableBounds) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from markupsafe import Markup
 
+from memantics.core.tables import dump_csv
 from memantics.core.template import fill_template
 from memantics.report.model_table import FigureCell, ModelRow, ModelTable
 from memantics.report.plot import draw
-from memantics.report.tables import guard_cell, md_table, quote_latex, quote_markdown
+from memantics.report.tables import md_table, quote_latex, quote_markdown
 
 TableStyle = Literal["booktabs", "acl", "neurips"]
 TABLE_STYLES: tuple[TableStyle, ...] = ("booktabs", "acl", "neurips")
@@ -80,17 +79,15 @@ def _md_marks(made: ModelTable, notes: Sequence[str]) -> str:
 def render_csv_table(made: ModelTable) -> str:
     """A line for each model; a task's figure, bounds, n, invalid share, mark and notes."""
     parts = ("value", "low", "high", "n", "invalid", "deviation", "seeds", "mark", "best", "notes")
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     heads = [f"{column.task} {part}" for column in made.columns for part in parts]
-    writer.writerow(["model", "trivial", *heads])
+    lines = []
     for row in made.rows:
         cells: list[object] = [row.label, row.trivial]
         for cell in row.cells:
             values = [getattr(cell, part) if cell else None for part in parts[:-1]]
             cells += [*values, "; ".join(cell.notes) if cell else None]
-        writer.writerow([guard_cell(value) for value in cells])
-    return out.getvalue()
+        lines.append(cells)
+    return dump_csv(["model", "trivial", *heads], lines)
 
 
 def render_html_table(made: ModelTable) -> Markup:

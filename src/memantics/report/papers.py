@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 
 from memantics.core.data import dump_json
 from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
+from memantics.core.tables import dump_csv
 from memantics.core.template import fill_template
 from memantics.core.text import mask_unseen
-from memantics.report.tables import guard_cell, md_table, quote_latex, quote_markdown
+from memantics.report.tables import md_table, quote_latex, quote_markdown
 
 STATUS_WORDS: Mapping[CellStatus, str] = {
     "reproduced": "computed here; the same to the digits that the paper prints",
@@ -116,12 +115,7 @@ def _latex_cell(cell: Cell) -> str:
 
 def render_csv(paper: PaperSheet) -> str:
     """One line per cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
-    for line in _list_cells(paper):
-        writer.writerow([guard_cell(value) for value in line])
-    return out.getvalue()
+    return dump_csv(_CSV_COLUMNS, _list_cells(paper))
 
 
 def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:

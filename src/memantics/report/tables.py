@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
@@ -16,6 +14,7 @@ from rich.text import Text
 from memantics.core.data import dump_json
 from memantics.core.records import STATUSES
 from memantics.core.rundir import RunFacts
+from memantics.core.tables import dump_csv
 from memantics.core.text import mask_unseen
 from memantics.report.leaderboard import (
     Board,
@@ -121,12 +120,7 @@ def quote_latex(text: str) -> str:
 
 def render_csv(runs: Sequence[Run], published: Published = _NONE) -> str:
     """One line per model and figure, ready for a data frame."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
-    for row in list_figures(runs, published):
-        writer.writerow([guard_cell(value) for value in row.values()])
-    return out.getvalue()
+    return dump_csv(_CSV_COLUMNS, (row.values() for row in list_figures(runs, published)))
 
 
 def list_figures(runs: Sequence[Run], published: Published = _NONE) -> Iterator[dict[str, object]]:
@@ -149,13 +143,6 @@ def _csv_row(board: Board, row: LeaderboardRow) -> tuple[list[object], list[obje
         [usage.attempts, usage.tokens_in, usage.tokens_out, usage.cost] if usage else [None] * 4
     )
     return before, [*after, *((paper.source, paper.reason) if paper else (None, None))]
-
-
-def guard_cell(value: object) -> object:
-    """Spreadsheets run text that begins like a formula; a quote keeps it text."""
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return "'" + value
-    return value
 
 
 def render_json(runs: Sequence[Run], published: Published = _NONE) -> str:
