@@ -15,10 +15,10 @@ from tests.places import ROOT
 SOURCE = ROOT / "src" / "memantics"
 # At most; lower a number when the tree falls below it by one in a hundred.
 LIMITS = {
-    "code lines": 82_420,
+    "code lines": 82_390,
     "dataclasses": 702,
     "class names defined twice": 10,
-    "the word own": 405,
+    "the word own": 403,
 }
 
 

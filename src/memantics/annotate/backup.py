@@ -313,7 +313,7 @@ def _read_images(
 
 
 def _set_sequences(connection: Connection) -> None:
-    """PostgreSQL counts on its own: tell it where the restored rows ended."""
+    """PostgreSQL counts by itself: tell it where the restored rows ended."""
     for table in schema.metadata.sorted_tables:
         column = table.autoincrement_column
         if column is not None:

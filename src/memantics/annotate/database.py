@@ -1,4 +1,4 @@
-"""One engine over SQLite or PostgreSQL, with short transactions and our own migrations."""
+"""One engine over SQLite or PostgreSQL, with short transactions and migrations."""
 
 from __future__ import annotations
 

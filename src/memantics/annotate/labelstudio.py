@@ -1,7 +1,7 @@
 """Label Studio's JSON and ZIP files, both ways.
 
 A task's ``data`` carries the whole item under ``memantics``, an annotation's results carry the
-answer field by field in Label Studio's own shapes. What Label Studio does not know (stage, seat,
+answer field by field in the shapes of Label Studio. What Label Studio does not know (stage, seat,
 earlier versions) is kept beside it and used when it comes back; values are always read from the
 results, because those are what somebody may have changed there.
 """

@@ -167,7 +167,7 @@ def next_training_seat(visit: Visit, rules: TrainingRounds) -> int | None:
 
 
 def insert_training_seat(visit: Visit, item: Any, user: int, until: float | None = None) -> int:
-    """A seat of a person's own at a training item: it is numbered by the person."""
+    """A seat for one person alone at a training item: it is numbered by the person."""
     entry = {
         "project_id": visit.rights.id,
         "item_id": item.id,

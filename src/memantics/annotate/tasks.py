@@ -194,7 +194,7 @@ class Place:
         return self.stage.role in rights.roles and not rights.archived
 
     def state(self) -> Values:
-        """What stands before this seat's own answer."""
+        """What stands before the answer of this seat."""
         if self.seat.training_round:
             return {}
         mine = (self.seat.stage, self.seat.seat)

@@ -1,4 +1,4 @@
-"""Coming in and going out: login, links, invitations, and each person's own settings."""
+"""Coming in and going out: login, links, invitations, and what each person sets for themselves."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def accept(ask: Ask) -> Response:
 def show_settings(
     ask: Ask, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
-    """Each person's own choices."""
+    """What each person chose for themselves."""
     said = {name: say_problem(text, ask.words) for name, text in errors.items()}
     return ask.page("settings.html", status, errors=said, languages=NAMES, here="settings")
 
