@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from memantics.vision import looks
 from memantics.vision.fidelity import compare_lettering
+from memantics.vision.ink import Ink, Pixels
+from memantics.vision.lettering import Lettering
 from memantics.vision.page import erase_captions, read_page, set_caption
-from memantics.vision.typesetting import fit_text
+from memantics.vision.regions import PixelBox
+from memantics.vision.typesetting import TypesetText, fit_text
 from tests.vision.pictures import BLACK, REGULAR, Print, blank, photo, print_on
 
 PLAIN = Print("", 240, 290, 46, REGULAR, "black", "black", 0)
@@ -97,3 +101,28 @@ def test_a_text_that_no_font_draws_is_measured_and_left(monkeypatch: pytest.Monk
     (line,) = print_on(image, replace(PLAIN, text="我的朋友", y=100))
     (caption,) = read_page(image, [replace(line, text="我的朋\U00020021")]).captions
     assert caption.lettering.tracking == 0
+
+
+@pytest.mark.parametrize(("gap", "heavier"), [(0.09, True), (0.11, False)])
+def test_each_look_is_rated_once_and_a_far_font_in_one_weight(
+    monkeypatch: pytest.MonkeyPatch, gap: float, heavier: bool
+) -> None:
+    image, ground = draw("bold white", TEXTS[2])
+    lines = print_on(ground, replace(STYLES["bold white"], text=TEXTS[2]))
+    tried: list[tuple[PixelBox, Lettering]] = []
+
+    def note(pixels: Pixels, ink: Ink, look: Lettering, setting: TypesetText) -> None:
+        tried.append((ink.box, look))
+
+    def rate(*layers: object) -> float:
+        return 0.5 - gap * (tried[-1][1].face != tried[0][1].face)
+
+    monkeypatch.setattr(looks, "draw_text", note)
+    monkeypatch.setattr(looks, "compare_added", rate)
+    read_page(image, lines)
+    sampled = (255, 255, 255), (0, 255, 0)  # the sheet on which colours are sampled
+    rated = [each for each in tried if (each[1].fill, each[1].outline) != sampled]
+    assert len(set(rated)) == len(rated)
+    other = [look for _, look in rated if look.face != rated[0][1].face]
+    assert other
+    assert any(look.weight > 0 for look in other) == heavier

@@ -265,7 +265,7 @@ def _go_on(line: UnderstoodLine, lexicon: Lexicon, target: Target) -> Iterator[R
     if (rate_fluency(head) or 0.0) < _READABLE or (rate_fluency(last) or 0.0) < _KNOWN:
         return
     subject, other = persons[0] if persons else ("", "")
-    for text in lexicon.ends.get((kinds[0], target), ()):
+    for text in lexicon.ends[kinds[0]].get(target, ()):
         if persons or "{" not in text:
             made = match_case(f"{head}, {text.format(you=subject, her=other)}", head)
             yield Rewriting(made, made, "clause", cause)

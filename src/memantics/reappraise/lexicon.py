@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -61,7 +61,7 @@ class Lexicon:
     turns: tuple[PhraseTurn, ...]
     grave: re.Pattern[str]
     sounds: Mapping[Target, tuple[str, ...]]
-    ends: Mapping[tuple[str, Target], tuple[str, ...]]
+    ends: Mapping[str, Mapping[Target, Sequence[str]]]
     heavy: re.Pattern[str]
     contrary: re.Pattern[str]
 
@@ -154,11 +154,7 @@ def read_lexicon(language: str) -> Lexicon:
         turns=tuple(_read_turns(tables, chinese=chinese)),
         grave=_compile("|".join(grave.split()) if chinese else grave, chinese=chinese),
         sounds={t: tuple(f"{sounds.get(t, '')} {every}".split()) for t in TARGETS},
-        ends={
-            (kind, target): tuple(clauses)
-            for kind, own in ends.items()
-            for target, clauses in own.items()
-        },
+        ends=ends,
         heavy=_compile(heavy, chinese=chinese),
         contrary=_compile(contrary, chinese=chinese),
     )

@@ -7,6 +7,7 @@ over the original. What was measured wrongly differs there, however well a new t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from memantics.vision.ink import Ink
 from memantics.vision.regions import PixelBox
 from memantics.vision.typefaces import measure_stroke
 
+Layer = NDArray[Any]
 _SOFT = 0.05  # of a line's height: letters of two fonts may lie that far apart
 _SAME = 12  # channels that differ by less were not changed
 _ALIKE, _UNLIKE = 70, 60  # channels of a stroke and the letters' fill; of a stroke and its ground
@@ -31,16 +33,21 @@ def compare_lettering(before: Pixels, plate: Pixels, again: Pixels, ink: Ink) ->
 
     ``plate`` is the picture without them: what counts is what letters add to it, with its colours.
     """
+    return compare_added(*(soften_added(image, plate, ink) for image in (before, again)))
+
+
+def soften_added(image: Pixels, plate: Pixels, ink: Ink) -> Layer:
+    """What letters add to the picture without them, blurred."""
     import cv2
 
     left, top, right, bottom = ink.zone
-    tall = min(box[3] - box[1] for box in ink.lines)
-    soft = max(0.8, _SOFT * tall)
+    soft = max(0.8, _SOFT * min(box[3] - box[1] for box in ink.lines))
     base = plate[top:bottom, left:right].astype(np.float32)
-    one, other = (
-        cv2.GaussianBlur(image[top:bottom, left:right].astype(np.float32) - base, (0, 0), soft)
-        for image in (before, again)
-    )
+    return cv2.GaussianBlur(image[top:bottom, left:right].astype(np.float32) - base, (0, 0), soft)
+
+
+def compare_added(one: Layer, other: Layer) -> float:
+    """How alike what letters add is to what others do, at most 1."""
     total = float((one * one).sum() + (other * other).sum())
     return float(2 * (one * other).sum() / total) if total else 1.0
 

@@ -14,7 +14,7 @@ import numpy as np
 from memantics.core.errors import InputError
 from memantics.vision.captions import has_chinese
 from memantics.vision.colours import find_mode
-from memantics.vision.fidelity import compare_lettering
+from memantics.vision.fidelity import compare_added, soften_added
 from memantics.vision.ink import Ink, Pixels
 from memantics.vision.lettering import Lettering
 from memantics.vision.regions import PixelBox
@@ -24,6 +24,7 @@ from memantics.vision.typesetting import calibrate, draw_text, fit_text
 
 _BETTER, _OTHER_COLOURS = 0.012, 0.06  # of 1: by how much another look must be nearer
 _ALIKE = 0.97  # of 1: no other look is sought
+_FAR = 0.1  # of 1: a font that is so much farther at its own weight is not tried in others
 _AROUND = 14  # pixels: what painting over looks at
 _WEIGHTS = (0.0, 0.012, 0.024)  # of the size, on each side of a stroke
 _RIM, _SOLID = 0.05, 200  # of the size: what is looked at around letters; of 255: not an edge
@@ -41,11 +42,15 @@ def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[In
     plate = crop.copy()
     remove_ink(plate, here)
 
+    old = soften_added(crop, plate, here)
+    known: dict[tuple[PixelBox, Lettering], float] = {}  # the same look is tried more than once
+
     def rate(ink: Ink, look: Lettering) -> float:
-        setting = fit_text(text, look, ink.room, legible=False)
-        again = plate.copy()
-        draw_text(again, ink, look, setting)
-        return compare_lettering(crop, plate, again, here)
+        if (ink.box, look) not in known:
+            again = plate.copy()
+            draw_text(again, ink, look, fit_text(text, look, ink.room, legible=False))
+            known[ink.box, look] = compare_added(old, soften_added(again, plate, here))
+        return known[ink.box, look]
 
     def sample(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
         """The colours that the picture has where the letters are drawn, and around them."""
@@ -74,6 +79,9 @@ def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[In
         (_vary_spacing, _BETTER),
     ):
         for other in list(vary(*best)) if score < _ALIKE else ():
+            plain = other[0], replace(other[1], weight=0.0)
+            if vary is _vary_weights and rate(*plain) < score - _FAR:
+                continue
             found = rate(*other)
             if found > score + better:
                 best, score = other, found
