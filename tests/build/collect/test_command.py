@@ -19,6 +19,7 @@ from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
 
 
+@pytest.mark.slow
 def test_the_command_reads_filters_and_says_so(shell: Shell) -> None:
     folder = shell.folder / "memes"
     folder.mkdir()

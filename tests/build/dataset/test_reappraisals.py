@@ -13,6 +13,8 @@ from memantics.starter import image_path
 from tests.browser import launch, watch
 from tests.commands import Shell
 
+pytestmark = pytest.mark.slow
+
 EDITORS = ("--editor", "embedded", "--editor", "none")
 
 

@@ -18,6 +18,7 @@ from memantics.knowledge.ontology.vocabulary import (
     DIMENSIONS,
     KIND_TERMS,
     RELATIONS,
+    SPATIAL,
     SPECS,
     DimensionSpec,
     read_specs,
@@ -56,7 +57,7 @@ def test_the_ten_are_files_and_their_relations_are_the_ontologys() -> None:
         asked = {term.name for term in list_relations(name)}
         allowed = {term.name for term in RELATIONS.values() if name in term.domain}
         assert asked <= allowed
-        assert allowed - asked <= {"mappedOnto"}
+        assert allowed - asked <= {"mappedOnto", *SPATIAL}
 
 
 def test_toxicity_is_told_the_papers_kinds_and_no_base_rate() -> None:
@@ -145,6 +146,7 @@ def check_store(shell: Shell, colours: list[Individual]) -> None:
         assert again["dimensions"] == figures["dimensions"], form
 
 
+@pytest.mark.slow
 def test_a_dimension_of_ones_own_becomes_questions_of_a_benchmark(shell: Shell) -> None:
     write(
         shell.folder / "mine",

@@ -393,6 +393,7 @@ def test_croissant_is_read_by_its_own_library(office: Published) -> None:
     assert done.stdout.split()[1:] == ["True", "42"]
 
 
+@pytest.mark.slow
 def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -> None:
     memes = [meme for meme in pick_memes("zh", 43) if meme.pun][:8]
     folder = tmp_path / "memes"

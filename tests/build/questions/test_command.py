@@ -66,6 +66,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> BuiltQuestions:
     return build(folder, lambda asked: say(write_honestly(asked)), settings, subjects=subjects)
 
 
+@pytest.mark.slow
 def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
     shell.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
     questions = list(read_questions(made))

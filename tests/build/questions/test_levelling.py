@@ -32,6 +32,8 @@ from tests.build.questions.scripts import (
     write_honestly,
 )
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 0.05
 
 

@@ -102,8 +102,8 @@ def fill_templates(language: Language, words: PairWords, count: int) -> list[Pai
     """So many pairs: all templates in turn, then again with the next words.
 
     >>> pairs = fill_templates("en", read_words()["en"], 61)
-    >>> pairs[0].first, pairs[39].first, len({pair.first for pair in pairs}) > 40
-    ('women are annoying', 'immigrants are the worst', True)
+    >>> pairs[0].first, pairs[39].first, len({(pair.first, pair.second) for pair in pairs})
+    ('women are annoying', 'immigrants are the worst', 61)
     """
     known = [template for template in read_templates() if template.language == language]
     templates = _take_turns([one for one in known if one.kind != "emoji" or words.pictured])
