@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -32,6 +33,7 @@ from statistics import mean, median
 from PIL import Image
 
 from memantics.actions.reappraise import line_reader
+from memantics.core.errors import InputError
 from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
@@ -84,8 +86,8 @@ def measure(source: Source, shop: Workshop, judge: Judge | None, figures: Figure
     data = source.path.read_bytes()
     image = decode(data, source.path.name)
     page = read_page(image, shop.read_lines(data, source.path.name))
-    if page.captions:
-        figures.again.append(set_again(image, page))
+    with suppress(InputError):  # no font of the machine has a traditional character
+        figures.again += [set_again(image, page)] if page.captions else []
     result = asyncio.run(reappraise(Meme(source.path.stem, source.path), shop))
     figures.results.append((source, result))
     figures.texts[result.meme] = " / ".join(caption.text for caption in page.captions)
@@ -161,6 +163,7 @@ def show(title: str, figures: Figures) -> None:
         ("panel count changed", sum(not own.panels_kept for own in checks)),
         ("pixels changed outside masks, most", max((c.changed_outside for c in checks), default=0)),
         ("pixels changed inside masks, median", show_median([c.changed_inside for c in checks])),
+        ("round trip, memes", len(figures.again)),
         ("round trip: changed outside, most", max((a for a, _ in figures.again), default=0)),
         ("round trip: changed inside, median", show_median([b for _, b in figures.again])),
     ]
