@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from memantics.actions.desk import SAMPLE, Trial, drain, foresee
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.core.images import probe, read_bytes
@@ -80,6 +82,7 @@ def ask(shell: Shell, *words: str) -> str:
         return shell.run("build", *words, "--attempts", "1", *model).err
 
 
+@pytest.mark.slow
 def test_every_build_says_it_first(shell: Shell) -> None:
     shell.done("build", "knowledge", "starter", "--limit", "2", "--model", "fake/builder")
     errors = [ask(shell, verb, "starter", "--limit", "2") for verb in ("intents", "chats")]
@@ -98,6 +101,7 @@ def test_an_analysis_says_it_before_and_after(shell: Shell) -> None:
     assert " tokens sent, " in ran.out
 
 
+@pytest.mark.slow
 def test_a_reappraisal_says_what_it_took(shell: Shell) -> None:
     with serve(lambda _: "…") as url:
         ran = shell.run("reappraise", image_path("en-001"), "-m", "openai/x", "--base-url", url)

@@ -156,6 +156,7 @@ def test_without_a_model_neural_rows_are_absent_and_said_to_be() -> None:
     assert "NLI consistency" in note
 
 
+@pytest.mark.slow
 def test_neural_rows_name_model_layer_and_direction(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra 'text' is not installed")
     pytest.importorskip("transformers", reason="the extra 'text' is not installed")

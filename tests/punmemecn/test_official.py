@@ -175,6 +175,7 @@ def test_the_folder_of_the_data_alone_is_enough_inside_a_clone(clone: Source) ->
     assert ask(make("detection", inner))[1].startswith("定义：\n双关 5$。")
 
 
+@pytest.mark.slow
 def test_the_wording_is_sent_recorded_and_scored_again(clone: Source, shell: Shell) -> None:
     shell.apart.done("data", "add", "punmemecn", clone.root)
     with serving(Scripted(lambda _: "双关")) as server:

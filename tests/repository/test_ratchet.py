@@ -34,9 +34,18 @@ def modules() -> Iterator[Module]:
         yield Module(text, ast.parse(text))
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A module and its statements, without the expressions in them, which are most of a tree."""
+    yield node
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        inner = getattr(node, name, None)
+        for each in inner if isinstance(inner, list) else ():
+            yield from statements(each)
+
+
 def docstring_lines(tree: ast.Module) -> set[int]:
     lines: set[int] = set()
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(
             node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         ) and (ast.get_docstring(node, clean=False) is not None):
@@ -56,7 +65,10 @@ def count_code_lines(module: Module) -> int:
 
 def count(found: list[Module]) -> dict[str, int]:
     classes = [
-        node for module in found for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)
+        node
+        for module in found
+        for node in statements(module.tree)
+        if isinstance(node, ast.ClassDef)
     ]
     names = Counter(node.name for node in classes if not node.name.startswith("_"))
     return {

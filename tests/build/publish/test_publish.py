@@ -114,6 +114,7 @@ def test_the_folder_loads_without_naming_a_part_and_images_are_joined(
     assert alone[0] == first["labels"][0]
 
 
+@pytest.mark.slow
 def test_a_published_benchmark_is_in_the_suite_only_when_it_is_named(office: Published) -> None:
     shell = office.shell
     told = shell.done("run", "suite", "-m", "fake/keys", "--sample", "1", "--dry-run", "--json")
@@ -225,6 +226,7 @@ def pun_values(meme: StarterMeme) -> dict[str, JsonValue]:
     return values
 
 
+@pytest.mark.slow
 def test_puns_with_look_alikes_are_groups_of_three(shell: Shell, tmp_path: Path) -> None:
     memes = [meme for meme in pick_memes("zh", 43) if meme.pun]
     puns = [m for m in memes if m.pun and m.pun.is_pun and m.pun.reading][:2]

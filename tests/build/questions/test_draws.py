@@ -53,6 +53,7 @@ def build(shell: Shell) -> Path:
     return shell.folder / "builds" / "starter"
 
 
+@pytest.mark.slow
 def test_two_rounds_become_a_benchmark_with_its_papers_tables(shell: Shell, build: Path) -> None:
     ran = shell.run("build", "draw", build, "--first", "Toxicity", "--json")
     assert ran.code == 0, ran

@@ -18,6 +18,7 @@ from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 
 
+@pytest.mark.slow
 def test_neighbours_are_the_nearest_of_the_same_and_of_another_class() -> None:
     torch = pytest.importorskip("torch")
     angles = torch.tensor([0.0, 0.1, 0.3, 0.35, 3.0])
