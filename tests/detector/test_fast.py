@@ -166,6 +166,9 @@ def test_images_and_meanings_stand_side_by_side() -> None:
     found = explain(detector, examples[0], Signs())  # type: ignore[arg-type]
     assert found.gap == pytest.approx(0, abs=1e-3)
     assert {"meaning", "statistics"} <= {part.kind for part in found.parts}
+    assert found.sense == "all pieces add up to the score"
+    assert replace(found, score=found.score + 0.5).sense == "they leave +0.50 of the score open"
+    assert replace(found, hiding=True).sense.startswith("each is what hiding it takes")
 
 
 class Signs:

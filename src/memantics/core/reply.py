@@ -19,11 +19,13 @@ from memantics.core.records import Field, Option
 from memantics.core.task import Unparsed
 
 MAX_REPLY = 2_000_000
+MAX_DEPTH = 100
 Shape = TypeVar("Shape", bound=BaseModel)
 
 _START = re.compile(r"\{\s*(?=[\"}])|\[\s*(?=[\[{\"\]])")
 _THOUGHT = "</think>"
 _COMPLAINTS = 3
+_DEEP = "the JSON is nested too deeply"
 
 
 def find_values(text: str) -> list[JsonValue]:
@@ -45,7 +47,7 @@ def find_values(text: str) -> list[JsonValue]:
         try:
             value, place = decoder.raw_decode(text, match.start())
         except RecursionError:
-            raise Unparsed("the JSON is nested too deeply") from None
+            raise Unparsed(_DEEP) from None
         except json.JSONDecodeError as error:
             if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
                 raise Unparsed("the JSON is cut off before its end: write less") from None
@@ -54,7 +56,18 @@ def find_values(text: str) -> list[JsonValue]:
         except ValueError as error:
             raise Unparsed(f"not valid JSON: {error}") from None
         values.append(value)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(values):
+        raise Unparsed(_DEEP)
     return values
+
+
+def _is_deep(values: list[JsonValue]) -> bool:
+    """Whether lists and objects stand in each other beyond the limit; each Python has its own."""
+    level: list[Any] = list(values)
+    for _ in range(MAX_DEPTH):
+        inner = (one for box in level for one in (box.values() if isinstance(box, dict) else box))
+        level = [one for one in inner if isinstance(one, dict | list)]
+    return bool(level)
 
 
 def read_object(text: str, shape: type[Shape]) -> Shape:

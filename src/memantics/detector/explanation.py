@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,7 +58,8 @@ class Reasons(Result, ABC):
 
     ``gap`` is what the contributions leave open (0 but for rounding where the kernel's degree is
     at most 2); ``needed`` is the score from which the decision is as it is. The score is the
-    log-odds of ``label`` against ``against`` (empty: against its absence).
+    log-odds of ``label`` against ``against`` (empty: against its absence). With ``hiding`` a
+    contribution is what the score loses where its piece is hidden.
     """
 
     score: float
@@ -68,6 +69,8 @@ class Reasons(Result, ABC):
     fields: tuple[FieldShare, ...]
     label: str
     against: str
+    _: KW_ONLY
+    hiding: bool = False
 
     @property
     def gap(self) -> float:
@@ -77,9 +80,11 @@ class Reasons(Result, ABC):
     @property
     def sense(self) -> str:
         """What the contributions are."""
+        if self.hiding:
+            return "each is what hiding it takes from the score, so they need not add up"
         if abs(self.gap) < _ROUNDING:
             return "all pieces add up to the score"
-        return "each is what hiding it takes from the score, so they need not add up"
+        return f"they leave {self.gap:+.2f} of the score open"
 
     def strongest(self, count: int = 10) -> tuple[Part, ...]:
         """The pieces that moved most, either way; pieces inside a stronger one stay out."""

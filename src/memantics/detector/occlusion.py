@@ -44,8 +44,9 @@ def explain_by_occlusion(
         for (part, _), other in zip(hidden, scores, strict=True)
     )
     fields = tuple(_share(example, parts))
+    needed = _make_odds(threshold)
     return Explanation(
-        score, base, _make_odds(threshold), parts, fields, LABELS[1], LABELS[0], said[0]
+        score, base, needed, parts, fields, LABELS[1], LABELS[0], said[0], hiding=True
     )
 
 

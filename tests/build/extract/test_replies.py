@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memantics.actions import build
 from memantics.build.extract.reading import MOST, Read, make_name, read_individuals, read_links
 from memantics.core.meaning import Dimension
-from memantics.core.reply import find_values
+from memantics.core.reply import MAX_DEPTH, find_values
 from memantics.core.task import Unparsed
 from memantics.knowledge.ontology.vocabulary import SPATIAL
 from memantics.knowledge.records import Individual, Relation, read_knowledge
@@ -90,6 +90,7 @@ def test_no_individual_is_lost(text: str) -> None:
         ('[{"label": "a cat", "description": NaN}]', "NaN is no JSON value"),
         ("[" * 100_000, "nested too deeply"),
         ('{"individuals": ' + "[" * 5000 + "]" * 5000 + "}", "nested too deeply"),
+        ('{"individuals": ' + "[" * 100 + "]" * 100 + "}", "nested too deeply"),
         ("{" * 1000 + '{"a', "cut off"),
         ("x" * 2_000_001, "write at most"),
         (
@@ -103,6 +104,15 @@ def test_what_cannot_be_read_is_a_complaint(text: str, complaint: str) -> None:
         read(text)
     assert complaint in str(caught.value)
     assert len(str(caught.value)) < 500
+
+
+def test_depth_has_a_limit_of_its_own() -> None:
+    """Each Python gives up at another depth."""
+    at, beyond = ("[" * depth + "]" * depth for depth in (MAX_DEPTH, MAX_DEPTH + 1))
+    assert json.dumps(find_values(at)) == f"[{at}]"
+    assert len(find_values("[[]] " * (MAX_DEPTH + 1))) == MAX_DEPTH + 1
+    with pytest.raises(Unparsed, match="nested too deeply"):
+        find_values(beyond)
 
 
 @pytest.mark.parametrize("text", ["[]", '{"individuals": []}', "None here: []", "```json\n[]\n```"])
