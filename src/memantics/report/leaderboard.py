@@ -337,11 +337,10 @@ def invalid_rate(counts: Mapping[str, int]) -> float | None:
 def show_figure(value: float | None) -> str:
     """Three decimals; a dash for what is undefined.
 
-    >>> show_figure(0.6), show_figure(None)
-    ('0.600', '–')
+    >>> show_figure(0.6), show_figure(-0.0001), show_figure(None)
+    ('0.600', '0.000', '–')
     """
-    # Adding zero turns a rounded -0.0 into 0.0.
-    return _ABSENT if value is None else f"{round(value, 3) + 0.0:.3f}"
+    return _ABSENT if value is None else f"{value:z.3f}"
 
 
 def show_span(score: Score | None) -> str:

@@ -145,10 +145,10 @@ def show_percent(value: float | None) -> str:
 def show_figure(value: float | None, digits: int = 2) -> str:
     """A coefficient as people read it.
 
-    >>> show_figure(0.61803), show_figure(None)
-    ('0.62', '–')
+    >>> show_figure(0.61803), show_figure(-0.004), show_figure(None)
+    ('0.62', '0.00', '–')
     """
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else f"{value:z.{digits}f}"
 
 
 def show_moment(seconds: float) -> str:

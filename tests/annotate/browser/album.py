@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from memantics.actions.queues import make_questionnaire
 from memantics.annotate.records import Preferences
 from memantics.annotate.service import open_service
-from memantics.core.queue import QueueItem, Shown
+from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from tests.annotate.browser.site import Site, User, Windows, serve_site
 from tests.annotate.team import PASSWORD, plain_items, quick_hasher
 from tests.annotate.team import make_queue as make_plain_queue
@@ -57,6 +57,7 @@ class Album:
 
     def _look(self, user: User) -> User:
         user.page.emulate_media(color_scheme="dark" if self.scheme == "dark" else "light")
+        user.page.set_extra_http_headers({"accept-language": self.language})
         return user
 
     def keep(self, user: User, name: str) -> None:
@@ -137,8 +138,14 @@ def draw_conflict(album: Album, project: int) -> None:
         user.save()
     album.keep(second, "conflict")
     second.window.errors.clear()  # the browser notes the answer 409 on its console
+    album.site.hire(project, ("annotator",), "late")
     album.site.service.projects.change(album.site.lead, project, {"daily_limit": 1})
-    album.show(first, "limit", f"/p/{project}/next")
+    late = album.sit("late")
+    late.next(project)
+    late.press("n")
+    late.save()
+    album.keep(late, "limit")
+    late.window.errors.clear()
 
 
 def draw_training(album: Album, folder: Path, mark: float, *, feedback: bool, name: str) -> None:
@@ -160,18 +167,26 @@ def draw_training(album: Album, folder: Path, mark: float, *, feedback: bool, na
     user.window.errors.clear()
 
 
+def make_text_queue(folder: Path, workflow: str, item: QueueItem) -> Path:
+    """A queue of words alone."""
+    write_queue(folder, QueueCard(title="Words", workflow=workflow), [item])
+    return folder
+
+
 def draw_forms(album: Album, folder: Path) -> None:
     """The first item of each other workflow, and what comes after the last one."""
     service, lead = album.site.service, album.site.lead
     chat = Shown(label="Chat", value=TURNS.splitlines())
     chats = [QueueItem(id="c", group="c", shown=[chat], values={"turns": TURNS})]
-    outputs = [Shown(label=f"reply {n}", value="A kinder caption.") for n in (1, 2)]
-    rows = [QueueItem(id="t", group="t", shown=[Shown(label="text", value="Only words here.")])]
+    output = [Shown(label="output", value="The meme mocks robots.")]
+    pair = [Shown(label="pair", value=["A kinder caption.", "Another one."], kind="pair")]
+    words = QueueItem(id="t", group="t", shown=[Shown(label="text", value="Only words here.")])
     queues: dict[str, Callable[[Path], Path]] = {
         "validate": lambda at: make_queue(at, "validate", 1, shown=questions),
         "edit-chats": lambda at: make_plain_queue(at, "edit-chats", chats),
-        "rate-outputs": lambda at: make_queue(at, "rate-outputs", 1, shown=lambda _: outputs),
-        "review-harm": lambda at: make_plain_queue(at, "review-harm", rows),
+        "rate-outputs": lambda at: make_queue(at, "rate-outputs", 1, shown=output),
+        "rate-pairs": lambda at: make_queue(at, "rate-outputs", 1, shown=pair),
+        "review-harm": lambda at: make_text_queue(at, "review-harm", words),
     }
     others = ("collect-and-edit", "pun-form", "verify-stages", "find-emotions", "review-text")
     for name in others:
@@ -192,7 +207,9 @@ def draw_forms(album: Album, folder: Path) -> None:
 
 def draw_questionnaire(album: Album, folder: Path) -> None:
     """A form about oneself with its test, and its end; it shares no database with others."""
-    forms = make_questionnaire(folder / "forms", 2, "zh" if album.language == "zh" else "").folder
+    forms = make_questionnaire(
+        folder / "forms", 2, "zh" if album.language == "zh" else "none"
+    ).folder
     project = album.site.service.exchange.open_queue(album.site.lead, forms).id
     album.site.hire(project, ("annotator",), "somebody")
     user = album.sit("somebody")

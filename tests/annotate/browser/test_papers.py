@@ -84,6 +84,7 @@ def test_toxicn_asks_who_people_are_and_whether_they_know_the_memes(
         person.next(project)
         person.press("y", "f", "2", "a", "p", *(("1" if right else "2") * 5))
         person.save()
+        expect(person.page.locator("h1")).to_have_text("谢谢" if right else "Thank you")
     lead = local_site.user("lead")
     assert "form-001" not in lead.go(f"/p/{project}/items").content(), "not shown one by one"
     lead.window.errors.clear()  # the browser notes the answer 403 on its console

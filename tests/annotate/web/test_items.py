@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.annotate.project_settings import ProjectSettings
 from memantics.annotate.records import Preferences
@@ -260,6 +261,9 @@ def test_more_rows_without_a_script(office: Office, tmp_path: Path) -> None:
     assert answer.values["intents"] == ["first", "second", "third"]
 
 
+TYPED: dict[str, JsonValue] = {"type": "offence", "modality": "text"}
+
+
 def test_training_says_what_was_expected(office: Office, tmp_path: Path) -> None:
     gold = {"harmful": "no"}
     project = open_project(office, tmp_path, "label-by-vote", 11, gold=gold)
@@ -269,8 +273,40 @@ def test_training_says_what_was_expected(office: Office, tmp_path: Path) -> None
     assert "Training, round 1" in ann.get(place).text
     page = ann.post(place, HARMLESS)
     assert page.status_code == 200
-    assert "In this round so far: 100 % right" in page.text
+    assert "Right in this round: 100 %" in page.text
     assert page.text.count("tag good") >= 1
+
+
+@pytest.mark.parametrize(("mark", "passed"), [(0.0, True), (1.0, False)])
+def test_a_test_tells_its_end_and_where_to_go(
+    office: Office, tmp_path: Path, mark: float, passed: bool
+) -> None:
+    project = open_project(office, tmp_path, "label-by-vote", 1, gold={"harmful": "yes"} | TYPED)
+    changes = {"pass_mark": mark, "feedback": False}
+    office.service.projects.change(office.lead, project, changes)
+    office.hire("ann", project, "annotator")
+    ann = office.visitor("ann")
+    page = ann.post(take(ann, project), HARMLESS)
+    assert "The test is over" in page.text
+    assert "Right in this round: 0 %" in page.text
+    assert (f'href="/p/{project}/next"' in page.text) is passed
+    assert ("talk to the lead of the project" in page.text) is not passed
+
+
+@pytest.mark.parametrize(
+    ("pace", "said"), [(15 * 59 - 1, "59 min"), (15 * 60, "1.0 h"), (15 * 90, "1.5 h")]
+)
+def test_the_work_that_is_left_is_said_in_minutes_or_hours(
+    office: Office, tmp_path: Path, pace: float, said: str
+) -> None:
+    project = open_project(office, tmp_path, "label-by-vote", 2)
+    for name in ("ann", "bob", "cy"):
+        person = office.hire(name, project, "annotator")
+        task = office.service.work.next(person, project)
+        assert task is not None
+        office.service.work.submit(person, task.assignment, {"harmful": "no"}, 0, pace)
+    assert office.service.lead.progress(office.lead, project).left == 4  # three, and one for a tie
+    assert f"<dd>{said}</dd>" in office.visitor("lead").get(f"/p/{project}/progress").text
 
 
 def test_a_review_names_the_elements_that_lack_a_rating(office: Office, tmp_path: Path) -> None:
