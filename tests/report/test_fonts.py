@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fontTools.ttLib import TTFont
 
+import memantics
 from memantics.core.fonts import embed_chinese
 from memantics.report import ReportSettings, build_report
 from tests.report.conftest import Opener
@@ -41,6 +42,17 @@ def test_the_font_holds_what_the_page_shows_and_no_more() -> None:
 def test_a_character_that_we_lack_leaves_the_others() -> None:
     """GB2312 ships; what is beyond it is left to the reader's machine."""
     assert set(read_font(embed_chinese("中\u9fff")).getBestCmap()) == {ord("中")}
+
+
+def test_our_own_chinese_words_have_all_their_glyphs() -> None:
+    """What the app, the studio and their workflows say is read on bare machines, too."""
+    root = Path(memantics.__file__).parent
+    files = [file for kind in ("toml", "html", "js") for file in root.rglob(f"*.{kind}")]
+    assert len(files) > 100
+    shown = {c for file in files for c in file.read_text(encoding="utf-8") if c >= "\u2e80"}
+    chinese = {ord(c) for c in shown if c < "\ua4d0" or "\uff00" <= c <= "\uffef"}
+    assert len(chinese) > 500
+    assert chinese <= set(read_font(embed_chinese("".join(map(chr, chinese)))).getBestCmap())
 
 
 def test_a_report_shows_it_under_its_policy(

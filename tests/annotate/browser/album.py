@@ -57,7 +57,6 @@ class Album:
 
     def _look(self, user: User) -> User:
         user.page.emulate_media(color_scheme="dark" if self.scheme == "dark" else "light")
-        user.page.set_extra_http_headers({"accept-language": self.language})
         return user
 
     def keep(self, user: User, name: str) -> None:
@@ -98,9 +97,9 @@ def draw_team(album: Album, folder: Path) -> None:
     """What a lead and an annotator see on their second day."""
     site, project = album.site, found_team(album, folder)
     guest = album.visit()
-    album.show(guest, "login", "/login")
+    album.show(guest, "login", f"/login?lang={album.language}")
     token = site.service.accounts.invite(site.lead, project, ["annotator"])
-    album.show(guest, "join", f"/join/{token}")
+    album.show(guest, "join", f"/join/{token}?lang={album.language}")
     lead = album.sit("lead")
     page = lead.go(f"/p/{project}/guideline")
     page.locator("[name=number]").first.check()
