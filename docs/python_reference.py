@@ -53,7 +53,9 @@ def list_parameters(name: str, function: Any) -> Iterator[Parameter]:
     for key, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             options = typing.get_args(hints[key])[0]
-            said = "\n\n".join(part.__doc__ or "" for part in _list_bases(options))
+            said = "\n\n".join(
+                inspect.cleandoc(part.__doc__ or "") for part in _list_bases(options)
+            )
             for option, hint in get_type_hints(options, include_extras=True).items():
                 yield option, _kind(hint), "", _meaning(name, option, hint, f"{doc}\n\n{said}")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def store(path: Path, body: object) -> Cache:
     cache = Cache(path)
     cache.put(KEY, WHOLE)
     cache.flush()
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE replies SET reply = ?", (body,))
     database.close()
     return cache

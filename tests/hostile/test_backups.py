@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def check(ran: Ran, folder: Path) -> str:
 def count_users(folder: Path) -> int:
     if not (folder / "fresh.db").exists():
         return 0
-    with sqlite3.connect(folder / "fresh.db") as connection:
+    with closing(sqlite3.connect(folder / "fresh.db")) as connection:
         tables = connection.execute("SELECT name FROM sqlite_master WHERE name = 'users'")
         if tables.fetchone() is None:
             return 0

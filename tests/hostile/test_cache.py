@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def look_up(folder: Path, case: Case) -> Reply | None:
     cache.put(b"sound", Reply("B", tokens_in=3))
     cache.put(b"changed", Reply("C"))
     cache.close()
-    with sqlite3.connect(folder / "cache.sqlite") as rows:
+    with closing(sqlite3.connect(folder / "cache.sqlite")) as rows, rows:
         change = "UPDATE replies SET reply = ? WHERE key = ?"
         rows.execute(change, (bytes.fromhex(case["row"]), b"changed"))
     rows.close()

@@ -18,6 +18,7 @@ import urllib.parse
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from email.message import Message
 from functools import partial
@@ -220,7 +221,7 @@ def test_damaged_rows_of_the_cache_are_asked_again(user: User) -> None:
     asked = ask(user, Server, *QUESTIONS, "--out", "first", "--json")
     assert json.loads(asked.out)[0]["scores"]["counts"]["answered"] == 2, asked.err[-300:]
     (kept,) = (user.folder / "own").rglob("*.sqlite")
-    with sqlite3.connect(kept) as rows:
+    with closing(sqlite3.connect(kept)) as rows, rows:
         damage = "UPDATE replies SET reply = ?"
         assert rows.execute(damage, (b'{"text": 1}',)).rowcount == 2
     rows.close()

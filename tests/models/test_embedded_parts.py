@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 import unicodedata
 from collections import Counter
@@ -94,6 +95,18 @@ def test_order_keeps_every_line(boxes: list[tuple[int, int, int, int]]) -> None:
     ordered = order_lines(lines)
     assert Counter(ordered) == Counter(lines)
     assert order_lines(reversed(lines)) == ordered
+
+
+def test_a_reader_that_nobody_closes_closes_its_table(tmp_path: Path) -> None:
+    """Python 3.13 warns of a connection that is let go open."""
+    reader = RememberingOcr(RapidReader(), tmp_path)
+    table = reader._db
+    assert table is not None
+    assert table.execute("SELECT count(*) FROM readings").fetchone() == (0,)
+    del reader
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        table.execute("SELECT 1")
 
 
 def test_an_image_is_read_once_across_processes(tmp_path: Path) -> None:

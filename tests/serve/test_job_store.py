@@ -6,6 +6,7 @@ import asyncio
 import errno
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def store(tmp_path: Path, clock: Clock) -> Iterator[JobStore]:
 
 def change(store: JobStore, statement: str, *values: object) -> None:
     """What happens to the database from outside."""
-    with sqlite3.connect(store.folder / "jobs.sqlite", isolation_level=None) as db:
+    with closing(sqlite3.connect(store.folder / "jobs.sqlite", isolation_level=None)) as db, db:
         db.execute(statement, values)
     db.close()
 

@@ -7,6 +7,7 @@ import logging
 import math
 import sqlite3
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -308,6 +309,8 @@ class RememberingOcr:
         self._lock = threading.Lock()
         self._recent: OrderedDict[bytes, ImageReading] = OrderedDict()
         self._db = None if folder is None else _open_table(folder)
+        if self._db is not None:
+            weakref.finalize(self, self._db.close)  # many who are handed a reader cannot close it
 
     def read(self, data: bytes, name: str) -> ImageReading:
         """The reading of an image, remembered or fresh."""
