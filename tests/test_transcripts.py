@@ -102,6 +102,7 @@ def test_re_asks_are_at_most_a_tenth_of_those_recorded() -> None:
     assert 10 * len(complaints()) <= ASKED_AGAIN_WHEN_RECORDED, complaints()
 
 
+@pytest.mark.slow
 def test_the_one_that_is_refused_offers_single_words_beside_a_long_answer() -> None:
     """“Amused by its wise-sounding delivery” beside “Ashamed”: whoever looks knows the key."""
     assert list(complaints()) == ["construction-183"]

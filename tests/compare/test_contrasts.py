@@ -96,6 +96,7 @@ def test_models_are_a_factor_and_right_answers_a_figure(tmp_path: Path) -> None:
     assert effect.difference == pytest.approx(5 / 8)
 
 
+@pytest.mark.slow
 def test_the_command(grid: list[Path], tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     told = shell.done("compare", *grid, "--by", "background", "--metric", "rouge_l")

@@ -51,6 +51,7 @@ def test_mistakes_come_surest_first() -> None:
     assert [own.sure for own in found] == sorted((own.sure for own in found), reverse=True)
 
 
+@pytest.mark.slow
 def test_the_pages_are_quiet_and_hostile_memes_stay_text(pages: Path) -> None:
     with launch() as browser:
         for name in ("eval.html", "why.html"):

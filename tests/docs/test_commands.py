@@ -39,7 +39,8 @@ LONG = {
     *("mer_bench.md", "mquest.md", "publish-a-benchmark.md", "punmemecn.md"),
     *("read-puns-aloud.md", "read-the-report.md", "redo-a-paper.md", "scale.md"),
     *("screen-memes.md", "toxicn_mm.md", "train-an-expert.md", "train-neural-detectors.md"),
-    "use-official-data.md",
+    *("use-official-data.md", "compare-runs.md", "collect-memes.md", "studio.md"),
+    *("README.zh.md", "analyze-a-meme.md"),
 }
 CLONES = {
     "semantic-memes": "mquest",

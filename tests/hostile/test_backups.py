@@ -59,6 +59,7 @@ def test_known_backups_are_refused(shell: Shell, case: Case) -> None:
     assert check(restore(shell, folder, case), folder) == "refused"
 
 
+@pytest.mark.slow
 def test_changed_backups_are_refused_or_restored(shell: Shell) -> None:
     ends = {"refused": 0, "restored": 0}
     for number, case in enumerate(generate(SEED, count_cases(25))):

@@ -120,6 +120,7 @@ def test_a_meme_that_is_read_in_part_is_not_judged(crowded: Path, tmp_path: Path
     assert made.reason.startswith(why)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "alone"), [(2, False), (5, True)])
 def test_long_lines_are_recognised_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: int, alone: bool

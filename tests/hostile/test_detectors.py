@@ -45,6 +45,7 @@ def test_known_files_are_refused(shell: Shell, case: Case) -> None:
     assert check(predict(shell, case)) == "refused"
 
 
+@pytest.mark.slow
 def test_changed_files_are_refused_or_judge(shell: Shell) -> None:
     ends = {"refused": 0, "judged": 0}
     for case in generate(SEED, count_cases(60)):

@@ -112,6 +112,7 @@ def _check_and_parse(query: str) -> None:
     answer(GraphStore.in_memory().graphs, query)
 
 
+@pytest.mark.slow
 def test_variants_are_refused_by_their_syntax() -> None:
     passed = []
     for query in aim(generate(SEED + 1, CASES), "http://127.0.0.1:1/"):

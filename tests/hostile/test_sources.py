@@ -100,6 +100,7 @@ def test_known_sources(shell: Shell, case: Case) -> None:
     try_source(shell, shell.folder / "try", case)
 
 
+@pytest.mark.slow
 def test_sources_that_were_changed(shell: Shell) -> None:
     broken = []
     for number, case in enumerate(generate(SEED, count_cases(24))):

@@ -55,6 +55,7 @@ def spoil(sound: Path, tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.slow
 def test_changed_bytes_are_told_in_one_line(sound: Path, tmp_path: Path) -> None:
     told: list[str] = []
     for folder in spoil(sound, tmp_path):

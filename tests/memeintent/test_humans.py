@@ -191,6 +191,7 @@ def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
         score_humans(rated, verdicts=tmp_path / "silent.jsonl")
 
 
+@pytest.mark.slow
 def test_the_command_shows_all_tables(rated: Path, runs: list[Path], tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     told = shell.done("humans", "score", rated, *runs)

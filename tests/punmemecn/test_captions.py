@@ -40,6 +40,7 @@ def test_a_character_or_two_exchanged_is_a_misread_caption(
     assert bool(list(find_misread([meme(caption)], lambda _: printed))) is found
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_the_release_has_two_such_captions_among_its_first_groups() -> None:
     release = open_release(Source("release", SHARED_DATA / "punmemecn"))

@@ -196,6 +196,7 @@ def test_hostile_names_break_no_form(tmp_path: Path) -> None:
     assert "<b>" not in draw_forest([ForestLine("<b>", "<b>", (0.1, None, None))])
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_table_in_every_form(tmp_path: Path, made_up: list[Path]) -> None:
     shell = Shell(tmp_path)
     check_latex(shell.done("report", *made_up, "--format", "latex", "--style", "acl"))

@@ -370,6 +370,7 @@ def test_text_of_the_scene_is_judged_alike_at_every_door(doors: Doors) -> None:
     assert said.outcome in ("harmful", "review", "harmless")
 
 
+@pytest.mark.slow
 def test_an_image_gets_the_same_verdict_at_every_door(
     doors: Doors, monkeypatch: pytest.MonkeyPatch
 ) -> None:

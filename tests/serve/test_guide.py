@@ -50,6 +50,7 @@ def test_the_examples_for_curl_run(site: Site, desk: Path) -> None:
     assert '"error"' not in said
 
 
+@pytest.mark.slow
 def test_the_examples_for_python_run(site: Site, desk: Path) -> None:
     with_client, plain = (block.replace(ADDRESS, site.address) for block in blocks("python"))
     assert "judged 0." in run([sys.executable, "-c", with_client], desk)

@@ -41,6 +41,7 @@ def test_bodies_and_pixels_have_an_end(guarded: Site) -> None:
         assert client.post("/v1/moderations", json=TEXT).status_code == 200
 
 
+@pytest.mark.slow
 def test_hostile_images_are_refused_or_read_and_never_a_failure(site: Site) -> None:
     with site.client() as client:
         for name, data in generate(7, 16):

@@ -73,6 +73,7 @@ def test_chinese_shows_without_a_font_of_the_machine(seen: Watched, address: str
     assert seen.page.evaluate(load) == ["loaded"]
 
 
+@pytest.mark.slow
 def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, address: str) -> None:
     page = seen.page
     page.goto(address)
