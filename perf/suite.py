@@ -169,7 +169,7 @@ def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
     from memantics.actions.desk import Asking
     from memantics.actions.evaluate import Evaluation, Scope, Variation, conduct, plan_evaluation
-    from memantics.actions.progress import SuiteTotal
+    from memantics.run.suite_progress import SuiteTotal
     from memantics.registry import ModelSettings
 
     asking = Asking(ModelSettings(base_url=url, concurrency=CONCURRENCY))

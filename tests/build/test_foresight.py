@@ -15,7 +15,7 @@ from memantics.core.records import Image, Request
 from memantics.models.fake import FakeModel, draft_reply
 from memantics.run.desk import Desk
 from memantics.run.engine import Progress
-from memantics.run.estimate import count_image, count_request
+from memantics.run.tokens import count_image, count_request
 from memantics.starter import image_path
 from tests.commands import Shell
 from tests.inspect_tasks.server import serve

@@ -13,16 +13,11 @@ from memantics.core.errors import Rejected
 from memantics.core.records import Field, Form, Message, Request, Sampling
 from memantics.models.fake import FakeModel, Said
 from memantics.run.ask import AskSettings
-from memantics.run.estimate import (
-    count_image,
-    count_reply,
-    count_request,
-    count_text,
-    estimate,
-)
+from memantics.run.estimate import estimate
 from memantics.run.evaluate import Job
 from memantics.run.facts import Scope, Variation
 from memantics.run.suite import SuiteSettings, run_suite
+from memantics.run.tokens import count_image, count_reply, count_request, count_text
 from tests.suite.conftest import Bench, Witness
 
 

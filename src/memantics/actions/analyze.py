@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Annotated, Unpack, overload
 
 from memantics.actions.desk import (
     SAMPLE,
@@ -22,8 +22,8 @@ from memantics.actions.desk import (
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.knowledge import Known, open_known
-from memantics.actions.options import TextTaken
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
+from memantics.build.analysis.listening import listen
 from memantics.build.analysis.records import (
     Feeling,
     Findings,
@@ -38,7 +38,7 @@ from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme, name_apart
 from memantics.core.opinion import Judges
-from memantics.core.parameters import Argument, Flag
+from memantics.core.parameters import Argument, Flag, ImagePath, ImagePaths, TextTaken
 from memantics.core.result import Result
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.waiting import run_sync
@@ -68,8 +68,6 @@ __all__ = [
     "analyze_async",
 ]
 JOURNAL = Path("builds/analyze")
-ImagePath: TypeAlias = Path | str
-ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,19 +308,6 @@ async def _ask_all(
 
 def _publish(found: Findings) -> Analysis:
     return Analysis(**{field.name: getattr(found, field.name) for field in fields(found)})
-
-
-def listen(text: str, language: str) -> list[Sound]:
-    """What a caption may be heard as; languages without a sound model are passed over."""
-    from memantics.phonetics.reading import Settings, explain
-    from memantics.phonetics.speech import read_aloud
-
-    if language not in ("en", "zh"):
-        return []
-    found = read_aloud(text, settings=Settings(language="zh" if language == "zh" else "en"))
-    if not found.meant:
-        return []
-    return [Sound(text, found.meant.text, found.chance, tuple(explain(found)))]
 
 
 def _open_screen(detector: Detector) -> Callable[[Meme, ImageReading], Harm | str]:

@@ -16,6 +16,7 @@ from memantics.core.card import Card, TaskCard, resolve_options
 from memantics.core.data import DataKind, Source
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.finding import Finding, Gap
+from memantics.core.formatting import show_figure, show_span
 from memantics.core.model import Model
 from memantics.core.parameters import Argument, Data, Flag, MadeBy, Split
 from memantics.core.published import PublishedRow, read_published
@@ -32,7 +33,6 @@ from memantics.registry import (
     find_source,
     open_model,
 )
-from memantics.report.leaderboard import show_figure, show_span
 from memantics.report.pages.audit import Audit, show_p, write_companions
 from memantics.run.ask import AskSettings
 from memantics.run.audit.audit import AuditNotes, Inquiry, TrivialModels, order_findings

@@ -57,7 +57,15 @@ from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
-from memantics.core.parameters import Flag, MadeBy
+from memantics.core.parameters import (
+    BuildFolder,
+    BuildModel,
+    FewMemes,
+    Flag,
+    MadeBy,
+    MemeFolder,
+    TextTaken,
+)
 from memantics.core.result import Result, to_plain
 from memantics.core.step import Asker
 from memantics.core.waiting import make_sync
@@ -139,13 +147,13 @@ def _adopt(memes: tuple[Meme, ...], place: Path, captions: Path | str | None) ->
 
 
 async def knowledge_async(
-    folder: shared.MemeFolder,
+    folder: MemeFolder,
     *,
-    model: shared.BuildModel,
+    model: BuildModel,
     settings: Annotated[ExtractSettings | None, MadeBy(read_extract_settings)] = None,
-    out: shared.BuildFolder = None,
-    limit: shared.FewMemes = None,
-    text: shared.TextTaken = "caption",
+    out: BuildFolder = None,
+    limit: FewMemes = None,
+    text: TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[KnowledgeReport]:
@@ -189,18 +197,18 @@ async def _open_steps(
 
 
 async def captions_async(
-    folder: shared.MemeFolder,
+    folder: MemeFolder,
     *,
-    model: shared.BuildModel,
+    model: BuildModel,
     language: Annotated[str, Flag("Write in this language.")] = "",
     again: Annotated[bool, Flag("Ask also for captions that the memes carry already.")] = False,
     wording: Annotated[
         mine.CaptionWording,
         Flag("Our words, or the templates of ToxiCN MM's paper, which name language and culture."),
     ] = "plain",
-    out: shared.BuildFolder = None,
-    limit: shared.FewMemes = None,
-    text: shared.TextTaken = "caption",
+    out: BuildFolder = None,
+    limit: FewMemes = None,
+    text: TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[Drafted[mine.Captioned]]:
@@ -225,14 +233,14 @@ async def captions_async(
 
 
 async def intents_async(
-    folder: shared.MemeFolder,
+    folder: MemeFolder,
     *,
-    model: shared.BuildModel,
+    model: BuildModel,
     settings: IntentSettings | None = None,
     captions: shared.CaptionFile = None,
-    out: shared.BuildFolder = None,
-    limit: shared.FewMemes = None,
-    text: shared.TextTaken = "caption",
+    out: BuildFolder = None,
+    limit: FewMemes = None,
+    text: TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[Drafted[DraftedIntents]]:
@@ -251,15 +259,15 @@ async def intents_async(
 
 
 async def chats_async(
-    folder: shared.MemeFolder,
+    folder: MemeFolder,
     *,
-    model: shared.BuildModel,
+    model: BuildModel,
     settings: ChatSettings | None = None,
     tools: ChatTools | None = None,
     captions: shared.CaptionFile = None,
-    out: shared.BuildFolder = None,
+    out: BuildFolder = None,
     limit: shared.WriteLimit = None,
-    text: shared.TextTaken = "caption",
+    text: TextTaken = "caption",
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[ChatReport]:
@@ -293,10 +301,10 @@ async def chats_async(
 async def questions_async(
     folder: KnownBuild,
     *,
-    model: shared.BuildModel,
+    model: BuildModel,
     settings: QuestionSettings | None = None,
     critic_model: shared.CriticModel = None,
-    limit: shared.FewMemes = None,
+    limit: FewMemes = None,
     progress: Watch | None = None,
     **options: Unpack[AskingOptions],
 ) -> Built[QuestionReport]:

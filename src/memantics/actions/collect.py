@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 from memantics.actions.desk import Watch
-from memantics.actions.options import TextTaken
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gather
 from memantics.build.collect.looks import OWN
 from memantics.build.collect.rules import DEFAULT_RULES, FilterRule, RuleSet, read_thresholds
 from memantics.core.journal import write_text
 from memantics.core.memes import MEMES
-from memantics.core.parameters import Argument, Flag, MadeBy
+from memantics.core.parameters import Argument, Flag, MadeBy, TextTaken
 from memantics.core.result import Table, show_cell
 from memantics.models.embedded.ocr import open_reader
 from memantics.report.pages.collection import render_page

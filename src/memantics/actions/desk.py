@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack, cast
 
+from memantics.actions.progress import add_progress
 from memantics.core.cache import Cache
 from memantics.core.errors import InputError
 from memantics.core.images import probe, read_bytes
@@ -20,7 +21,7 @@ from memantics.models.fake import draft_reply
 from memantics.registry import ModelSettings, open_model
 from memantics.run.desk import Desk
 from memantics.run.engine import AskSettings, Progress, read_reply
-from memantics.run.estimate import count_image, count_request, count_text
+from memantics.run.tokens import count_image, count_request, count_text
 
 # How an action asks models: which server, how many calls at once, prices, and the cache.
 
@@ -184,24 +185,6 @@ def share_watch(watch: Watch | None, count: int) -> list[Watch | None]:
         return show
 
     return [make(place) for place in range(count)]
-
-
-def add_progress(parts: list[Progress]) -> Progress:
-    """The counts of several desks together; they run at the same time, so seconds do not add.
-
-    >>> add_progress([Progress(done=2, total=4, seconds=3.0), Progress(done=1)]).done
-    3
-    """
-    numbers: dict[str, Any] = {
-        field.name: sum(getattr(part, field.name) or 0 for part in parts)
-        for field in fields(Progress)
-        if field.name != "adapted"
-    }
-    adapted = tuple(dict.fromkeys(line for part in parts for line in part.adapted))
-    longest = max(part.seconds for part in parts), max(part.paused for part in parts)
-    total = numbers["total"] or None
-    both = replace(Progress(**numbers), total=total, seconds=longest[0], paused=longest[1])
-    return replace(both, adapted=adapted)
 
 
 # What a build will send, before it asks: tried on a few memes with invented answers.

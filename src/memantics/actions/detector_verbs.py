@@ -18,9 +18,8 @@ from memantics.actions.detector_data import (
 )
 from memantics.actions.detector_files import write_predictions
 from memantics.actions.expert import Expert, find_labelled, load_labelled, read_memes, use_expert
-from memantics.actions.options import TextTaken
 from memantics.core.errors import InputError
-from memantics.core.parameters import Argument, Flag
+from memantics.core.parameters import Argument, Flag, TextTaken
 from memantics.core.result import Result
 from memantics.detector.card import place_card
 from memantics.detector.evaluation import DetectorComparison, Evaluation, evaluate

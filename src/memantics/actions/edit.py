@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Literal, Unpack
 
 from memantics.actions.desk import asking_of
-from memantics.actions.options import FewMemes
 from memantics.actions.reappraise import line_reader, open_painter
 from memantics.actions.reappraise_options import EditingOptions
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow
@@ -21,7 +20,7 @@ from memantics.core.errors import ImageError, InputError, ModelError, Unavailabl
 from memantics.core.images import load, read_bytes
 from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
-from memantics.core.parameters import Argument, Data, Flag
+from memantics.core.parameters import Argument, Data, FewMemes, Flag
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
 from memantics.models.embedded.ocr import open_reader

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from memantics.actions.desk import Asking, open_cache
 from memantics.actions.planning import AskingEngine, Evaluation, note_greedy, plan_evaluation
-from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
+from memantics.actions.progress import ProgressWish, read_wish
 from memantics.actions.score_processes import ScoringDesk
 from memantics.core.data import DataKind
 from memantics.core.errors import DataError, InputError, MemanticsError, Unavailable
@@ -41,6 +41,7 @@ from memantics.run.facts import Scope, ScoreBy, Variation
 from memantics.run.grid import Setting, read_settings
 from memantics.run.score import group_repeats, note_repeats
 from memantics.run.suite import RunEnd, SuiteSettings, SuiteWatch, run_suite
+from memantics.run.suite_progress import SuiteTotal
 
 __all__ = [
     "Estimate",

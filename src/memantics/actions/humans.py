@@ -9,19 +9,19 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict
 
 from memantics.actions.compare import open_run
-from memantics.actions.options import QueueVerdicts, RunFolders, RunLike
+from memantics.actions.options import RunFolders, RunLike
 from memantics.actions.report import find_folder
 from memantics.benchmarks.mer_bench.humans import agree_with_choices
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError, InputError
-from memantics.core.parameters import Argument, Flag
+from memantics.core.formatting import show_figure, show_span
+from memantics.core.parameters import Argument, Flag, QueueVerdicts
 from memantics.core.preferences import read_choices
 from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
 from memantics.core.records import Score
 from memantics.core.result import Table
 from memantics.core.rundir import read_facts
 from memantics.registry import Benchmark, find_benchmark, find_benchmarks
-from memantics.report.leaderboard import show_figure, show_span
 from memantics.run.ratings import HumanScores, Rated, score_ratings
 from memantics.tasks.plugin import HumanExport
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from memantics.actions.options import QueueVerdicts
 from memantics.build.chats.tools import ChatTools, ImageFolder, TextFolder, open_tools
 from memantics.build.lookalikes import LookAlikes, find_look_alikes, pair_up, write_look_alikes
 from memantics.core.data import dump_json, open_once
 from memantics.core.errors import DataError
 from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
-from memantics.core.parameters import Argument, Data, Flag
+from memantics.core.parameters import Argument, Data, Flag, QueueVerdicts
 from memantics.core.queue import read_review
 from memantics.core.result import Result
 from memantics.registry import find_benchmark, find_source

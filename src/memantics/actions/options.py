@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from memantics.core.lines import TextChoice
 from memantics.core.parameters import Argument, Flag
 from memantics.registry import find_tasks
 from memantics.report.runs import Run
@@ -31,9 +30,6 @@ def complete_models(incomplete: str) -> list[str]:
 RunLike = str | Path | Run
 RunFolders = Annotated[Sequence[RunLike], Argument("Run directories.", "folders")]
 Folders = Annotated[Sequence[Path], Argument("Run directories.", "folders")]
-_TAKEN = "Which text of an image is its caption: what the roles say, or all."
-TextTaken = Annotated[TextChoice, Flag(_TAKEN, "--text", default="caption")]
-FewMemes = Annotated[int | None, Flag("Take only the first N memes.", "--limit", min=1)]
 TaskOptions = Annotated[
     Mapping[str, str], Flag("Choose an option of a task.", "--set", metavar="OPTION=VALUE")
 ]
@@ -54,23 +50,6 @@ AskedModels = Annotated[
     ),
 ]
 RunsFolder = Annotated[str | Path, Flag("Where the run directories go.")]
-QueueVerdicts = Annotated[
-    Path | str | None, Flag("Verdicts. Default: verdicts.jsonl in the queue.")
-]
-MemeFolder = Annotated[
-    Path | str | None,
-    Argument(
-        "A folder of memes, a registered release, or 'starter' for the starter pack.",
-        kind=Path,
-        default=None,
-    ),
-]
-BuildModel = Annotated[
-    str | None, Flag("KIND/NAME of the model that is asked.", "--model -m", default=None)
-]
-BuildFolder = Annotated[
-    Path | str | None, Flag("Folder of the build. Default: builds/NAME-OF-FOLDER.")
-]
 CaptionFile = Annotated[
     Path | str | None,
     Flag("What words mean and pictures show. Default: captions.jsonl of --out."),

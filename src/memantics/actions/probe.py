@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from memantics.actions.compare import compare_sides, open_run
 from memantics.actions.desk import Asking
 from memantics.actions.evaluate import Evaluation, collect_runs, conduct, plan_evaluation
-from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
+from memantics.actions.progress import ProgressWish, read_wish
 from memantics.core.errors import InputError
 from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync
@@ -16,6 +16,7 @@ from memantics.registry import ModelSettings
 from memantics.report.runs import Run
 from memantics.run.differences import Difference, show_p
 from memantics.run.probes import check_probe
+from memantics.run.suite_progress import SuiteTotal
 
 DEFAULT_PROBES = ("picture=swapped", "picture=blank", "caption=removed", "options=permuted")
 RESTS = {

@@ -3,65 +3,35 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
-from typing import Literal
+from typing import Any, Literal
 
 from memantics.run.engine import Progress
-from memantics.run.evaluate import Job
-from memantics.run.suite import RunEnd
-
-__all__ = ["Job", "Progress", "ProgressWish", "RunEnd", "SuiteTotal", "describe", "foretell"]
 
 ProgressWish = Callable[[Progress], None] | Literal["bar"] | None
 
 
-class SuiteTotal:
-    """Adds up the runs of a suite and hands the sum to a callback."""
-
-    def __init__(self, jobs: Sequence[Job], show: Callable[[Progress], None]) -> None:
-        self.size = sum(job.total for job in jobs)
-        self.seen: dict[int, Progress] = {}
-        self._show = show
-        self._begin = time.monotonic()
-
-    def begin(self, job: Job) -> None:
-        """Nothing is to be said yet."""
-
-    def show(self, job: Job, progress: Progress) -> None:
-        """Take in how far a run is."""
-        self.seen[id(job)] = progress
-        self._show(self.add_up())
-
-    def end(self, result: RunEnd) -> None:  # noqa: ARG002 - a watch's seam
-        """Say how far all of them are."""
-        self._show(self.add_up())
-
-    def add_up(self) -> Progress:
-        """All runs as one."""
-        total = add_progress(self.seen.values())
-        seconds = time.monotonic() - self._begin
-        return replace(total, total=max(self.size, total.done), seconds=seconds)
-
-
 def add_progress(parts: Iterable[Progress]) -> Progress:
-    """The counts of several runs together; the longest pause is the pause of all.
+    """Add the counts of runs or clients that work at the same time.
 
-    >>> add_progress([Progress(done=2, answered=2), Progress(done=3, failed=3)]).done
-    5
+    Counts add; seconds and pauses are those of the longest, since they pass at the same time.
+
+    >>> add_progress([Progress(done=2, total=4, seconds=3.0), Progress(done=1)]).done
+    3
     """
     listed = list(parts)
-    names = {field.name for field in fields(Progress)} - {
-        "total",
-        "seconds",
-        "limit",
-        "paused",
-        "adapted",
+    numbers: dict[str, Any] = {
+        field.name: sum(getattr(part, field.name) or 0 for part in listed)
+        for field in fields(Progress)
+        if field.name != "adapted"
     }
-    sums = {name: sum(getattr(progress, name) for progress in listed) for name in names}
     return replace(
-        Progress(**sums), paused=max((progress.paused for progress in listed), default=0.0)
+        Progress(**numbers),
+        total=numbers["total"] or None,
+        seconds=max((part.seconds for part in listed), default=0.0),
+        paused=max((part.paused for part in listed), default=0.0),
+        adapted=tuple(dict.fromkeys(line for part in listed for line in part.adapted)),
     )
 
 
@@ -84,26 +54,6 @@ def describe(progress: Progress, prices: tuple[float, float] | None = None) -> s
     if progress.paused > 0:
         words.append(f"server asks to wait {progress.paused:.0f} s")
     return ", ".join(words)
-
-
-def conclude(
-    progress: Progress, ends: Iterable[RunEnd], prices: tuple[float, float] | None = None
-) -> str:
-    """What this start took by the clock, in tokens and in money; empty where no tokens went.
-
-    Calls overlap: their seconds, summed over the whole of the runs, are told apart.
-
-    >>> conclude(Progress(tokens_in=9000, tokens_out=100, seconds=61.0), [], (10.0, 100.0))
-    '1:01 by the clock, 0:00 summed over calls; 9,000 tokens in, 100 out; cost 0.1000'
-    """
-    if not progress.tokens_in + progress.tokens_out:
-        return ""
-    scored = [end.ended.scores for end in ends if end.ended and end.ended.scores]
-    summed = sum(scores.usage.seconds for scores in scored)
-    took = f"{show_duration(progress.seconds)} by the clock, {show_duration(summed)} summed"
-    words = [f"{took} over calls", f"{progress.tokens_in:,} tokens in, {progress.tokens_out:,} out"]
-    words += [f"cost {progress.cost(prices):.4f}"] if prices is not None else []
-    return "; ".join(words)
 
 
 def describe_shortly(progress: Progress) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from memantics.actions.analyze import listen
+from memantics.build.analysis.listening import listen
 from memantics.build.analysis.records import tell_sounds
 from memantics.core.errors import ImageError, InputError, MissingExtra
 from memantics.core.images import decode, read_bytes

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, Unpack, overload
 
-from memantics.actions.analyze import ImagePath, ImagePaths
 from memantics.actions.desk import asking_of, open_desk
-from memantics.actions.options import BuildFolder, FewMemes, MemeFolder
 from memantics.actions.reading import find_memes as find_folder
 from memantics.actions.reading import read_once
 from memantics.actions.reappraise_options import BEST_OF, EditingOptions, ReappraiseOptions
@@ -24,10 +22,18 @@ from memantics.core.images import read_bytes
 from memantics.core.language import guess_language
 from memantics.core.lines import TextLine, explain_unread
 from memantics.core.memes import Meme, name_apart, read_memes
-from memantics.core.parameters import Argument, Flag
+from memantics.core.opinion import find_judges
+from memantics.core.parameters import (
+    Argument,
+    BuildFolder,
+    FewMemes,
+    Flag,
+    ImagePath,
+    ImagePaths,
+    MemeFolder,
+)
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync, run_sync
-from memantics.detector.opinions import open_judges
 from memantics.models.editors.kinds import open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.kinds import ModelSettings
@@ -210,7 +216,7 @@ async def open_planner(
     """A model's planner with its journal in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
-        yield EmbeddedPlanner(judge=open_judges([EMOTION]).get(EMOTION), force=force)
+        yield EmbeddedPlanner(judge=find_judges([EMOTION]).get(EMOTION), force=force)
         return
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
         planner = ModelPlanner(desk, options.get("best_of", BEST_OF))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from memantics.actions.analyze import ImagePath
 from memantics.actions.desk import AskingOptions, Watch
-from memantics.actions.options import TextTaken
-from memantics.core.parameters import Flag
+from memantics.core.parameters import Flag, ImagePath, TextTaken
 from memantics.models.embedded.ocr import RememberingOcr
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.records import Target

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
-from memantics.actions.queues import REVIEW, write_review
+from memantics.actions.review import REVIEW, write_review
 from memantics.actions.screen_work import (
     FAMILY_BITS,
     ScreenSettings,

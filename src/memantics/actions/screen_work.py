@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from memantics.actions.detect import Detector
-from memantics.actions.options import TextTaken
 from memantics.core.data import read_jsonl
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode, probe
@@ -19,7 +18,7 @@ from memantics.core.journal import replace_file
 from memantics.core.language import read_language
 from memantics.core.memes import MEMES
 from memantics.core.opinion import Judge
-from memantics.core.parameters import Flag
+from memantics.core.parameters import Flag, TextTaken
 from memantics.core.tables import need_parquet
 from memantics.detector import operating_points
 from memantics.detector.examples import Example

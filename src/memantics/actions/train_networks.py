@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import JsonValue
 
-from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.actions.detector_data import (
-    STARTER,
     load_examples,
     load_external_cases,
     load_harm_cases,
     load_pun_cases,
 )
-from memantics.benchmarks.memeintent.load import find_memecap
 from memantics.benchmarks.punmemecn import detection
 from memantics.benchmarks.punmemecn.examples import DETECTION
 from memantics.benchmarks.punmemecn.official import official_prompts, strip_lines
 from memantics.benchmarks.punmemecn.wording import one_line
-from memantics.core.card import resolve_options
-from memantics.core.data import Skip, Source
+from memantics.core.data import Skip
 from memantics.core.errors import DataError, InputError
 from memantics.core.language import guess_language
 from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result, Table, to_plain
-from memantics.core.task import Task
 from memantics.detector.examples import Loaded, keep_typed, list_languages
-from memantics.detector.lora.tuning import DataOrigin, Tuned, Tuning, TuningTools, tune
+from memantics.detector.lora.tuning import Tuned, Tuning, TuningTools, tune
 from memantics.detector.lora.tuning import write_card as write_tuned_card
 from memantics.detector.lora.wording import Language, Question, Style, TuningCase, Wording
-from memantics.detector.lora.writing import TunedWriter, tune_writer
+from memantics.detector.lora.writing import TunedWriter
 from memantics.detector.neural import seeds, settings
 from memantics.detector.neural.card import CARD, write_card
-from memantics.registry import find_benchmark, find_source, find_tasks
-from memantics.run.evaluate import PosedTask
+from memantics.registry import find_benchmark, find_source
 
 __all__ = [
     "Language",
@@ -47,9 +41,7 @@ __all__ = [
     "TuneOptions",
     "TunedModel",
     "Tuning",
-    "WriterOptions",
     "train_network",
-    "tune_intents",
     "tune_model",
 ]
 Say = Callable[[str], None]
@@ -150,22 +142,6 @@ class TuneOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class WriterOptions:
-    """What a local model learns to write intents from: ``data`` by name, or MemeCap's folder.
-
-    ``options`` are those of the task (``background=human``, ``role=text``): memes are put to the
-    model as ``memantics run`` puts them.
-    """
-
-    model: Path
-    tuning: Tuning
-    out: Path
-    data: str | None = None
-    split: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class TunedModel(Result):
     """A tuned model, and how many memes were left out for want of an image."""
 
@@ -197,61 +173,14 @@ def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
         f" style {wording.style}, questions in {wording.language}{given}",
         "Memes": f"{tuned.trained_on:,} to train on,"
         f" {tuned.after.memes:,} of other groups to judge",
-        "Training": _describe_tuning(tuning),
+        "Training": describe_tuning(tuning),
     }
     invalid = "A reply without a verdict counts as a miss of its class; it is never guessed."
     write_tuned_card(options.out, model, facts, tuned.table(), origin, invalid)
     return TunedModel(tuned, len(cases) - len(usable))
 
 
-def tune_intents(options: WriterOptions, say: Say = print) -> TunedModel:
-    """Tune a local model by LoRA to write intents, score it on held-out memes, write its card."""
-    task, origin = _pose_intents(options)
-    tuned = tune_writer(
-        options.model, task, options.tuning, options.out, TuningTools((), say, origin)
-    )
-    chosen = ", ".join(f"{name}={value}" for name, value in sorted(options.options.items()))
-    facts = {
-        "Asked": f"as {task.name} asks{f' with {chosen}' if chosen else ''}",
-        "Memes": f"{tuned.trained_on:,} to train on, {tuned.held_out:,} others to judge",
-        "Training": _describe_tuning(options.tuning),
-    }
-    invalid = "A reply without a word counts as wrong."
-    write_tuned_card(options.out, options.model, facts, tuned.table(), origin, invalid)
-    return TunedModel(tuned)
-
-
-def _pose_intents(options: WriterOptions) -> tuple[Task, DataOrigin]:
-    """The task on the data that were named, and whose they are; a folder is a copy of MemeCap."""
-    title, licence = "MemeCap", "not said"
-    if options.data and find_memecap(Path(options.data)):
-        (ref,) = find_tasks([f"memeintent/{INTENT}"])
-        source = Source("release", Path(options.data), published=True)
-        split, kind = options.split or "train", "release"
-        task = ref.make(resolve_options(ref.card, options.options), split, source, None)
-    else:
-        posed = _pose_benchmark(options)
-        task, split, title = posed.task, posed.split, posed.cards[0].title
-        kind, licence = posed.data.kind, posed.data.licence or licence
-    texts = [item.form.context.get("text", "") for item in task.items()]
-    languages = list_languages([text for text in texts if text.strip()]) or ["en"]
-    name = f"{title}, {kind}, split {split}"
-    return task, DataOrigin(name, licence, tuple(languages), kind == STARTER)
-
-
-def _pose_benchmark(options: WriterOptions) -> PosedTask:
-    name = "memeintent" if options.data in (None, STARTER, "release") else str(options.data)
-    kind: Literal["starter", "release"] | None = None
-    if options.data in (STARTER, "release"):
-        kind = "starter" if options.data == STARTER else "release"
-    # The test part of the release stays unseen, for the runs to come.
-    whole = not find_source(find_benchmark(name), kind).official
-    split = options.split or (None if whole else "train")
-    wanted = TaskChoiceSettings(kind, split, options=options.options)
-    return pose_one(f"{name}/{INTENT}", wanted)
-
-
-def _describe_tuning(tuning: Tuning) -> str:
+def describe_tuning(tuning: Tuning) -> str:
     return (
         f"rank {tuning.rank}, rate {tuning.rate:g}, batch {tuning.batch},"
         f" {tuning.epochs} epochs, seed {tuning.seed}"

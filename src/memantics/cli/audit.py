@@ -14,7 +14,7 @@ from memantics.actions.audit import Audit, conduct_audit, describe_finding, tabu
 from memantics.actions.chains import audit_chains as look_at_chains
 from memantics.actions.chains import tabulate_chains
 from memantics.actions.options import Folders
-from memantics.actions.progress import Progress
+from memantics.run.engine import Progress
 from memantics.cli.expose import AsJson, expose, save_page, spread
 from memantics.cli.progress import Watcher, resumable
 from memantics.cli.terminal import console, plain, print_json, show_table, tell

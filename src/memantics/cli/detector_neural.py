@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from memantics.actions import train_networks
 from memantics.actions.options import TaskOptions
+from memantics.actions.tune_writer import WriterOptions, tune_intents
 from memantics.cli.expose import AsJson, expose, spread
 from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.errors import InputError

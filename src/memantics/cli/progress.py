@@ -15,6 +15,10 @@ from rich.table import Column
 
 from memantics.actions import progress as action
 from memantics.cli.terminal import console, tell
+from memantics.run import suite_progress as suite
+from memantics.run.engine import Progress
+from memantics.run.evaluate import Job
+from memantics.run.suite import RunEnd
 
 _EVERY = 10.0
 T = TypeVar("T")
@@ -95,7 +99,7 @@ class Watcher(_View):
         self._prices = prices
         super().__init__()
         self._foretold = False
-        self.last = action.Progress()
+        self.last = Progress()
         self._bars = Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -106,7 +110,7 @@ class Watcher(_View):
         )
         self._bar = self._bars.add_task(title, total=total, state="")
 
-    def show(self, progress: action.Progress) -> None:
+    def show(self, progress: Progress) -> None:
         """Show the counts now, and once what is to come."""
         self.last = progress
         if progress.expected_in and not self._foretold:
@@ -128,11 +132,11 @@ class SuiteView(_View):
     On a pipe the same lines come every ten seconds.
     """
 
-    def __init__(self, jobs: Sequence[action.Job], prices: Prices) -> None:
+    def __init__(self, jobs: Sequence[Job], prices: Prices) -> None:
         self._jobs = jobs
         self._prices = prices
         super().__init__()
-        self._sum = action.SuiteTotal(jobs, lambda _: None)
+        self._sum = suite.SuiteTotal(jobs, lambda _: None)
         self._lines: dict[int, TaskID] = {}
         self._bars = Bars(
             TextColumn(
@@ -153,15 +157,15 @@ class SuiteView(_View):
         )
         self._total = self._bars.add_task(f"{len(jobs)} runs", total=self._sum.size, state="")
 
-    def conclude(self, ends: Sequence[action.RunEnd]) -> str:
+    def conclude(self, ends: Sequence[RunEnd]) -> str:
         """What it took, for the last line."""
-        return action.conclude(self._sum.add_up(), ends, self._prices)
+        return suite.conclude(self._sum.add_up(), ends, self._prices)
 
-    def begin(self, job: action.Job) -> None:
+    def begin(self, job: Job) -> None:
         """Add a line."""
         self._lines[id(job)] = self._bars.add_task(_title(job), total=job.total, state="")
 
-    def show(self, job: action.Job, progress: action.Progress) -> None:
+    def show(self, job: Job, progress: Progress) -> None:
         """Show how far a run is."""
         self._sum.show(job, progress)
         if self._console.is_terminal:
@@ -179,7 +183,7 @@ class SuiteView(_View):
             total = self._sum.add_up()
             _print_line(f"{len(self._jobs)} runs", total, action.describe(total, self._prices))
 
-    def end(self, result: action.RunEnd) -> None:
+    def end(self, result: RunEnd) -> None:
         """Take the line away."""
         line = self._lines.pop(id(result.job), None)
         if line is not None:
@@ -192,9 +196,9 @@ class SuiteView(_View):
         self._bars.update(self._total, completed=total.done, state=state)
 
 
-def _title(job: action.Job) -> str:
+def _title(job: Job) -> str:
     return f"{job.facts.task} {job.facts.model}"
 
 
-def _print_line(title: str, progress: action.Progress, state: str) -> None:
+def _print_line(title: str, progress: Progress, state: str) -> None:
     tell(f"{title}: {action.show_count(progress)} {state}".rstrip())

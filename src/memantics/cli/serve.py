@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from memantics.actions.desk import Asking, make_asking
 from memantics.actions.drift import SampleChoice, choose_sample
-from memantics.actions.options import TextTaken
 from memantics.cli.expose import spread, spread_with
 from memantics.cli.terminal import say
 from memantics.core.language import read_language
-from memantics.core.parameters import Argument, Flag, MadeBy
+from memantics.core.parameters import Argument, Flag, MadeBy, TextTaken
 
 if TYPE_CHECKING:
     from memantics.serve.settings import ServeSettings

@@ -303,3 +303,17 @@ def find_converter(direction: Literal["t2s", "s2t"]) -> Callable[[str], str] | N
         return None
     convert: Callable[[str], str] = import_module("opencc").OpenCC(direction).convert
     return convert
+
+
+# Scripts in which a character says about as much as a word.
+DENSE_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
+
+
+def has_dense_script(text: str) -> bool:
+    """Whether single characters carry words of their own, as in Chinese.
+
+    >>> has_dense_script("我 ok"), has_dense_script("ok")
+    (True, False)
+    """
+    scripts = count_scripts(text)
+    return any(scripts[script] for script in DENSE_SCRIPTS)

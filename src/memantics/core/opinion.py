@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
+from memantics.core.plugins import Plugins
 from memantics.core.result import Result
 
 UNKNOWN = "unknown"
@@ -63,6 +65,18 @@ class Judge:
 
 
 Judges = Mapping[str, Judge]  # by topic
+# Named, not imported: what only uses classifiers need not know the package that trains them.
+_OPENERS: Plugins[Callable[[Sequence[str] | None], Judges]] = Plugins(
+    "memantics.classifiers",
+    cast("type[Callable[[Sequence[str] | None], Judges]]", Callable),
+    {"ours": "memantics.detector.opinions:open_judges"},
+)
+
+
+def find_judges(topics: Sequence[str] | None = None) -> Judges:
+    """The classifiers in use, by topic."""
+    opener = _OPENERS.find("ours")
+    return opener(topics) if opener else {}
 
 
 def name_judges(judges: Judges) -> str:

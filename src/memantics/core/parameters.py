@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from memantics.core.data import DataKind
 from memantics.core.errors import InputError
+from memantics.core.lines import TextChoice
 
 UNSAID: Any = object()
 
@@ -89,3 +90,27 @@ def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
             )
         read[name] = value
     return read
+
+
+ImagePath: TypeAlias = Path | str
+ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
+_TAKEN = "Which text of an image is its caption: what the roles say, or all."
+TextTaken = Annotated[TextChoice, Flag(_TAKEN, "--text", default="caption")]
+FewMemes = Annotated[int | None, Flag("Take only the first N memes.", "--limit", min=1)]
+QueueVerdicts = Annotated[
+    Path | str | None, Flag("Verdicts. Default: verdicts.jsonl in the queue.")
+]
+MemeFolder = Annotated[
+    Path | str | None,
+    Argument(
+        "A folder of memes, a registered release, or 'starter' for the starter pack.",
+        kind=Path,
+        default=None,
+    ),
+]
+BuildModel = Annotated[
+    str | None, Flag("KIND/NAME of the model that is asked.", "--model -m", default=None)
+]
+BuildFolder = Annotated[
+    Path | str | None, Flag("Folder of the build. Default: builds/NAME-OF-FOLDER.")
+]

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from memantics.core.data import checksum
 from memantics.core.errors import Rejected
 from memantics.core.images import read_bytes
+from memantics.core.model import Model
 from memantics.core.records import Form, Image, Reply, Request
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
@@ -24,6 +25,7 @@ from memantics.detector.judges import OpenDetector, open_judge
 from memantics.detector.lora.judging import ADAPTER
 from memantics.detector.lora.writing import find_writer
 from memantics.models.embedded.ocr import open_reader
+from memantics.models.kinds import ModelKind, ModelSettings
 from memantics.models.local import LocalModel, read_settings
 from memantics.models.replies import answer_choice
 from memantics.vision.roles import read_image_text
@@ -152,3 +154,15 @@ def _digest(path: Path) -> str:
     """One hash over the files of a detector."""
     files = [folder for folder in path.rglob("*") if folder.is_file()] if path.is_dir() else [path]
     return checksum(files, path if path.is_dir() else path.parent)
+
+
+def _open(name: str, settings: ModelSettings) -> Model:
+    return open_writer(name, settings.params) or DetectorModel(name)
+
+
+KIND = ModelKind(
+    "detector",
+    "detector/FILE",
+    "a detector of harmful memes: fast, neural, exported or LoRA; or a tuned writer of intents",
+    _open,
+)

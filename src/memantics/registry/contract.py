@@ -20,15 +20,19 @@ from memantics.core.data import Found, Source, Statistic
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.paper import Paper
 from memantics.core.paper_file import FILE, read_paper
+from memantics.core.plugins import Plugins
+from memantics.core.services import Services
 from memantics.core.statistic import Expected, compare, read_expected
 from memantics.core.task import Task
-from memantics.registry.services import SERVICES
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
 from memantics.tasks.recipe import list_expected, make_plugin, read_recipe
 
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "benchmarks"
 RECIPES = PACKAGE / "recipes"
+# What a task may ask for besides its data, such as homophone readings. Named, not imported:
+# benchmarks import no models.
+SERVICES = Plugins("memantics.services", Services, {"ours": "memantics.registry.services:SERVICES"})
 STARTER_IMAGES = PACKAGE / "starter" / "images"
 
 
@@ -207,7 +211,7 @@ class TaskRef:
                 split,
                 source,
                 policy,
-                SERVICES,
+                SERVICES.find("ours") or Services(),
                 prompts,
                 plugin.official_prompts,
             )

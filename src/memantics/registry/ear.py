@@ -7,9 +7,12 @@ import re
 from functools import cached_property, lru_cache
 from importlib.resources import files
 
+from memantics.core.errors import UnknownName
+from memantics.core.model import Model
 from memantics.core.opinion import SURE
 from memantics.models.embedded.encoder import Encoder, SentenceEncoder
 from memantics.models.embedded.sound import NOTHING, Hearing, has_chinese
+from memantics.models.kinds import ModelKind, ModelSettings
 
 # What OCR makes of lines and dots in a drawing: nobody says it, and processors see another number.
 _SHAPES = re.compile(r"[\u2500-\u25ff]+\s*")
@@ -51,3 +54,18 @@ class PhoneticEar:
         written = "…".join(change.written for change in reading.changes)
         heard = "…".join(change.heard for change in reading.changes)
         return Hearing(is_pun, reading.text, written, heard)
+
+
+def _open(name: str, _: ModelSettings) -> Model:
+    """The embedded reader with the phonetic engine and the classifiers in use."""
+    from memantics.detector.opinions import open_judges
+    from memantics.models.embedded import EmbeddedReader
+    from memantics.models.embedded.reader import open_senses
+    from memantics.vision.roles import read_image_text
+
+    if name != EmbeddedReader.name:
+        raise UnknownName("model", name, [EmbeddedReader.name])
+    return EmbeddedReader(open_senses(open_judges(), PhoneticEar, read_image_text))
+
+
+KIND = ModelKind("embedded", "embedded/reader", "our offline baseline, not a VLM", _open)

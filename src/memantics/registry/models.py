@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError
 from memantics.core.model import Model
 from memantics.core.plugins import Plugins
 from memantics.models.kinds import ModelKind, ModelSettings
@@ -13,14 +13,14 @@ MODEL_KINDS = Plugins(
     {
         "openai": "memantics.models.openai:KIND",
         "local": "memantics.models.local:KIND",
-        "embedded": "memantics.registry.models:EMBEDDED",
+        "embedded": "memantics.registry.ear:KIND",
         "llm": "memantics.models.llm:KIND",
         "baseline": "memantics.models.baseline:KIND",
         "recorded": "memantics.models.recorded:KIND",
         "humans": "memantics.models.humans:KIND",
         "inspect": "memantics.models.inspect:KIND",
         "fake": "memantics.models.fake:KIND",
-        "detector": "memantics.registry.models:DETECTOR",
+        "detector": "memantics.detector.answering:KIND",
     },
 )
 
@@ -36,36 +36,3 @@ def open_model(name: str, settings: ModelSettings) -> Model:
     if not rest:
         raise InputError(f"model {name!r} lacks its name", hint=f"such as {kind.example}")
     return kind.open(name, settings)
-
-
-# Made of rooms that the models themselves do not know.
-
-
-def _open_detector(name: str, settings: ModelSettings) -> Model:
-    from memantics.detector.answering import DetectorModel, open_writer
-
-    return open_writer(name, settings.params) or DetectorModel(name)
-
-
-def _open_embedded(name: str, _: ModelSettings) -> Model:
-    """The embedded reader with the phonetic engine and the experts in use."""
-    from memantics.detector.opinions import open_judges
-    from memantics.models.embedded import EmbeddedReader
-    from memantics.models.embedded.reader import open_senses
-    from memantics.registry.ear import PhoneticEar
-    from memantics.vision.roles import read_image_text
-
-    if name != EmbeddedReader.name:
-        raise UnknownName("model", name, [EmbeddedReader.name])
-    return EmbeddedReader(open_senses(open_judges(), PhoneticEar, read_image_text))
-
-
-EMBEDDED = ModelKind(
-    "embedded", "embedded/reader", "our offline baseline, not a VLM", _open_embedded
-)
-DETECTOR = ModelKind(
-    "detector",
-    "detector/FILE",
-    "a detector of harmful memes: fast, neural, exported or LoRA; or a tuned writer of intents",
-    _open_detector,
-)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memantics.core import rundir
+from memantics.core.formatting import show_figure, show_span
 from memantics.core.records import Item, Score, Status
-from memantics.report.leaderboard import show_figure, show_span
-from memantics.report.page import Shown, fill_page
+from memantics.report.kit import Shown, fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
 # The judge's ratings in the order of its form, and what they are called beside a picture.

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from memantics.report.leaderboard import Board, LeaderboardRow, show_figure, show_scope
+from memantics.core.formatting import show_figure
+from memantics.report.leaderboard import Board, LeaderboardRow, show_scope
 from memantics.report.runs import STARTER_NOTE, Run
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))

@@ -28,7 +28,7 @@ def render_latex_table(made: ModelTable, style: TableStyle = "booktabs") -> str:
     places = range(len(made.columns))
     return fill_template(
         __file__,
-        "templates/models.tex",
+        "models.tex",
         {"latex": quote_latex},
         made=made,
         style=style,

@@ -70,7 +70,7 @@ def render_markdown(paper: PaperSheet) -> str:
     """A section per table and figure."""
     return fill_template(
         __file__,
-        "templates/paper.md",
+        "paper.md",
         {"markdown": quote_markdown, "mask": mask_unseen, "fence": _choose_fence},
         paper=paper,
         counts=", ".join(f"{n} {status}" for status, n in paper.counts.items() if n),
@@ -98,7 +98,7 @@ def render_latex(paper: PaperSheet) -> str:
     """One ``table`` environment per part, for ``booktabs``; the paper's value in brackets."""
     return fill_template(
         __file__,
-        "templates/paper.tex",
+        "paper.tex",
         {"latex": quote_latex, "mask": mask_unseen, "cell": _latex_cell},
         paper=paper,
         sections=list_sections,

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from memantics.core.formatting import show_figure, show_span
 from memantics.core.records import Score
 from memantics.core.template import draw as draw_macro
-from memantics.report.leaderboard import show_figure, show_span
 
 TONES = 8
-draw = partial(draw_macro, Path(__file__).with_name("templates") / "drawings.svg")
+draw = partial(draw_macro, Path(__file__).with_name("page_templates") / "drawings.svg")
 _EDGE = 3.0
 _TINY = 1e-9
 

@@ -12,18 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from memantics.core.data import dump_json
+from memantics.core.formatting import show_figure, show_span
 from memantics.core.records import STATUSES
 from memantics.core.rundir import RunFacts
 from memantics.core.tables import dump_csv
 from memantics.core.text import mask_unseen
-from memantics.report.leaderboard import (
-    Board,
-    LeaderboardRow,
-    make_boards,
-    show_figure,
-    show_scope,
-    show_span,
-)
+from memantics.report.leaderboard import Board, LeaderboardRow, make_boards, show_scope
 from memantics.report.reference import Published
 from memantics.report.runs import STARTER_NOTE, Run
 

@@ -10,7 +10,7 @@ import pytest
 
 import memantics as mm
 from memantics.actions.answers import TaskChoiceSettings, pose_one
-from memantics.actions.train_networks import WriterOptions, tune_intents
+from memantics.actions.tune_writer import WriterOptions, tune_intents
 from memantics.core.errors import InputError, StoreError
 from memantics.core.records import Image
 from memantics.detector.judges import open_judge

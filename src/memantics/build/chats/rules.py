@@ -13,8 +13,7 @@ from math import ceil
 from pathlib import Path
 
 from memantics.build.chats.records import ChatSubject
-from memantics.build.collect.rules import has_dense_script
-from memantics.core.language import UNKNOWN, count_scripts, guess_language
+from memantics.core.language import UNKNOWN, count_scripts, guess_language, has_dense_script
 from memantics.core.text import cut_chinese
 from memantics.tasks.chats import Turn, WrittenChat
 

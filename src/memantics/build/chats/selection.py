@@ -11,7 +11,7 @@ import numpy as np
 
 from memantics.build.chats.records import ChatDraft, Flow, Fluency, Quality, TextEmbedder
 from memantics.build.chats.rules import cut_words
-from memantics.build.collect.rules import has_dense_script
+from memantics.core.language import has_dense_script
 from memantics.metrics.duplicates import find_near_duplicates
 from memantics.metrics.text import measure_distinct
 from memantics.models.semantic import BertScorer

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memantics.build.collect.rules import has_dense_script
+from memantics.core.language import has_dense_script
 from memantics.metrics.grouping import join_pairs
 from memantics.vision.hashes import find_pairs
 

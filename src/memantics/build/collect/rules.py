@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from memantics.build.collect.looks import Look
 from memantics.core.data import toml_beside
 from memantics.core.errors import InputError, require_known
-from memantics.core.language import BY_SCRIPT, UNKNOWN, Guess, count_scripts
+from memantics.core.language import BY_SCRIPT, DENSE_SCRIPTS, UNKNOWN, Guess, count_scripts
 
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)\S+|@[\w.\-]+|#\w+|\b[\w\-]+\.(?:com|net|org|cn)\b", re.I
 )
-_DENSE = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def count_words(text: str) -> int:
 
 
 def _is_dense(char: str) -> bool:
-    return char.isalpha() and unicodedata.name(char, "").split(" ")[0] in _DENSE
+    return char.isalpha() and unicodedata.name(char, "").split(" ")[0] in DENSE_SCRIPTS
 
 
 def _certainty(candidate: MemeCandidate) -> float:
@@ -147,13 +146,3 @@ def read_thresholds(pairs: Iterable[str]) -> dict[str, float]:
             raise InputError(f"--set {pair}: {value!r} is no threshold", hint=f"such as {name}=2")
         found[name] = number
     return found
-
-
-def has_dense_script(text: str) -> bool:
-    """Whether single characters carry words of their own, as in Chinese.
-
-    >>> has_dense_script("我 ok"), has_dense_script("ok")
-    (True, False)
-    """
-    scripts = count_scripts(text)
-    return any(scripts[script] for script in _DENSE)

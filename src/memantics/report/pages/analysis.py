@@ -11,7 +11,7 @@ from memantics.build.analysis.records import Findings
 from memantics.core.retrieved import BY_MEANING, BY_PICTURE
 from memantics.knowledge.cards import make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
-from memantics.report.page import Shown, fill_page
+from memantics.report.kit import Shown, fill_page
 from memantics.report.pages.knowledge import make_entries
 from memantics.report.thumbnails import make_thumbnail
 

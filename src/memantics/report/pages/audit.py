@@ -14,11 +14,11 @@ from memantics import __version__
 from memantics.core.card import Card
 from memantics.core.data import dump_json
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
+from memantics.core.formatting import show_figure, show_span
 from memantics.core.journal import write_text
 from memantics.core.records import Score
 from memantics.core.result import Result
-from memantics.report.leaderboard import show_figure, show_span
-from memantics.report.page import Shown, fill_page
+from memantics.report.kit import Shown, fill_page
 from memantics.report.plot import Mark, draw_axis, draw_curve, draw_strip, fit_scale
 from memantics.report.runs import STARTER_NOTE
 from memantics.run.facts import DataFacts

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from memantics.build.collect.gather import Collected, Kept
 from memantics.build.collect.rules import DEFAULT_RULES
-from memantics.report.page import Shown, fill_page
+from memantics.report.kit import Shown, fill_page
 from memantics.report.thumbnails import make_thumbnails
 
 _MOST_BYTES = 40 * 1024 * 1024

@@ -16,7 +16,7 @@ from memantics.detector.fast import Prediction
 from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.operating_points import ThresholdFigures
 from memantics.detector.robustness import Robustness
-from memantics.report.page import fill_page
+from memantics.report.kit import fill_page
 from memantics.report.plot import draw
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 

@@ -13,7 +13,7 @@ from memantics.knowledge.cards import choose_cards, make_legend, read_fields, ta
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.ontology.vocabulary import RELATIONS, name_dimension
 from memantics.knowledge.records import Individual, Knowledge, Provenance
-from memantics.report.page import Shown, fill_page
+from memantics.report.kit import Shown, fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
 _SIDE = 640

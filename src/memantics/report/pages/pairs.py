@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memantics.build.pairs.wording import SAME, read_meanings
+from memantics.core.formatting import show_figure, show_span
 from memantics.core.journal import write_text
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
-from memantics.report.leaderboard import show_figure, show_span
-from memantics.report.page import Shown, fill_page
+from memantics.report.kit import Shown, fill_page
 from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
 from memantics.report.thumbnails import make_thumbnails
 

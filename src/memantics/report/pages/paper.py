@@ -11,7 +11,7 @@ from memantics.core.journal import write_text
 from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
 from memantics.core.records import Score
 from memantics.report import plot
-from memantics.report.page import Shown, fill_page
+from memantics.report.kit import Shown, fill_page
 from memantics.report.papers import RENDERERS, STATUS_WORDS, list_remarks
 from memantics.report.runs import STARTER_NOTE
 

@@ -14,7 +14,7 @@ import numpy as np
 from memantics.core.journal import write_text
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
-from memantics.report.page import fill_page
+from memantics.report.kit import fill_page
 
 if TYPE_CHECKING:
     import pyarrow as pa

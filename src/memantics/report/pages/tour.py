@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import quote
@@ -19,7 +18,7 @@ from memantics.detector.explanation import Explanation
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.records import Knowledge
 from memantics.phonetics.reading import Heard
-from memantics.report.page import fill_page
+from memantics.report.kit import fill_page
 from memantics.report.pages.detector import colour_letters
 from memantics.report.standings import Standings
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
@@ -77,7 +76,7 @@ class TourWords(NamedTuple):
 
 def read_words(language: Language) -> TourWords:
     """The words of one language, from ``tour.toml``."""
-    source = files("memantics.report.pages") / "templates" / "tour.toml"
+    source = Path(__file__).with_name("tour.toml")
     read = tomllib.loads(source.read_text(encoding="utf-8"))
     said, faults = read.pop("said"), read.pop("fault")
     return TourWords(

@@ -7,7 +7,7 @@ from pathlib import Path
 from memantics.core.journal import write_text
 from memantics.reappraise.folder import PAGE
 from memantics.reappraise.workshop import Reappraisal
-from memantics.report.page import fill_page
+from memantics.report.kit import fill_page
 from memantics.report.thumbnails import make_thumbnail
 
 _SIDE = 560

@@ -13,7 +13,7 @@ from memantics.actions import studio
 from memantics.actions.kinder import KinderFound
 from memantics.core.errors import InputError
 from memantics.core.images import MIME, probe
-from memantics.report.page import fill_page
+from memantics.report.kit import fill_page
 from memantics.web.site import Catalogue, Language
 
 _HERE = Path(__file__).parent
