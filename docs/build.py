@@ -13,9 +13,9 @@ from typing import Any
 import typer.main
 
 from docs.python_reference import python_page
+from memantics.benchmarks.card import Card, OptionCard, TaskCard
+from memantics.benchmarks.registry import PACKAGE, find_benchmarks
 from memantics.cli.main import make_app
-from memantics.core.card import Card, OptionCard, TaskCard
-from memantics.registry import PACKAGE, find_benchmarks
 
 REFERENCE = Path(__file__).parent / "reference"
 SHIPPED = PACKAGE / "benchmarks"

@@ -17,10 +17,10 @@ from typing import Any, get_type_hints
 import typer.main
 
 import memantics
-from memantics.actions.desk import AskingOptions, make_asking
-from memantics.actions.reappraise_options import EditingOptions
 from memantics.cli.main import make_app
 from memantics.core.parameters import Flag
+from memantics.models.client import AskingOptions, make_asking
+from memantics.understanding.reappraise import EditingOptions
 
 # Functions whose command has another name; all others have the command of their own name.
 COMMANDS = {"evaluate": "run", "detect_pun": "pun", "read_aloud": "pun"}

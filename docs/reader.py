@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import memantics as mm
+from memantics.benchmarks.registry import PACKAGE, find_benchmarks
 from memantics.core.records import Score
 from memantics.metrics.rounding import settle
-from memantics.models.embedded import NAME
-from memantics.registry import PACKAGE, find_benchmarks
+from memantics.models.embedded.reader import NAME
 
 PAGE = Path(__file__).parent / "research" / "embedded-reader.md"
 BEGIN, END = "<!-- table: python -m docs.reader -->", "<!-- end of table -->"

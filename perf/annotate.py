@@ -117,8 +117,8 @@ def prepare(folder: Path, seconds: int) -> list[Person]:
     """A database with a project, items for everybody, and fifty people who are logged in."""
     from argon2 import PasswordHasher
 
-    from memantics.annotate.service import open_service
-    from memantics.annotate.web.settings import make_form_token
+    from memantics.annotation.service import open_service
+    from memantics.annotation.web.settings import make_form_token
     from memantics.core.queue import QueueCard, QueueItem, write_queue
 
     flow = folder / "load.toml"

@@ -19,11 +19,10 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from memantics.annotate.service import open_service
-from memantics.annotate.web.app import make_app
-from memantics.annotate.web.settings import WebSettings
-from memantics.web.address import listen
-from memantics.web.server import serve
+from memantics.annotation.service import open_service
+from memantics.annotation.web.app import make_app
+from memantics.annotation.web.settings import WebSettings
+from memantics.web.server import listen, serve
 
 PEOPLE = 50
 SECRET = b"a secret that only measures"

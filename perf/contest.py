@@ -119,10 +119,11 @@ async def run_cached(url: str, folder: Path, count: int) -> None:
 
 
 async def _ask(url: str, folder: Path, count: int, cache_path: Path) -> None:
-    from memantics.core.cache import Cache
     from memantics.core.rundir import RunFacts, RunWriter
+    from memantics.evaluation.ask import ask
+    from memantics.models.cache import Cache
+    from memantics.models.engine import AskSettings
     from memantics.models.openai import OpenAIModel, OpenAISettings
-    from memantics.run.ask import AskSettings, ask
 
     model = OpenAIModel("perf", url, "none", OpenAISettings(connections=IN_FLIGHT))
     facts = RunFacts(
@@ -217,8 +218,7 @@ def main(kind: str, url: str, folder: str, count: int) -> None:
     elif kind.startswith("bare"):
         import aiohttp  # noqa: F401
     else:
-        import memantics.models.openai
-        import memantics.run.ask  # noqa: F401
+        import memantics.evaluation.ask  # noqa: F401
     begin, cpu = time.perf_counter(), time.process_time()
     asyncio.run(contest(url, Path(folder), count))  # type: ignore[arg-type]
     cpu, seconds = time.process_time() - cpu, time.perf_counter() - begin

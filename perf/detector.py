@@ -21,11 +21,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from memantics.actions.detect import Detector
-from memantics.detector.examples import Example
-from memantics.detector.fast import find_preset, train
-from memantics.detector.judges import open_embedder
-from memantics.detector.storage import load, save
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.fast import train
+from memantics.moderation.heads import find_preset
+from memantics.moderation.judges import open_embedder
+from memantics.moderation.storage import load, save
 
 Value = TypeVar("Value")
 LETTERS = [chr(0x4E00 + place) for place in range(3000)]

@@ -1,6 +1,6 @@
 """The classifier that judges reappraisals: multilingual sentence vectors and logistic regression.
 
-``python -m perf.kindness`` fits the one that ships (``memantics.reappraise.kindness``) on the
+``python -m perf.kindness`` fits the one that ships on the
 groups that are not sealed (``research.protocol``), and prints its figures on held-out folds.
 It is fitted on releases that lie beside the checkout and never sees what the planner's score is
 made of (word lists): English on MER-Bench's captions against their rewritings by people, Chinese on
@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from memantics.core.labelled import name_group
+from memantics.core.labels import name_group
 from memantics.models.embedded.encoder import SentenceEncoder
-from memantics.reappraise.kindness import WEIGHTS, clean_caption
+from memantics.understanding.reappraisal.kindness import WEIGHTS, clean_caption
 from research.protocol import is_sealed
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"

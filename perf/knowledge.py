@@ -110,9 +110,9 @@ def run_rdflib(folder: Path) -> Figures:
 
 def run_import(folder: Path) -> Figures:
     """Our import: read, map, store, count; then the shapes, over all graphs."""
-    from memantics.knowledge.sources import import_path
-    from memantics.knowledge.store import GraphStore
-    from memantics.knowledge.validation import validate
+    from memantics.understanding.knowledge.sources import import_path
+    from memantics.understanding.knowledge.store import GraphStore
+    from memantics.understanding.knowledge.validation import validate
 
     store = GraphStore.in_memory()
     start = time.process_time()

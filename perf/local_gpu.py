@@ -27,10 +27,9 @@ from tests.local import tiny
 
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
 from memantics.models.chat import move
-from memantics.models.local import LocalModel, LocalSettings
-from memantics.models.local.model import RequestBatcher
+from memantics.models.local.model import LocalModel, RequestBatcher
 from memantics.models.local.runtime import Runtime
-from memantics.models.local.settings import find_versions
+from memantics.models.local.settings import LocalSettings, find_versions
 
 QUESTION = "What is this meme about, and whom does it make fun of? Answer in two sentences. "
 PARTS = ("kinds", "float32", "throughput", "memory", "commands")

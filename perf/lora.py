@@ -18,12 +18,11 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.detector.lora.judging import ChatProcessor, open_model
-from memantics.detector.lora.tuning import Fitting, Tuning, add_adapter, tune
-from memantics.detector.lora.wording import TuningCase, Wording
-from memantics.detector.neural.feeding import draw_order
-from memantics.detector.neural.machine import find_versions, get_torch
 from memantics.models.chat import move
+from memantics.moderation.lora.judging import ChatProcessor, TuningCase, Wording, open_model
+from memantics.moderation.lora.tuning import Fitting, Tuning, add_adapter, tune
+from memantics.moderation.neural.feeding import draw_order
+from memantics.moderation.neural.machine import find_versions, get_torch
 from perf.local_gpu import Plan, make_model
 
 WORDING = Wording("pun", "caption", "zh")

@@ -43,126 +43,236 @@ class Part:
     tests: tuple[str, ...]
 
 
-def _name(form: str, *names: str) -> tuple[str, ...]:
-    return tuple(form.format(name) for name in names)
-
-
 COMPUTING: Mapping[str, Part] = {
     "metrics": Part(
         ("metrics/*.py",),
-        tuple(
-            f"tests/metrics/test_{name}.py"
-            for name in (
-                *("against_libraries", "boundaries*", "comparison", "diversity", "feasibility"),
-                *("multiclass", "text*"),
-            )
+        (
+            "tests/metrics/test_against_libraries.py",
+            "tests/metrics/test_boundaries*.py",
+            "tests/metrics/test_comparison.py",
+            "tests/metrics/test_diversity.py",
+            "tests/metrics/test_feasibility.py",
+            "tests/metrics/test_multiclass.py",
+            "tests/metrics/test_text*.py",
         ),
     ),
     "scoring": Part(
-        ("run/score.py",),
-        ("tests/suite/test_scoring.py", "tests/engine/test_score*.py", "tests/compare"),
+        ("evaluation/scoring.py",),
+        (
+            "tests/suite/test_scoring.py",
+            "tests/engine/test_score*.py",
+            "tests/compare",
+        ),
     ),
     "detector": Part(
-        ("detector/calibration.py", "detector/folds.py", "detector/kernel.py"),
-        ("tests/detector/test_kernel.py", "tests/detector/test_boundaries*.py"),
+        (
+            "moderation/calibration.py",
+            "moderation/examples.py",
+            "moderation/kernel.py",
+        ),
+        (
+            "tests/detector/test_kernel.py",
+            "tests/detector/test_boundaries*.py",
+        ),
     ),
     "resolution": Part(
-        ("annotate/resolution.py",),
-        ("tests/annotate/test_resolution.py", "tests/annotate/test_boundaries*.py"),
+        ("annotation/resolution.py",),
+        (
+            "tests/annotate/test_resolution.py",
+            "tests/annotate/test_boundaries*.py",
+        ),
     ),
     "parsing": Part(
-        ("tasks/parse.py",),
-        tuple(
-            f"tests/tasks/test_{name}.py" for name in ("boundaries*", "forms", "parse", "replay")
+        ("benchmarks/parsing.py",),
+        (
+            "tests/tasks/test_boundaries*.py",
+            "tests/tasks/test_forms.py",
+            "tests/tasks/test_parse.py",
+            "tests/tasks/test_replay.py",
         ),
     ),
     "phonetics": Part(
-        tuple(
-            f"phonetics/{name}.py" for name in ("evidence", "lattice", "ranking", "sound", "speech")
+        (
+            "understanding/phonetics/evidence.py",
+            "understanding/phonetics/lattice.py",
+            "understanding/phonetics/ranking.py",
+            "understanding/phonetics/sound.py",
+            "understanding/phonetics/speech.py",
         ),
-        tuple(
-            f"tests/phonetics/test_{name}.py"
-            for name in ("boundaries*", "readings", "english", "sound", "two_spans")
+        (
+            "tests/phonetics/test_boundaries*.py",
+            "tests/phonetics/test_readings.py",
+            "tests/phonetics/test_english.py",
+            "tests/phonetics/test_sound.py",
+            "tests/phonetics/test_two_spans.py",
         ),
     ),
     "vision": Part(
-        tuple(
-            f"vision/{name}.py"
-            for name in ("hashes", "panels", "regions", "spacing", "typesetting")
+        (
+            "understanding/vision/hashes.py",
+            "understanding/vision/panels.py",
+            "understanding/vision/regions.py",
+            "understanding/vision/spacing.py",
+            "understanding/vision/typesetting.py",
         ),
-        ("tests/vision", "tests/mer_bench/test_panels.py", "tests/build/collect/test_hashes.py"),
+        (
+            "tests/vision",
+            "tests/mer_bench/test_panels.py",
+            "tests/build/collect/test_hashes.py",
+        ),
     ),
 }
-# Of each room the files that hold rules; its pages, tables and records are left out. Of its tests
+# Of each package the files that hold rules; its pages, tables and records are left out. Of its tests
 # those that call functions: commands, browsers and kills take minutes.
 ROOMS: Mapping[str, Part] = {
-    "run": Part(
-        _name(
-            "run/{}.py",
-            *("calling", "certainty", "contrasts", "desk", "differences", "engine", "estimate"),
-            *("facts", "grid", "probes", "ratings", "resample"),
-        )
-        + _name("actions/{}.py", "planning"),
+    "evaluation": Part(
         (
-            *_name(
-                "tests/engine/test_{}.py", "ask", "desk", "faults", "figures", "limiter", "retry"
-            ),
-            *_name("tests/suite/test_{}.py", "estimate", "grid", "limit", "plan", "sample"),
-            *("tests/suite/test_suite.py", "tests/compare", "tests/judge", "tests/probes"),
+            "models/engine.py",
+            "evaluation/ask.py",
+            "evaluation/contrasts.py",
+            "models/client.py",
+            "evaluation/paired.py",
+            "evaluation/planning.py",
+            "evaluation/facts.py",
+            "evaluation/perturbations.py",
+            "evaluation/human_eval.py",
+        ),
+        (
+            "tests/engine/test_ask.py",
+            "tests/engine/test_desk.py",
+            "tests/engine/test_faults.py",
+            "tests/engine/test_figures.py",
+            "tests/engine/test_limiter.py",
+            "tests/engine/test_retry.py",
+            "tests/suite/test_estimate.py",
+            "tests/suite/test_grid.py",
+            "tests/suite/test_limit.py",
+            "tests/suite/test_plan.py",
+            "tests/suite/test_sample.py",
+            "tests/suite/test_suite.py",
+            "tests/compare",
+            "tests/judge",
+            "tests/probes",
         ),
     ),
-    "build": Part(
+    "construction": Part(
         (
-            *_name("build/chats/{}.py", "distractors", "quality", "rules", "selection"),
-            *_name("build/collect/{}.py", "families", "rules"),
-            *_name("build/extract/{}.py", "chain", "plan", "reading"),
-            *_name("build/questions/{}.py", "assembly", "balance", "blind", "critic"),
-            *_name("build/questions/{}.py", "lending", "review", "solver"),
+            "construction/chats/distractors.py",
+            "construction/chats/quality.py",
+            "construction/chats/rules.py",
+            "construction/chats/selection.py",
+            "understanding/templates.py",
+            "construction/collect/rules.py",
+            "understanding/extraction/chain.py",
+            "understanding/extraction/plan.py",
+            "understanding/extraction/reading.py",
+            "construction/questions/assembly.py",
+            "construction/questions/balance.py",
+            "construction/questions/solver.py",
+            "construction/questions/critic.py",
+            "construction/questions/lending.py",
+            "construction/questions/report.py",
         ),
         (
-            *_name("tests/build/{}", "chats", "test_chat_quality.py", "test_reading.py"),
-            *_name("tests/build/collect/test_{}.py", "families", "rules"),
-            *_name("tests/build/extract/test_{}.py", "chain", "plan", "replies"),
-            *_name("tests/build/questions/test_{}.py", "blind", "critic", "draws", "lending"),
+            "tests/build/chats",
+            "tests/build/test_chat_quality.py",
+            "tests/build/test_reading.py",
+            "tests/build/collect/test_families.py",
+            "tests/build/collect/test_rules.py",
+            "tests/build/extract/test_chain.py",
+            "tests/build/extract/test_plan.py",
+            "tests/build/extract/test_replies.py",
+            "tests/build/questions/test_blind.py",
+            "tests/build/questions/test_critic.py",
+            "tests/build/questions/test_draws.py",
+            "tests/build/questions/test_lending.py",
             "tests/build/questions/test_levelling.py",
         ),
     ),
-    "annotate": Part(
-        _name(
-            "annotate/{}.py",
-            *("accounts", "answers", "attempts", "commits", "consensus", "intake", "lead"),
-            *("leasing", "membership", "projects", "tasks", "values", "work", "workflow"),
+    "annotation": Part(
+        (
+            "annotation/accounts.py",
+            "annotation/work.py",
+            "annotation/database.py",
+            "annotation/consensus.py",
+            "annotation/intake.py",
+            "annotation/lead.py",
+            "annotation/leasing.py",
+            "annotation/membership.py",
+            "annotation/projects.py",
+            "annotation/tasks.py",
+            "annotation/values.py",
+            "annotation/workflow.py",
         ),
-        _name(
-            "tests/annotate/test_{}.py",
-            *("accounts", "agreement", "boundaries_values", "chance", "commits", "exports"),
-            *("lead", "leases", "login"),
-            # Not permissions: it lists the methods of each class, and mutants are methods.
-            *("overlap", "queues", "training_set", "work", "workflows"),
+        (
+            "tests/annotate/test_accounts.py",
+            "tests/annotate/test_agreement.py",
+            "tests/annotate/test_boundaries_values.py",
+            "tests/annotate/test_chance.py",
+            "tests/annotate/test_commits.py",
+            "tests/annotate/test_exports.py",
+            "tests/annotate/test_lead.py",
+            "tests/annotate/test_leases.py",
+            "tests/annotate/test_login.py",
+            "tests/annotate/test_overlap.py",
+            "tests/annotate/test_queues.py",
+            "tests/annotate/test_training_set.py",
+            "tests/annotate/test_work.py",
+            "tests/annotate/test_workflows.py",
         ),
     ),
     "serve": Part(
-        _name(
-            "serve/{}.py",
-            *("batching", "fetching", "gate", "inputs", "jobs", "moderations", "refusals"),
-            *("runner", "settings", "tokens"),
+        (
+            "serve/engine.py",
+            "serve/inputs.py",
+            "serve/access.py",
+            "serve/jobs.py",
+            "serve/moderations.py",
+            "serve/refusals.py",
+            "serve/settings.py",
         ),
-        _name(
-            "tests/serve/test_{}.py",
-            *("boundaries", "doors", "fetching", "gate", "job_store", "jobs", "limits"),
-            "moderations",
+        (
+            "tests/serve/test_boundaries.py",
+            "tests/serve/test_doors.py",
+            "tests/serve/test_fetching.py",
+            "tests/serve/test_gate.py",
+            "tests/serve/test_job_store.py",
+            "tests/serve/test_jobs.py",
+            "tests/serve/test_limits.py",
+            "tests/serve/test_moderations.py",
         ),
     ),
-    "exchange": Part(("exchange/*.py",), ("tests/exchange",)),
-    "reappraise": Part(
-        _name(
-            "reappraise/{}.py",
-            *("candidates", "chain", "gate", "grading", "lexicon", "planner"),
-            *("ranking", "rendering", "rules", "sentiment", "stages", "understanding", "whole"),
+    "exchange": Part(
+        (
+            "evaluation/answers.py",
+            "evaluation/exchange.py",
         ),
-        _name(
-            "tests/reappraise/test_{}.py",
-            *("boundaries", "chain", "choosing", "gate", "planner", "rendering", "rules", "whole"),
+        ("tests/exchange",),
+    ),
+    "reappraisal": Part(
+        (
+            "understanding/reappraisal/candidates.py",
+            "understanding/reappraisal/chain.py",
+            "understanding/reappraisal/rules.py",
+            "understanding/reappraisal/grading.py",
+            "understanding/reappraisal/lexicon.py",
+            "understanding/reappraisal/planner.py",
+            "understanding/reappraisal/ranking.py",
+            "understanding/reappraisal/rendering.py",
+            "understanding/reappraisal/kindness.py",
+            "understanding/reappraisal/stages.py",
+            "understanding/reappraisal/situation.py",
+            "understanding/reappraisal/whole.py",
+        ),
+        (
+            "tests/reappraise/test_boundaries.py",
+            "tests/reappraise/test_chain.py",
+            "tests/reappraise/test_choosing.py",
+            "tests/reappraise/test_gate.py",
+            "tests/reappraise/test_planner.py",
+            "tests/reappraise/test_rendering.py",
+            "tests/reappraise/test_rules.py",
+            "tests/reappraise/test_whole.py",
         ),
     ),
 }

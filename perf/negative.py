@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from memantics.reappraise.sentiment import feel
-from memantics.reappraise.understanding import lexicon_of, understand
+from memantics.understanding.reappraisal.kindness import feel
+from memantics.understanding.reappraisal.situation import lexicon_of, understand
 from perf import kindness
 from research.protocol import is_sealed
 

@@ -23,23 +23,26 @@ from typing import Any
 
 import numpy as np
 
-from memantics.detector.examples import TYPE_IDS, Example, Loaded
-from memantics.detector.folds import split_examples
-from memantics.detector.neural.backbone import make_scratch, open_encoders
-from memantics.detector.neural.checkpoint import read_latest, read_progress
-from memantics.detector.neural.encoding import Places, classes_of, encode
-from memantics.detector.neural.feeding import Parts, draw_order, hold_out, split_rows
-from memantics.detector.neural.machine import (
+from memantics.moderation.examples import TYPE_IDS, Example, Loaded, split_examples
+from memantics.moderation.neural.encoding import Places, classes_of, encode
+from memantics.moderation.neural.feeding import Parts, draw_order, hold_out, split_rows
+from memantics.moderation.neural.machine import (
     Ranks,
     find_versions,
     fix_arithmetic,
     get_torch,
     get_transformers,
 )
-from memantics.detector.neural.network import build_network, measure
-from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, NetworkShape, Training
-from memantics.detector.neural.training import Material, Trainer, resolve_precision
+from memantics.moderation.neural.network import build_network, make_scratch, measure, open_encoders
+from memantics.moderation.neural.seeds import SeedPlan, train_neural
+from memantics.moderation.neural.settings import Backbones, NetworkShape, Training
+from memantics.moderation.neural.training import (
+    Material,
+    Trainer,
+    read_latest,
+    read_progress,
+    resolve_precision,
+)
 
 PARTS = ("throughput", "fusion", "resume", "five", "rotation")
 BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}

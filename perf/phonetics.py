@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memantics.core.errors import MemanticsError
-from memantics.phonetics.harm import StressScores, disguise, stress
-from memantics.phonetics.reading import ModelName, Settings
+from memantics.moderation.robustness import StressScores, disguise, stress
+from memantics.understanding.phonetics.reading import ModelName, Settings
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 PUNS = SHARED / "punmemecn"
@@ -26,8 +26,8 @@ MODELS: tuple[ModelName, ...] = ("trigram", "frequencies", "dictionary")
 _COST = """
 import json, resource, sys, time
 wall, cpu = time.perf_counter(), time.process_time()
-from memantics.phonetics.reading import Settings
-from memantics.phonetics.speech import read_aloud
+from memantics.understanding.phonetics.reading import Settings
+from memantics.understanding.phonetics.speech import read_aloud
 settings = Settings(model=sys.argv[1])
 try:
     read_aloud("年年有鱼", settings=settings)
@@ -80,7 +80,7 @@ def fit_shipped() -> None:
     from importlib.resources import files
 
     from memantics.models.embedded.encoder import open_encoder
-    from memantics.phonetics.speech import load_lattice
+    from memantics.understanding.phonetics.speech import load_lattice
     from research.data import read_puns
     from research.protocol import take_rest
     from research.pun_weights import fit_readings, fit_weights
@@ -91,7 +91,7 @@ def fit_shipped() -> None:
     text = json.dumps(found, indent=1)
     # The numbers of a sentence vector stand in one line.
     text = re.sub(r"\[[^]]*\]", lambda part: " ".join(part.group().split()), text)
-    folder = Path(str(files("memantics.phonetics")))
+    folder = Path(str(files("memantics.understanding.phonetics")))
     (folder / "weights.json").write_text(text + "\n", "utf-8")
     right = {model: fit_readings(samples, load_lattice(model, None)) for model in MODELS}
     (folder / "first_right.json").write_text(json.dumps(right, indent=1) + "\n", "utf-8")

@@ -118,7 +118,7 @@ def clock_networks() -> defaultdict[str, float]:
 
 def list_memes(count: int, listing: Path | None = None) -> list[Captioned]:
     if listing is None:
-        from memantics.starter import image_path, read_starter
+        from memantics.core.samples import image_path, read_starter
 
         starter = random.Random(3).sample(list(read_starter()), count)
         return [Captioned(image_path(meme.id), meme.text, meme.id) for meme in starter]

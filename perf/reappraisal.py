@@ -32,21 +32,27 @@ from statistics import mean, median
 
 from PIL import Image
 
-from memantics.actions.reappraise import line_reader
 from memantics.core.errors import InputError
 from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
+from memantics.core.samples import IMAGES, read_starter
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
-from memantics.reappraise.chain import reappraise
-from memantics.reappraise.kindness import hear_caption, rate_kindness
-from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.rendering import LEGIBLE
-from memantics.reappraise.rules import only_adds
-from memantics.reappraise.understanding import understand
-from memantics.reappraise.workshop import Reappraisal, Workshop
-from memantics.starter import IMAGES, read_starter
-from memantics.vision.hashes import share_changed
-from memantics.vision.page import Page, erase_captions, mask_captions, read_page, set_caption
+from memantics.understanding.reappraisal.chain import reappraise
+from memantics.understanding.reappraisal.kindness import hear_caption, rate_kindness
+from memantics.understanding.reappraisal.planner import EmbeddedPlanner
+from memantics.understanding.reappraisal.rendering import LEGIBLE
+from memantics.understanding.reappraisal.rules import only_adds
+from memantics.understanding.reappraisal.situation import understand
+from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
+from memantics.understanding.reappraise import line_reader
+from memantics.understanding.vision.hashes import share_changed
+from memantics.understanding.vision.page import (
+    Page,
+    erase_captions,
+    mask_captions,
+    read_page,
+    set_caption,
+)
 from perf import kindness
 from perf.reading import read_as_before
 from perf.reappraisal_cards import draw_cards, list_texts, plan_text, write_captions

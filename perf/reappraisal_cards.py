@@ -15,14 +15,14 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from memantics.core.labelled import name_group
-from memantics.reappraise.planner import choose_emotion, rank_candidates
-from memantics.reappraise.records import PAIRS
-from memantics.reappraise.rules import find_motto, keeps_scenario, only_adds
-from memantics.reappraise.sentiment import LexiconMeter
-from memantics.reappraise.understanding import understand
-from memantics.vision.typefaces import ANTON, BLACK, find_face
-from memantics.vision.typesetting import break_lines, split_pieces
+from memantics.core.labels import name_group
+from memantics.understanding.reappraisal.kindness import LexiconMeter
+from memantics.understanding.reappraisal.planner import choose_emotion, rank_candidates
+from memantics.understanding.reappraisal.records import PAIRS
+from memantics.understanding.reappraisal.rules import find_motto, keeps_scenario, only_adds
+from memantics.understanding.reappraisal.situation import understand
+from memantics.understanding.vision.typefaces import ANTON, BLACK, find_face
+from memantics.understanding.vision.typesetting import break_lines, split_pieces
 from perf import kindness
 from perf.reappraisal_ratings import QUESTIONS, write_rows
 from research.protocol import is_sealed

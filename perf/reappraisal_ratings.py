@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import mean
 
 from memantics.metrics.agreement import cohen_kappa
-from memantics.reappraise.folder import BOTH
-from memantics.reappraise.workshop import Reappraisal
+from memantics.understanding.reappraisal.records import BOTH
+from memantics.understanding.reappraisal.workshop import Reappraisal
 
 QUESTIONS = ("kinder", "makes_sense", "joke_kept", "lettering_kept", "would_share")
 _SEED = 38

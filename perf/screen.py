@@ -28,15 +28,16 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from memantics.actions.screen_work import ScreenSettings, ScreenWork, _Screener, read_tables
 from memantics.core.lines import ImageReading
-from memantics.detector.examples import Example
-from memantics.detector.fast import find_preset, train
-from memantics.detector.novelty import fit_novelty
-from memantics.detector.operating_points import OperatingPoint
-from memantics.detector.storage import save
-from memantics.scale.records import Ref
-from memantics.starter import image_path, read_starter
+from memantics.core.samples import image_path, read_starter
+from memantics.moderation.examples import Example
+from memantics.moderation.fast import train
+from memantics.moderation.heads import find_preset
+from memantics.moderation.novelty import fit_novelty
+from memantics.moderation.operating_points import OperatingPoint
+from memantics.moderation.scale.records import Ref
+from memantics.moderation.screening import ScreenSettings, ScreenWork, _Screener, read_tables
+from memantics.moderation.storage import save
 from perf.detector import LETTERS, draw_examples
 from perf.reading import TARGETS, list_memes, read_in_turns
 
@@ -47,7 +48,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 SCRIPT = """
 import json, os, sys, time
 from pathlib import Path
-from memantics.actions.screen import ScreenSettings, open_engine, screen
+from memantics.moderation.screen import ScreenSettings, open_engine, screen
 if __name__ == "__main__":
     source, detector, out, engine, workers, size = sys.argv[1:]
     settings = ScreenSettings(detector=Path(detector), readings="none")

@@ -176,7 +176,7 @@ def make_images() -> list[bytes]:
     """Memes of the starter pack, each with a pixel changed: nobody has read them before."""
     from PIL import Image
 
-    from memantics.starter import IMAGES as MEMES
+    from memantics.core.samples import IMAGES as MEMES
 
     made = []
     for path in sorted(MEMES.glob("*.png"))[:IMAGES]:
@@ -267,7 +267,7 @@ async def press_and_reload(
 
 def measure_reload(folder: Path, seconds: float) -> Reloads:
     """The service on a file of its own, which is swapped about once a second."""
-    from memantics.starter import DETECTOR_FILE
+    from memantics.core.samples import DETECTOR_FILE
 
     live = Path(shutil.copy(DETECTOR_FILE, folder / "live.zip"))
     with serving("live", folder) as (_, address):

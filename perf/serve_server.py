@@ -18,8 +18,7 @@ from fastapi import FastAPI
 from memantics.serve.app import build_app
 from memantics.serve.moderations import ModerationBody
 from memantics.serve.settings import Bounds, Models, ServeSettings
-from memantics.web.address import listen
-from memantics.web.server import serve
+from memantics.web.server import listen, serve
 
 PATIENT = 600.0
 

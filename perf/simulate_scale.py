@@ -19,10 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memantics.scale.driver import ScaleSettings, run_shards
-from memantics.scale.engines import ShardOrder, write_part
-from memantics.scale.manifest import read_manifest
-from memantics.scale.records import Process, Ref, Row, ShardPart, Work
+from memantics.moderation.scale.driver import ScaleSettings, read_manifest, run_shards
+from memantics.moderation.scale.engines import ShardOrder, write_part
+from memantics.moderation.scale.records import Process, Ref, Row, ShardPart, Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,19 +22,20 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from memantics.core.card import Card, SampleCard, TaskCard, read_card
+from memantics.benchmarks.card import Card, SampleCard, TaskCard, read_card
+from memantics.benchmarks.factories import LETTERS, hits, letter_field
+from memantics.benchmarks.parsing import parse_letter
+from memantics.benchmarks.registry import STARTER_IMAGES, Benchmark, DataFacts, TaskRef
 from memantics.core.model import Model
 from memantics.core.records import Form, Item, Message, Outcome, Reply, Request, Score
 from memantics.core.task import Task
-from memantics.metrics.choice import accuracy
+from memantics.evaluation.facts import Scope
+from memantics.evaluation.run import Job, evaluate, plan, pose
+from memantics.evaluation.scoring import score_run
+from memantics.evaluation.tasks import pose_task
+from memantics.metrics.classification import accuracy
 from memantics.metrics.interval import clustered_wilson
-from memantics.registry import STARTER_IMAGES, Benchmark, TaskRef, pose_task
-from memantics.run.engine import AskSettings, Progress
-from memantics.run.evaluate import Job, evaluate, plan, pose
-from memantics.run.facts import DataFacts, Scope
-from memantics.run.score import score_run
-from memantics.tasks.factories import LETTERS, hits, letter_field
-from memantics.tasks.parse import parse_letter
+from memantics.models.engine import AskSettings, Progress
 from perf.contest import QUESTION, peak_mb
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "meanings"

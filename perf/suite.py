@@ -167,10 +167,11 @@ def enlarge(task: Task, size: int) -> Task:
 
 def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
-    from memantics.actions.desk import Asking
-    from memantics.actions.evaluate import Evaluation, Scope, Variation, conduct, plan_evaluation
-    from memantics.run.suite_progress import SuiteTotal
-    from memantics.registry import ModelSettings
+    from memantics.evaluation.evaluate import SuiteTotal, conduct
+    from memantics.evaluation.facts import Scope, Variation
+    from memantics.evaluation.planning import Evaluation, plan_evaluation
+    from memantics.models.client import Asking
+    from memantics.models.kinds import ModelSettings
 
     asking = Asking(ModelSettings(base_url=url, concurrency=CONCURRENCY))
     scope, variation = Scope("starter"), Variation(invalid="wrong")

@@ -10,10 +10,11 @@ import argparse
 
 import numpy as np
 
-from memantics.actions.expert import find_labelled
-from memantics.actions.label_audit import MOST
-from memantics.detector.grouping import group_memes
-from memantics.detector.held_out import (
+from memantics.evaluation.audits.labels import MOST
+from memantics.metrics.calibration import find_doubtful, rank_margins
+from memantics.metrics.rounding import settle
+from memantics.moderation.classifier import find_labelled
+from memantics.moderation.held_out import (
     FAST,
     HeldOutVerdicts,
     Ints,
@@ -21,8 +22,7 @@ from memantics.detector.held_out import (
     judge_held_out,
     number_labels,
 )
-from memantics.metrics.confident import find_doubtful, rank_margins
-from memantics.metrics.rounding import settle
+from memantics.moderation.resplit import group_memes
 
 SHARE = 0.1
 FIRST = 100

@@ -11,10 +11,10 @@ from pydantic import JsonValue
 from memantics.benchmarks.toxicn_mm.load import open_release
 from memantics.core.data import Source, read_jsonl
 from memantics.core.errors import InputError
-from memantics.core.labelled import name_group
+from memantics.core.labels import name_group
 from memantics.core.language import guess_language
-from memantics.detector.examples import Example, Modality, Type
-from memantics.phonetics.evaluation import Sample, read_samples
+from memantics.moderation.examples import Example, Modality, Type
+from memantics.understanding.phonetics.evaluation import Sample, read_samples
 from research.protocol import DATA, Row
 
 
@@ -102,13 +102,13 @@ def _language(text: str) -> str:
 
 
 def _type(name: str) -> Type:
-    from memantics.detector.examples import TYPES
+    from memantics.moderation.examples import TYPES
 
     return next(own for own in TYPES if own == name)
 
 
 def _modality(name: str | None) -> Modality | None:
-    from memantics.detector.examples import MODALITIES
+    from memantics.moderation.examples import MODALITIES
 
     return next((own for own in MODALITIES if own == name), None)
 

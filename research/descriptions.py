@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from memantics.phonetics.detector import (
+from memantics.understanding.phonetics.detector import (
     LEARNT,
     LEARNT_DESCRIBED,
     SHOWN,
@@ -25,9 +25,9 @@ from memantics.phonetics.detector import (
     fit_pun,
     score_detection,
 )
-from memantics.phonetics.evaluation import PUN_FEATURES, Sample, fit_order, gather
-from memantics.phonetics.reading import ModelName
-from memantics.phonetics.speech import load_lattice
+from memantics.understanding.phonetics.evaluation import PUN_FEATURES, Sample, fit_order, gather
+from memantics.understanding.phonetics.reading import ModelName
+from memantics.understanding.phonetics.speech import load_lattice
 from research.data import read_puns
 from research.protocol import split_folds, take_rest
 from research.pun_weights import DESCRIBED_FEATURES, gather_described

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from memantics.actions.detect import Detector
-from memantics.detector.examples import Example
-from memantics.detector.verdict import Verdict
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.verdict import Verdict
 from research import disguises_chinese
 from research.language import divide
 

@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from memantics.actions.detect import Detector
-from memantics.detector.disguises import add_emoji, space_out, spell_out
-from memantics.detector.examples import Example
-from memantics.detector.subjects import Subject
-from memantics.detector.verdict import Verdict, judge
-from memantics.phonetics.harm import disguise as swap_homophones
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.obfuscation import add_emoji, space_out, spell_out
+from memantics.moderation.robustness import disguise as swap_homophones
+from memantics.moderation.subjects import Subject
+from memantics.moderation.verdict import Verdict, judge
 from research.data import read_harm
 
 LEARNT, TRIED, TEXTS, CALM = 2400, 2000, 150, 300

@@ -15,10 +15,10 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from memantics.actions.detect import Detector
 from memantics.core.language import understand
-from memantics.detector.examples import Example
-from memantics.starter import HERE as STARTER
+from memantics.core.samples import HERE as STARTER
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
 from research.data import read_hateful
 from research.protocol import DATA
 

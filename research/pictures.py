@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from memantics.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
+from memantics.understanding.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
 
 Box = tuple[int, int, int, int]
 Draw = Callable[[Image.Image, random.Random, "Words"], None]

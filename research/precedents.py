@@ -22,9 +22,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from memantics.detector.precedents import Memory, Precedent, count_apart
-from memantics.detector.wide_hashes import MOST_APART, WideIndex, hash_meaning
-from memantics.vision.hashes import hash_image
+from memantics.moderation.match_index import (
+    MOST_APART,
+    Memory,
+    Precedent,
+    WideIndex,
+    count_apart,
+    hash_meaning,
+)
+from memantics.understanding.vision.hashes import hash_image
 from research.data import read_harm, read_puns
 from research.protocol import DATA
 

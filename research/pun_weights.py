@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from memantics.phonetics.detector import LEARNT, LEARNT_DESCRIBED, PunData, fit_pun
-from memantics.phonetics.evaluation import (
+from memantics.understanding.phonetics.detector import LEARNT, LEARNT_DESCRIBED, PunData, fit_pun
+from memantics.understanding.phonetics.evaluation import (
     PUN_FEATURES,
     START,
     Embed,
@@ -18,15 +18,15 @@ from memantics.phonetics.evaluation import (
     fit_order,
     gather,
 )
-from memantics.phonetics.evidence import (
+from memantics.understanding.phonetics.evidence import (
     PICTURE_FEATURES,
     clean_description,
     describe_picture,
     find_evidence,
 )
-from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.ranking import Linear
-from memantics.phonetics.speech import SoundAnalysis, analyze_caption
+from memantics.understanding.phonetics.lattice import Lattice
+from memantics.understanding.phonetics.ranking import Linear
+from memantics.understanding.phonetics.speech import SoundAnalysis, analyze_caption
 
 DESCRIBED_FEATURES = (*PUN_FEATURES, *PICTURE_FEATURES)
 

@@ -26,9 +26,15 @@ from memantics.core.images import decode
 from memantics.core.lines import TextLine
 from memantics.metrics.weighted import Case
 from memantics.models.embedded.ocr import Profile, open_reader
-from memantics.phonetics.caption import simplify
-from memantics.phonetics.detector import fit_logistic
-from memantics.vision.roles import FEATURES, WEIGHTS, choose_roles, measure_lines, rate_lines
+from memantics.understanding.phonetics.caption import simplify
+from memantics.understanding.phonetics.detector import fit_logistic
+from memantics.understanding.vision.roles import (
+    FEATURES,
+    WEIGHTS,
+    choose_roles,
+    measure_lines,
+    rate_lines,
+)
 from research.data import read_puns
 from research.pictures import crowd_meme, draw_meme
 from research.protocol import DATA, ROOT, Cases, Row, place_of, split_folds, take_rest

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from memantics.actions.detector_data import read_starter_examples
-from memantics.detector.fast import find_preset, train
-from memantics.detector.storage import load_with_card, save
-from memantics.starter import DETECTOR_FILE, IMAGES, MEMES_FILE, StarterMeme
+from memantics.core.samples import DETECTOR_FILE, IMAGES, MEMES_FILE, StarterMeme
+from memantics.moderation.data import read_starter_examples
+from memantics.moderation.fast import train
+from memantics.moderation.heads import find_preset
+from memantics.moderation.storage import load_with_card, save
 from starter.export import export_samples
 from starter.sheets import Meme, find_memes
 

@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from memantics.starter import IMAGES, StarterMeme
+from memantics.core.samples import IMAGES, StarterMeme
 
 PER_EMOTION = 3
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"

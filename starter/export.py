@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from memantics.starter import StarterIndividual, StarterMeme, StarterQuestion
+from memantics.core.samples import StarterIndividual, StarterMeme, StarterQuestion
 from starter.edits import make_edits
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "src" / "memantics" / "benchmarks"

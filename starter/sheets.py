@@ -21,11 +21,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from memantics.starter import (
-    DIMENSIONS,
+from memantics.core.meaning import DIMENSIONS, Dimension
+from memantics.core.samples import (
     Candidates,
     Caption,
-    Dimension,
     Emotion,
     HardOptions,
     HarmLabel,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memantics.core.card import resolve_options
+from memantics.benchmarks.card import resolve_options
+from memantics.benchmarks.plugin import TaskSetup
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.data import Source
-from memantics.core.services import Services
-from memantics.core.task import InvalidPolicy, Task
-from memantics.registry import find_tasks
-from memantics.tasks.plugin import TaskSetup
+from memantics.core.task import InvalidPolicy, Services, Task
 
 NOTHING, WRONG = Services(), InvalidPolicy()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import sys
 import pytest
 
 import memantics as mm
+from memantics.core.lazy import read_offers
 from tests.places import ROOT
 
 NAMES = [
@@ -99,11 +99,11 @@ NAMES = [
     "results",
     "retrieve",
     "retrieve_background",
+    "samples",
     "score",
     "score_humans",
     "score_preferences",
     "screen",
-    "starter",
     "study",
 ]
 HEAVY = {"aiohttp", "numpy", "pydantic", "PIL", "rich", "typer", "torch", "pyarrow", "jieba"}
@@ -125,23 +125,19 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         mm.evalute  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_type_checkers_and_the_table_agree() -> None:
-    tree = ast.parse((ROOT / "src/memantics/__init__.py").read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    typed = {
-        (alias.name, (node.module or "").removeprefix("memantics."))
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+def test_what_the_package_offers_comes_from_the_packages_that_own_it() -> None:
+    homes = read_offers((ROOT / "src/memantics/__init__.py").read_text(encoding="utf-8"))
+    assert set(homes) | {"__version__"} == set(NAMES)
+    depths = {
+        home.count(".") for home, _ in homes.values() if not home.startswith("memantics.core")
     }
-    table = {(name, place) for place, names in mm._PLACES.items() for name in names}
-    assert typed == table | {("build", "actions"), ("starter", "memantics")}
-    assert {name for name, _ in typed} | {"__version__"} == set(NAMES)
+    assert depths == {1}, "import from memantics.PACKAGE, which says what it offers"
 
 
 def test_verbs_stay_verbs_when_rooms_of_the_same_name_are_imported() -> None:
     code = (
-        "import memantics.report.tables, memantics.reappraise.records, memantics.build.extract\n"
+        "import memantics.evaluation.report, memantics.understanding.reappraise\n"
+        "import memantics.construction.build\n"
         "import memantics as mm\n"
         "assert callable(mm.report) and callable(mm.reappraise) and callable(mm.build.knowledge)\n"
         "from memantics import report\n"

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from memantics.build.analysis.asking import ask_feeling, ask_harm
-from memantics.build.intents.draft import read_background, read_intents
-from memantics.build.questions.blind import read_letter
+from memantics.construction.questions.solver import read_letter
 from memantics.core.images import load, read_bytes
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
+from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
 from memantics.models.embedded.ocr import open_reader
-from memantics.reappraise.records import MemeFeeling
-from memantics.reappraise.stages import read_feeling, read_plan
-from memantics.starter import image_path
-from memantics.vision.page import Page, read_page
+from memantics.understanding.analysis.asking import ask_feeling, ask_harm
+from memantics.understanding.intents.draft import read_background, read_intents
+from memantics.understanding.reappraisal.records import MemeFeeling
+from memantics.understanding.reappraisal.stages import read_feeling, read_plan
+from memantics.understanding.vision.page import Page, read_page
 from tests.build.test_strong_model import list_complaints, replies
 from tests.tasks.test_replay import ROWS, read
 from tests.vision.pictures import BLACK, Print, photo, print_on

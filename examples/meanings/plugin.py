@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memantics.tasks.table import Choice, Row, Text, choice_benchmark
+from memantics.benchmarks.table import Choice, Row, Text, choice_benchmark
 
 QUESTION = "Which statement says what this meme means?"
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from memantics.core.records import Reply, Request
+from memantics.evaluation.reports.leaderboard import Published
+from memantics.evaluation.reports.runs import Run
+from memantics.evaluation.reports.tables import ReportForm
 from memantics.models.kinds import ModelKind
-from memantics.report.forms import ReportForm
-from memantics.report.reference import Published
-from memantics.report.runs import Run
 
 
 class Says:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.actions.annotate import Storage, find_admin, import_annotations, open_annotations
-from memantics.annotate.project_settings import ProjectSettings
+from memantics.annotation.commands import Storage, find_admin, import_annotations, open_annotations
+from memantics.annotation.project_settings import ProjectSettings
 from memantics.core.memes import read_memes
 
 Values = Mapping[str, JsonValue]

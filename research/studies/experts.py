@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
+from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import Source
-from memantics.core.labelled import LabelledMeme, name_group
-from memantics.detector.fast import fit_labels
-from memantics.detector.heads import find_preset
-from memantics.detector.held_out import Remembering
-from memantics.detector.labels import gather_examples
+from memantics.core.labels import LabelledMeme, name_group
 from memantics.metrics.weighted import Case, Figure
 from memantics.models.embedded.encoder import SentenceEncoder
-from memantics.registry import find_benchmark
+from memantics.moderation.fast import fit_labels
+from memantics.moderation.heads import find_preset
+from memantics.moderation.held_out import Remembering
+from memantics.moderation.labels import gather_examples
 from research.data import read_hateful, tag_length
 from research.protocol import DATA, Claim, Row, Study
 

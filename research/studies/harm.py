@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from memantics.detector.examples import LABELS, Example, natural_key
-from memantics.detector.fast import FastDetector, Prediction, find_preset, train
-from memantics.detector.features import Embedder, clean
-from memantics.detector.folds import Split
-from memantics.detector.held_out import Remembering
-from memantics.detector.judges import open_embedder
-from memantics.detector.robustness import pick_targets, swap_homophones
 from memantics.metrics.weighted import Case, Figure
+from memantics.moderation.examples import LABELS, Example, Split, natural_key
+from memantics.moderation.fast import FastDetector, Prediction, train
+from memantics.moderation.features import Embedder, clean
+from memantics.moderation.heads import find_preset
+from memantics.moderation.held_out import Remembering
+from memantics.moderation.judges import open_embedder
+from memantics.moderation.robustness import pick_targets, swap_homophones
 from research.data import read_harm
 from research.protocol import Cases, Claim, Row, Study
 

@@ -9,16 +9,16 @@ import numpy as np
 
 from memantics.metrics.weighted import Case, Figure
 from memantics.models.embedded.encoder import open_encoder
-from memantics.phonetics.detector import LEARNT, LEARNT_DESCRIBED, apply_pun, fit_pun
-from memantics.phonetics.evaluation import (
+from memantics.understanding.phonetics.detector import LEARNT, LEARNT_DESCRIBED, apply_pun, fit_pun
+from memantics.understanding.phonetics.evaluation import (
     PUN_FEATURES,
     START,
     Sample,
     fit_order,
     gather,
 )
-from memantics.phonetics.reading import ModelName
-from memantics.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
+from memantics.understanding.phonetics.reading import ModelName
+from memantics.understanding.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
 from research.pun_weights import DESCRIBED_FEATURES, gather_described

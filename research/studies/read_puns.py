@@ -11,11 +11,17 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from memantics.metrics.weighted import Case, Figure
-from memantics.phonetics.detector import LEARNT, apply_pun, fit_pun
-from memantics.phonetics.evaluation import PUN_FEATURES, START, Sample, fit_order, gather
-from memantics.phonetics.reading import ModelName
-from memantics.phonetics.speech import analyze_caption, load_lattice
-from memantics.vision.roles import choose_roles, rate_lines
+from memantics.understanding.phonetics.detector import LEARNT, apply_pun, fit_pun
+from memantics.understanding.phonetics.evaluation import (
+    PUN_FEATURES,
+    START,
+    Sample,
+    fit_order,
+    gather,
+)
+from memantics.understanding.phonetics.reading import ModelName
+from memantics.understanding.phonetics.speech import analyze_caption, load_lattice
+from memantics.understanding.vision.roles import choose_roles, rate_lines
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
 from research.roles import Picture, clean, fit, read_chinese

@@ -12,19 +12,19 @@ from typing import Any
 
 import orjson
 
+from memantics.benchmarks.factories import LETTERS, letter_field
 from memantics.benchmarks.punmemecn import detection, sentiment
 from memantics.benchmarks.punmemecn.chat import QUESTION as CHAT
 from memantics.benchmarks.punmemecn.chat import write_history
-from memantics.benchmarks.toxicn_mm import task as harm_task
+from memantics.benchmarks.registry import find_benchmark
+from memantics.benchmarks.toxicn_mm import plugin as harm_task
 from memantics.core.data import Source
-from memantics.core.labelled import name_group
+from memantics.core.labels import name_group
 from memantics.core.records import Field, Form, Option, Request
 from memantics.metrics.text import rouge_l
 from memantics.metrics.weighted import Case, Figure
 from memantics.models.baseline import SENTENCES
-from memantics.models.kinds import ModelSettings
-from memantics.registry import find_benchmark, open_model
-from memantics.tasks.factories import LETTERS, letter_field
+from memantics.models.kinds import ModelSettings, open_model
 from research.data import tag_length
 from research.protocol import DATA, Claim, Row, Study
 from research.studies.experts import read_label

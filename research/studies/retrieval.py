@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from memantics.core.labelled import LabelledMeme
-from memantics.core.retrieved import SHOWN_FROM
-from memantics.knowledge.retrieval import KnownMeme, Pool
+from memantics.core.labels import LabelledMeme
+from memantics.core.retrieval import SHOWN_FROM
 from memantics.metrics.weighted import Case, Figure
+from memantics.understanding.knowledge.retrieval import KnownMeme, Pool
 from research.protocol import Claim, Row, Study
 from research.studies.experts import ENCODER, read_label
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from memantics.metrics.weighted import Case, Figure
-from memantics.phonetics.evaluation import (
+from memantics.understanding.phonetics.evaluation import (
     Sample,
     fit_confidence,
     fit_first_right,
     fit_order,
     is_first_right,
 )
-from memantics.phonetics.reading import TOLD, ModelName
+from memantics.understanding.phonetics.reading import TOLD, ModelName
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
 from research.studies.puns import SEEN, analyze

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.audit import audit
-from memantics.actions.compare import compare
-from memantics.actions.datasets import list_benchmarks, list_models, load_dataset
-from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
-from memantics.actions.report import report
-from memantics.actions.score import score
 from memantics.core.errors import InputError, MissingExtra, UnknownName
 from memantics.core.records import STATUSES
-from memantics.run.engine import Progress
+from memantics.evaluation.audit import audit
+from memantics.evaluation.compare import compare
+from memantics.evaluation.datasets import list_benchmarks, list_models, load_dataset
+from memantics.evaluation.evaluate import Runs, evaluate, evaluate_async, score
+from memantics.evaluation.report import report
+from memantics.evaluation.reports.runs import Run, load_run
+from memantics.models.engine import Progress
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_it_works_inside_a_running_loop_and_as_a_coroutine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     times = (f"2026-01-01T00:00:{n:02}Z" for n in range(60))
-    monkeypatch.setattr("memantics.run.evaluate.now", lambda: next(times))
+    monkeypatch.setattr("memantics.evaluation.run.now", lambda: next(times))
 
     async def cell() -> tuple[Run | Runs, Run | Runs]:
         first = evaluate("mquest/qa", model="baseline/random", limit=2)

@@ -10,21 +10,21 @@ import pytest
 from PIL import Image, ImageDraw
 
 import memantics as mm
-from memantics.actions.collect import make_settings
-from memantics.actions.detect import Moderator
-from memantics.actions.reading import read_once
-from memantics.actions.reappraise import line_reader
-from memantics.actions.screen_work import ScreenSettings
-from memantics.actions.studio import Picture, Studio, read_text
-from memantics.build.collect.looks import look_at
+from memantics.construction.collect.collect import make_settings
+from memantics.construction.collect.looks import look_at
 from memantics.core.images import load
 from memantics.core.lines import TextChoice
 from memantics.core.memes import BESIDE, KIND, Meme
-from memantics.detector.subjects import Subject
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
-from memantics.reappraise.stages import ReappraisalSubject, _request
-from memantics.vision.page import read_page
-from memantics.vision.typefaces import BALOO
+from memantics.moderation.detect import Moderator
+from memantics.moderation.screening import ScreenSettings
+from memantics.moderation.subjects import Subject
+from memantics.understanding.reading import read_once
+from memantics.understanding.reappraisal.stages import ReappraisalSubject, _request
+from memantics.understanding.reappraise import line_reader
+from memantics.understanding.vision.page import read_page
+from memantics.understanding.vision.typefaces import BALOO
+from memantics.workbench.studio import Picture, Studio, read_text
 from tests.vision.worded import CASES, Worded
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.browse_runs import RunFolder
 from memantics.core.records import Answer, Reply
 from memantics.core.rundir import RunWriter, read_facts, write_facts
+from memantics.evaluation.browse import RunFolder
 from tests.runs import write_run
 
 
@@ -36,7 +36,7 @@ def test_the_time_left_is_told_by_the_pace_so_far(
     begun = (datetime.now(UTC) - timedelta(seconds=60)).isoformat(timespec="seconds")
     facts = replace(read_facts(folder), started=begun)
     write_facts(folder, facts)
-    monkeypatch.setattr("memantics.actions.browse_runs._guess_total", lambda _: 4)
+    monkeypatch.setattr("memantics.evaluation.browse._guess_total", lambda _: 4)
     assert RunFolder(tmp_path).get("a").left in ("0:01:00", "0:01:01", "0:01:02")
     write_facts(folder, replace(facts, finished=begun))
     assert RunFolder(tmp_path).get("a").left == ""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.annotate.database import Database
-from memantics.annotate.service import AnnotationService, open_service
+from memantics.annotation.database import Database
+from memantics.annotation.service import AnnotationService, open_service
 from tests.annotate.postgres import Postgres, start_postgres, why_not
 from tests.annotate.team import Clock, quick_hasher
 

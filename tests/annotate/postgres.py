@@ -18,7 +18,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
-from memantics.annotate.database import Database
+from memantics.annotation.database import Database
 
 _NUMBERS = count(1)
 

@@ -11,8 +11,8 @@ from argon2 import PasswordHasher
 from PIL import Image
 from pydantic import JsonValue
 
-from memantics.annotate.records import Actor, AnnotationTask, Project
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.records import Actor, AnnotationTask, Project
+from memantics.annotation.service import AnnotationService
 from memantics.core.queue import QueueCard, QueueItem, write_queue
 
 PASSWORD = "a long enough password"

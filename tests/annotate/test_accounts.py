@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
-from memantics.annotate.records import Actor, Preferences
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
+from memantics.annotation.records import Actor, Preferences
+from memantics.annotation.service import AnnotationService
 from tests.annotate.team import PASSWORD, Clock, add_people, make_lead, open_project, plain_items
 
 

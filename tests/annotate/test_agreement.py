@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater  # type: ignore[import-untyped,unused-ignore]
 
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.service import AnnotationService
 from memantics.metrics.agreement import (
     Level,
     cohen_kappa,

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from memantics.annotate import queries
-from memantics.annotate.backup import backup, restore
-from memantics.annotate.database import Database, newest_schema
-from memantics.annotate.records import Actor
-from memantics.annotate.schema import metadata
-from memantics.annotate.service import AnnotationService, open_service
+from memantics.annotation import queries
+from memantics.annotation.backup import backup, restore
+from memantics.annotation.database import Database, newest_schema
+from memantics.annotation.records import Actor
+from memantics.annotation.schema import metadata
+from memantics.annotation.service import AnnotationService, open_service
 from memantics.core.errors import DataError, InputError, StoreError
 from tests.annotate.team import add_people, open_project, plain_items, quick_hasher, work_through
 

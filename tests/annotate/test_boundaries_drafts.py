@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.resolution import Ballot, ResolutionCase, resolve, state_before
-from memantics.annotate.workflow import Workflow, parse_workflow, read_workflow
+from memantics.annotation.resolution import Ballot, ResolutionCase, resolve, state_before
+from memantics.annotation.workflow import Workflow, parse_workflow, read_workflow
 
 FIELD = '[[fields]]\nid = "{}"\nkind = "text"\nlabel = {{ en = "Text" }}\n'
 STAGE = """

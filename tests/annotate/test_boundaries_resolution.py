@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.resolution import Ballot, ResolutionCase, needs_adjudication, resolve
-from memantics.annotate.workflow import Workflow, parse_workflow
+from memantics.annotation.resolution import Ballot, ResolutionCase, needs_adjudication, resolve
+from memantics.annotation.workflow import Workflow, parse_workflow
 
 HEAD = """
 name = "tiny"

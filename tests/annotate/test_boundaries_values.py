@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.project_settings import Words
-from memantics.annotate.tasks import is_swapped
-from memantics.annotate.values import _check_field, clean_text
-from memantics.annotate.workflow import FieldKind, WorkflowChoice, WorkflowField
+from memantics.annotation.project_settings import Words
+from memantics.annotation.tasks import is_swapped
+from memantics.annotation.values import _check_field, clean_text
+from memantics.annotation.workflow import FieldKind, WorkflowChoice, WorkflowField
 
 NEEDED = "an answer is needed"
 PROBLEMS: list[tuple[FieldKind, JsonValue, str]] = [

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.errors import AnnotateError
-from memantics.annotate.records import Actor, AnnotationTask
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.values import visible
-from memantics.annotate.workflow import Workflow, WorkflowField, list_workflows, read_workflow
+from memantics.annotation.errors import AnnotateError
+from memantics.annotation.records import Actor, AnnotationTask
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.values import visible
+from memantics.annotation.workflow import Workflow, WorkflowField, list_workflows, read_workflow
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.team import add_people, open_project
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from memantics.annotate.database import Database
+from memantics.annotation.database import Database
 from memantics.core.errors import StoreError
 
 INSERT = sa.text("INSERT INTO t (v) VALUES (:v)")
@@ -124,7 +124,7 @@ def test_a_transaction_that_sqlite_gave_up_is_an_error_for_all(database: Databas
 def test_a_file_that_others_hold_is_said_to_be_busy(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memantics.annotate.database.BUSY_MS", 50)
+    monkeypatch.setattr("memantics.annotation.database.BUSY_MS", 50)
     short = Database(str(tmp_path / "t.db"))
     holder = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")

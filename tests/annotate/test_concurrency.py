@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from memantics.annotate.errors import AnnotateError
-from memantics.annotate.records import Actor
-from memantics.annotate.service import AnnotationService, open_service
+from memantics.annotation.errors import AnnotateError
+from memantics.annotation.records import Actor
+from memantics.annotation.service import AnnotationService, open_service
 from tests.annotate.team import (
     Clock,
     add_people,
@@ -148,8 +148,8 @@ def test_the_last_votes_at_once_open_one_adjudication(
 WRITER = """
 import sys
 from pathlib import Path
-from memantics.annotate.records import Actor
-from memantics.annotate.service import open_service
+from memantics.annotation.records import Actor
+from memantics.annotation.service import open_service
 
 url, media, user, project = sys.argv[1:]
 service = open_service(url, Path(media))

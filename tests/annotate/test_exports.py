@@ -14,9 +14,9 @@ import pytest
 from pyarrow import parquet
 from pydantic import JsonValue
 
-from memantics.annotate.errors import NoSuchForm
-from memantics.annotate.records import Actor, AnnotationTask, Project
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.errors import NoSuchForm
+from memantics.annotation.records import Actor, AnnotationTask, Project
+from memantics.annotation.service import AnnotationService
 from memantics.core.queue import QueueItem, Shown, read_verdicts
 from tests.annotate.team import (
     add_people,

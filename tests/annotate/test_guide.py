@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, JsonValue
 
-from memantics.annotate.project_settings import ProjectSettings
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import (
+from memantics.annotation.project_settings import ProjectSettings
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.workflow import (
     End,
     Keep,
     Rule,

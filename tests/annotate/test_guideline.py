@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.errors import AnswerError, Forbidden, GuidelineChanged, NotFound
-from memantics.annotate.project_settings import ProjectSettings, Words
-from memantics.annotate.records import Actor, AnnotationTask
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.errors import AnswerError, Forbidden, GuidelineChanged, NotFound
+from memantics.annotation.project_settings import ProjectSettings, Words
+from memantics.annotation.records import Actor, AnnotationTask
+from memantics.annotation.service import AnnotationService
 from memantics.core.queue import QueueItem, Shown, read_verdicts
 from tests.annotate.team import Clock, add_people, open_project, work_through
 

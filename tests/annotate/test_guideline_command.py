@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from memantics.annotate.service import open_service
+from memantics.annotation.service import open_service
 from tests.annotate.team import quick_hasher
 from tests.annotate.test_guideline import start
 from tests.commands import Shell

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate import labelstudio
-from memantics.annotate.labelstudio import unpack_tasks
-from memantics.annotate.records import Actor, AnnotationTask, Project
-from memantics.annotate.service import AnnotationService
+from memantics.annotation import labelstudio
+from memantics.annotation.labelstudio import unpack_tasks
+from memantics.annotation.records import Actor, AnnotationTask, Project
+from memantics.annotation.service import AnnotationService
 from memantics.core.errors import DataError
 from memantics.core.queue import Shown
 from tests.annotate.team import (

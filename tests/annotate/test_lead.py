@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 from pydantic import JsonValue
 
-from memantics.annotate.errors import AnswerError, Locked, NotFound, TrainingFailed
-from memantics.annotate.project_settings import ProjectSettings
-from memantics.annotate.records import Actor, AnnotationTask
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import read_workflow, workflow_text
+from memantics.annotation.errors import AnswerError, Locked, NotFound, TrainingFailed
+from memantics.annotation.project_settings import ProjectSettings
+from memantics.annotation.records import Actor, AnnotationTask
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.workflow import read_workflow, workflow_text
 from memantics.core.errors import DataError, ImageError
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.errors import Conflict
-from memantics.annotate.records import Actor, AnnotationTask
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import workflow_text
+from memantics.annotation.errors import Conflict
+from memantics.annotation.records import Actor, AnnotationTask
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.workflow import workflow_text
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (
     Clock,

@@ -12,13 +12,13 @@ import pytest
 from argon2 import PasswordHasher
 from starlette.testclient import TestClient
 
-from memantics.annotate import attempts
-from memantics.annotate.errors import LoginFailed, TooManyAttempts
-from memantics.annotate.service import AnnotationService, open_service
-from memantics.annotate.web.app import make_app
-from memantics.annotate.web.settings import WebSettings
+from memantics.annotation import accounts as attempts
+from memantics.annotation.errors import LoginFailed, TooManyAttempts
+from memantics.annotation.service import AnnotationService, open_service
+from memantics.annotation.web.app import make_app
+from memantics.annotation.web.settings import WebSettings
 from memantics.core.errors import InputError
-from memantics.web.address import read_proxies
+from memantics.web.server import read_proxies
 from tests.annotate.team import PASSWORD, Clock, make_lead, quick_hasher
 from tests.annotate.web.visitors import SECRET, Visitor
 

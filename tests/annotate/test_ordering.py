@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from memantics.annotate import schema
-from memantics.annotate.ordering import EVERY, rank_items
-from memantics.annotate.project_settings import in_share
-from memantics.annotate.records import Actor
-from memantics.annotate.service import AnnotationService
+from memantics.annotation import schema
+from memantics.annotation.leasing import EVERY, rank_items
+from memantics.annotation.project_settings import in_share
+from memantics.annotation.records import Actor
+from memantics.annotation.service import AnnotationService
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.team import add_people, open_project
 

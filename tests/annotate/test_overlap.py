@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.actions.annotate import Storage, import_annotations
-from memantics.actions.annotate_changes import ProjectChanges
-from memantics.actions.annotate_setup import set_up_project
-from memantics.annotate.project_settings import in_share
-from memantics.annotate.records import Actor
-from memantics.annotate.resolution import Ballot, ResolutionCase, resolve
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import list_workflows, read_workflow
+from memantics.annotation.commands import (
+    ProjectChanges,
+    Storage,
+    import_annotations,
+    set_up_project,
+)
+from memantics.annotation.project_settings import in_share
+from memantics.annotation.records import Actor
+from memantics.annotation.resolution import Ballot, ResolutionCase, resolve
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.workflow import list_workflows, read_workflow
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.team import (

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.records import AnnotationTask
-from memantics.annotate.service import AnnotationService
-from memantics.starter import image_path
+from memantics.annotation.records import AnnotationTask
+from memantics.annotation.service import AnnotationService
+from memantics.core.samples import image_path
 from tests.annotate.team import PASSWORD
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.commands import Shell

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memantics.annotate.errors import Forbidden, Locked, NotFound
-from memantics.annotate.project_settings import ProjectSettings, Words
-from memantics.annotate.records import Actor, Preferences
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.errors import Forbidden, Locked, NotFound
+from memantics.annotation.project_settings import ProjectSettings, Words
+from memantics.annotation.records import Actor, Preferences
+from memantics.annotation.service import AnnotationService
 from tests.annotate.team import PASSWORD, add_people, make_queue, open_project, plain_items
 
 ROLES = ("lead", "annotator", "reviewer", "adjudicator", "former", "outsider", "nobody")

@@ -10,20 +10,20 @@ import pytest
 from pydantic import JsonValue
 
 import memantics as mm
-from memantics.actions.queues import (
+from memantics.annotation.errors import Forbidden
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.values import visible
+from memantics.annotation.workflow import read_workflow
+from memantics.construction.queues import (
     apply_texts,
     make_error_queue,
     make_questionnaire,
     make_text_queue,
     normalise,
 )
-from memantics.annotate.errors import Forbidden
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.values import visible
-from memantics.annotate.workflow import read_workflow
 from memantics.core.errors import DataError, InputError
 from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
-from memantics.starter import image_path
+from memantics.core.samples import image_path
 from tests.annotate.team import PASSWORD
 from tests.commands import Shell
 from tests.runs import pick, write_run

@@ -8,8 +8,8 @@ from itertools import permutations
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.resolution import Ballot, ResolutionCase, resolve
-from memantics.annotate.workflow import Workflow, parse_workflow, read_workflow
+from memantics.annotation.resolution import Ballot, ResolutionCase, resolve
+from memantics.annotation.workflow import Workflow, parse_workflow, read_workflow
 
 Answer = Mapping[str, JsonValue]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from memantics.annotate.backup import TABLES, restore
-from memantics.annotate.schema import metadata
-from memantics.annotate.service import open_service
+from memantics.annotation.backup import TABLES, restore
+from memantics.annotation.schema import metadata
+from memantics.annotation.service import open_service
 from memantics.core.errors import DataError, MemanticsError, StoreError
 from tests.annotate.team import PASSWORD, quick_hasher
 from tests.commands import Shell

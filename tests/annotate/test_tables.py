@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from memantics.actions.annotate import Storage, import_annotations
-from memantics.actions.annotate_export import export_annotations
-from memantics.annotate.errors import NoSuchForm
-from memantics.annotate.records import Actor
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.tables import write_latex
+from memantics.annotation.commands import Storage, export_annotations, import_annotations
+from memantics.annotation.errors import NoSuchForm
+from memantics.annotation.records import Actor
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.tables import write_latex
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.team import (

@@ -15,9 +15,9 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.formula.api import ols  # type: ignore[import-untyped]
 from statsmodels.stats.anova import anova_lm  # type: ignore[import-untyped]
 
-from memantics.annotate.consensus import DisagreementFilter
-from memantics.annotate.errors import Forbidden, Locked
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.consensus import DisagreementFilter
+from memantics.annotation.errors import Forbidden, Locked
+from memantics.annotation.service import AnnotationService
 from memantics.metrics.agreement import (
     Level,
     Row,

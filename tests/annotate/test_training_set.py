@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.actions.annotate import Storage, import_annotations, open_annotations
-from memantics.actions.annotate_changes import ProjectChanges
-from memantics.actions.annotate_setup import set_up_project
-from memantics.annotate.errors import TrainingFailed
-from memantics.annotate.overlay import lay_over
-from memantics.annotate.project_settings import ProjectSettings
-from memantics.annotate.records import Actor
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.workflow import list_workflows, read_workflow
+from memantics.annotation.commands import (
+    ProjectChanges,
+    Storage,
+    import_annotations,
+    open_annotations,
+    set_up_project,
+)
+from memantics.annotation.errors import TrainingFailed
+from memantics.annotation.project_settings import ProjectSettings
+from memantics.annotation.records import Actor
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.workflow import lay_over, list_workflows, read_workflow
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (

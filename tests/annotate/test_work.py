@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.annotate.context import DAY, iso
-from memantics.annotate.errors import (
+from memantics.annotation.context import DAY, iso
+from memantics.annotation.errors import (
     AnswerError,
     Conflict,
     ConsentMissing,
@@ -15,9 +15,9 @@ from memantics.annotate.errors import (
     LimitReached,
     Locked,
 )
-from memantics.annotate.project_settings import ProjectSettings
-from memantics.annotate.records import Preferences
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.project_settings import ProjectSettings
+from memantics.annotation.records import Preferences
+from memantics.annotation.service import AnnotationService
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (
     Clock,

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from memantics.annotate.errors import AnswerError
-from memantics.annotate.project_settings import Words
-from memantics.annotate.values import check, clean_text, turn_pairs, visible
-from memantics.annotate.web.fields import RESERVED
-from memantics.annotate.workflow import (
+from memantics.annotation.errors import AnswerError
+from memantics.annotation.project_settings import Words
+from memantics.annotation.values import check, clean_text, turn_pairs, visible
+from memantics.annotation.web.fields import RESERVED
+from memantics.annotation.workflow import (
     Workflow,
     list_workflows,
     parse_workflow,

@@ -17,13 +17,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from memantics.actions.audit import AuditSettings, audit
-from memantics.actions.datasets import add_release
-from memantics.actions.own_table import LabelledColumns
+from memantics.benchmarks.plugin import AuditHooks
 from memantics.core.finding import Finding
 from memantics.core.waiting import run_sync
-from memantics.run.audit.audit import audit as audit_tasks
-from memantics.tasks.plugin import AuditHooks
+from memantics.evaluation.audit import AuditSettings, audit
+from memantics.evaluation.audits.benchmark import audit as audit_tasks
+from memantics.evaluation.datasets import LabelledColumns, add_release
 from tests.audit.planted import make_memes, write_table
 from tests.audit.toys import CARD, make_items, make_subject, name_pictures, trivial
 

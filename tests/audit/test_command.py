@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.registry import find_benchmarks
-from memantics.report import STARTER_NOTE
+from memantics.benchmarks.registry import find_benchmarks
+from memantics.evaluation.reports.runs import STARTER_NOTE
 from tests.commands import Shell
 
 TABLE = [

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from memantics.core.finding import Finding
 from memantics.core.records import Form, Item
-from memantics.metrics.duplicates import find_near_duplicates, find_twins
-from memantics.run.audit.leakage import find_leaks
+from memantics.evaluation.audits.texts import find_leaks
+from memantics.metrics.grouping import find_near_duplicates, find_twins
 from tests.audit.toys import make_exam, make_items
 
 TEXTS = st.lists(st.text("abcdefg", max_size=7), max_size=12)

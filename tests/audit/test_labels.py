@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memantics.actions.expert import find_labelled
+from memantics.core.data import read_split, sum_split
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.queue import ItemVerdict, read_queue
-from memantics.core.splits import read_split, sum_split
-from memantics.detector.held_out import RunAnswers, number_labels, weigh_answers
+from memantics.moderation.classifier import find_labelled
+from memantics.moderation.held_out import RunAnswers, number_labels, weigh_answers
 from tests.audit.planted import make_memes, write_table
 from tests.commands import Shell
 

@@ -10,16 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.cache import Cache
+from memantics.benchmarks.plugin import AuditHooks
+from memantics.benchmarks.published import PublishedRow
 from memantics.core.finding import Finding, Gap, Maker
-from memantics.core.published import PublishedRow
 from memantics.core.records import Field, Form, Image, Item, Outcome, Request
+from memantics.evaluation.audits.benchmark import audit, drop_repeated, order_findings
+from memantics.evaluation.audits.blind import (
+    compare_judgements,
+    judge_consistency,
+    judge_swap,
+    rotate,
+)
+from memantics.evaluation.audits.published import find_kinship, judge_models, judge_published
+from memantics.evaluation.audits.subject import AuditSubject
+from memantics.models.cache import Cache
 from memantics.models.fake import FakeModel
-from memantics.run.audit.audit import audit, drop_repeated, order_findings
-from memantics.run.audit.blind import compare_judgements, judge_consistency, judge_swap, rotate
-from memantics.run.audit.published import find_kinship, judge_models, judge_published
-from memantics.run.audit.subject import AuditSubject
-from memantics.tasks.plugin import AuditHooks
 from tests.audit.toys import (
     CARD,
     Flaws,

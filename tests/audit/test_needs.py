@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from memantics.core.records import Item, Outcome, Score
-from memantics.run.audit.needs import PICTURE_ALONE, WORDS_ALONE, judge_memory, judge_needs
+from memantics.evaluation.audits.blind import PICTURE_ALONE, WORDS_ALONE, judge_memory, judge_needs
 from tests.audit.toys import make_items
 
 ITEMS = make_items(100)

@@ -7,7 +7,7 @@ from scipy import stats
 
 from memantics.core.finding import Finding
 from memantics.core.records import Field, Option
-from memantics.run.audit.options import chi_square_p, find_dead, find_option_flaws
+from memantics.evaluation.audits.options import chi_square_p, find_dead, find_option_flaws
 from tests.audit.toys import Flaws, make_exam, make_items
 
 

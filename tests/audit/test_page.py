@@ -12,10 +12,10 @@ from playwright.sync_api import Browser
 
 from memantics.core.finding import Finding, Gap
 from memantics.core.records import Score
-from memantics.detector import resplit
-from memantics.report.pages.audit import Audit, render_page
-from memantics.run.audit import needs
-from memantics.run.audit.options import TITLES
+from memantics.evaluation.audit import Audit, render_page
+from memantics.evaluation.audits import blind as needs
+from memantics.evaluation.audits.options import TITLES
+from memantics.moderation import resplit
 from tests.audit.toys import BENCHMARK, DATA
 from tests.browser import launch, watch
 from tests.places import ROOT

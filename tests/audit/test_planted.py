@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.expert import find_labelled
-from memantics.actions.label_audit import LabelWishes, audit_label
+from memantics.core.data import GROUP_KINDS
 from memantics.core.finding import Finding
-from memantics.core.splits import GROUP_KINDS
-from memantics.detector.grouping import group_memes
-from memantics.detector.resplit import judge_groups, settle_verdicts
-from memantics.run.audit.audit import AuditNotes
-from memantics.run.audit.options import Chance
-from memantics.run.audit.probe import find_text_shortcuts
+from memantics.evaluation.audits.benchmark import AuditNotes
+from memantics.evaluation.audits.labels import LabelWishes, audit_label
+from memantics.evaluation.audits.options import Chance
+from memantics.evaluation.audits.texts import find_text_shortcuts
+from memantics.moderation.classifier import find_labelled
+from memantics.moderation.resplit import group_memes, judge_groups, settle_verdicts
 from tests.audit.planted import make_memes, make_questions, write_table
 from tests.audit.toys import make_exam
 

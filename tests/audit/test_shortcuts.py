@@ -10,15 +10,15 @@ from sklearn.naive_bayes import MultinomialNB
 
 from memantics.core.finding import Finding
 from memantics.core.text import split_pieces
-from memantics.run.audit.options import find_chance, find_shortcuts
-from memantics.run.audit.probe import (
+from memantics.evaluation.audits.options import find_chance, find_shortcuts
+from memantics.evaluation.audits.subject import Exam
+from memantics.evaluation.audits.texts import (
     FOLDS,
     Learner,
     assign_fold,
     choose_options,
     find_text_shortcuts,
 )
-from memantics.run.audit.subject import Exam
 from tests.audit.toys import Flaws, make_exam, make_items, trivial
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.core.published import PublishedRow, read_published
-from memantics.registry import find_benchmarks
-from memantics.run.audit.published import check_tables, is_checkable, violations
+from memantics.benchmarks.published import PublishedRow, read_published
+from memantics.benchmarks.registry import find_benchmarks
+from memantics.evaluation.audits.published import check_tables, is_checkable, violations
 
 ROWS = [
     (name, row)

@@ -10,7 +10,9 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.core.card import Card, OptionCard, SampleCard, TaskCard
+from memantics.benchmarks.card import Card, OptionCard, SampleCard, TaskCard
+from memantics.benchmarks.plugin import AuditHooks
+from memantics.benchmarks.registry import DataFacts
 from memantics.core.data import Source
 from memantics.core.errors import DataError
 from memantics.core.records import (
@@ -25,14 +27,18 @@ from memantics.core.records import (
     Score,
 )
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.choice import accuracy
+from memantics.evaluation.audits.benchmark import Inquiry, TrivialModels
+from memantics.evaluation.audits.subject import (
+    AuditAsking,
+    AuditSubject,
+    Exam,
+    open_exams,
+    strip_images,
+)
+from memantics.metrics.classification import accuracy
 from memantics.metrics.interval import clustered_wilson
 from memantics.models.baseline import Baseline, open_baseline
-from memantics.run.ask import AskSettings
-from memantics.run.audit.audit import Inquiry, TrivialModels
-from memantics.run.audit.subject import AuditAsking, AuditSubject, Exam, open_exams, strip_images
-from memantics.run.facts import DataFacts
-from memantics.tasks.plugin import AuditHooks
+from memantics.models.engine import AskSettings
 
 CARD = TaskCard(
     name="qa",

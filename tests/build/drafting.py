@@ -12,11 +12,10 @@ import numpy as np
 from memantics.core.memes import Meme
 from memantics.core.model import Model
 from memantics.core.records import Request
+from memantics.core.samples import image_path, read_starter
+from memantics.models.client import Desk
+from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
-from memantics.run.calling import RetrySettings
-from memantics.run.desk import Desk
-from memantics.run.engine import AskSettings
-from memantics.starter import image_path, read_starter
 
 HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.chats.quality import measure_file, read_chats, write_figures
+from memantics.construction.chats.quality import measure_file, read_chats, write_figures
 from memantics.core.errors import DataError
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data

@@ -11,24 +11,24 @@ from typing import Any
 
 import pytest
 
-from memantics.build.captions.mine import make_step
-from memantics.build.chats.distractors import make_same_step
-from memantics.build.chats.generate import (
+from memantics.construction.chats.distractors import make_same_step
+from memantics.construction.chats.generate import (
     ChatSettings,
     make_chat_step,
     make_feeling_step,
     make_subject,
 )
-from memantics.build.intents.draft import (
+from memantics.core.memes import Meme
+from memantics.core.model import Step, ask_again
+from memantics.core.prompt import enclose
+from memantics.core.records import Image, Message, Request
+from memantics.core.samples import image_path
+from memantics.understanding.captions.mine import make_step
+from memantics.understanding.intents.draft import (
     IntentSettings,
     make_background_step,
     make_intent_step,
 )
-from memantics.core.memes import Meme
-from memantics.core.prompt import enclose
-from memantics.core.records import Image, Message, Request
-from memantics.core.step import Step, ask_again
-from memantics.starter import image_path
 from tests.build.drafting import text_of
 
 GOLDEN = Path(__file__).parent / "golden"

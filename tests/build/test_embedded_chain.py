@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.captions.mine import mine_captions, write_captions
-from memantics.build.intents.draft import (
+from memantics.core.queue import read_queue
+from memantics.models.client import Desk
+from memantics.models.llm import EmbeddedLlm, LlmSettings
+from memantics.moderation.examples import read_examples
+from memantics.understanding.captions.mine import mine_captions, write_captions
+from memantics.understanding.intents.draft import (
     IntentSettings,
     draft_intents,
     write_intent_queue,
     write_intents,
 )
-from memantics.core.queue import read_queue
-from memantics.detector.examples import read_examples
-from memantics.models.llm import EmbeddedLlm, LlmSettings
-from memantics.run.desk import Desk
 from tests.build.drafting import HASTY, starter_memes
 
 pytestmark = [

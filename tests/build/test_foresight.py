@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.desk import SAMPLE, Trial, drain, foresee
-from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.core.images import probe, read_bytes
 from memantics.core.memes import Meme
 from memantics.core.records import Image, Request
+from memantics.core.samples import image_path
+from memantics.models.client import SAMPLE, Desk, Trial, count_image, count_request, drain, foresee
+from memantics.models.engine import Progress
 from memantics.models.fake import FakeModel, draft_reply
-from memantics.run.desk import Desk
-from memantics.run.engine import Progress
-from memantics.run.tokens import count_image, count_request
-from memantics.starter import image_path
+from memantics.understanding.extraction.chain import ExtractSettings, extract_memes
 from tests.commands import Shell
 from tests.inspect_tasks.server import serve
 

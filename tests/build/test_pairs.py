@@ -12,23 +12,24 @@ import numpy as np
 import pytest
 from PIL import Image, ImageChops
 
-from memantics.actions.pairs import check_pairs
-from memantics.build.pairs.drawing import PairCanvas, draw_pair, open_canvas
-from memantics.build.pairs.wording import (
+from memantics.construction.pairs.check import FailingPair, PairCheck, check_pairs, render_page
+from memantics.construction.pairs.pairs import (
     PAIR_KINDS,
     SAME,
+    PairCanvas,
     PairWords,
+    draw_pair,
     fill_templates,
+    open_canvas,
     read_templates,
     read_words,
 )
 from memantics.core.errors import DataError, InputError
 from memantics.core.images import encode_png, load
 from memantics.core.lines import TextLine
+from memantics.core.samples import image_path
 from memantics.models.embedded.ocr import open_reader
-from memantics.report.pages.pairs import FailingPair, PairCheck, render_page
-from memantics.starter import image_path
-from memantics.vision.signs import SIGNS, draw_sign
+from memantics.understanding.vision.typefaces import SIGNS, draw_sign
 from tests.commands import Shell
 
 HOLES = {"group", "neutral", "insult", "spelled", "parted", "pictured"}

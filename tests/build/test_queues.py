@@ -8,14 +8,13 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason="the extra annotate is not installed")
 
-from memantics.annotate.service import open_service
-from memantics.build.chats.build import build_chats
-from memantics.build.chats.distractors import Embedders, LayoutEncoder
-from memantics.build.chats.generate import ChatSettings
-from memantics.build.chats.release import write_chat_queue
-from memantics.build.chats.selection import Gauges
-from memantics.build.intents.draft import IntentSettings, draft_intents, write_intent_queue
+from memantics.annotation.service import open_service
+from memantics.construction.chats.build import build_chats, write_chat_queue
+from memantics.construction.chats.distractors import Embedders, LayoutEncoder
+from memantics.construction.chats.generate import ChatSettings
+from memantics.construction.chats.selection import Gauges
 from memantics.models.fake import FakeModel, draft_reply
+from memantics.understanding.intents.draft import IntentSettings, draft_intents, write_intent_queue
 from tests.annotate.team import Clock, make_lead, quick_hasher
 from tests.build.drafting import LetterEncoder, starter_memes, with_desk
 

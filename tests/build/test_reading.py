@@ -8,19 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions import reading
-from memantics.actions.build import knowledge
-from memantics.actions.reading import read_once, tell_templates
-from memantics.build.analysis.records import Sound
-from memantics.build.captions.mine import make_step
-from memantics.build.extract.asking import Situation, ask_individuals
-from memantics.build.extract.plan import DEFAULT
-from memantics.build.intents.draft import IntentSettings, make_background_step, make_intent_step
-from memantics.build.questions.asking import QuestionSubject, ask_draft
-from memantics.build.questions.records import QuestionSettings, plan_slots
+from memantics.construction.build import knowledge
+from memantics.construction.questions.asking import QuestionSubject, ask_draft
+from memantics.construction.questions.records import QuestionSettings, plan_slots
 from memantics.core.memes import BESIDE, HEARD, TEMPLATE, Meme, read_memes
-from memantics.knowledge.records import Individual, Knowledge
-from memantics.starter import image_path
+from memantics.core.samples import image_path
+from memantics.understanding import reading
+from memantics.understanding.analysis.records import Sound
+from memantics.understanding.captions.mine import make_step
+from memantics.understanding.extraction.plan import DEFAULT, Situation, ask_individuals
+from memantics.understanding.intents.draft import (
+    IntentSettings,
+    make_background_step,
+    make_intent_step,
+)
+from memantics.understanding.knowledge.records import Individual, Knowledge
+from memantics.understanding.reading import read_once, tell_templates
 from tests.build.extract.scripts import text_of
 from tests.commands import Shell
 from tests.core_install import block_extras

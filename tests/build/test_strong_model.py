@@ -14,21 +14,20 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from memantics.build.extract.chain import Extraction, ExtractSettings, extract_meme
-from memantics.build.extract.reading import read_individuals
-from memantics.build.questions.asking import QuestionSubject, ask_draft
-from memantics.build.questions.assembly import make_item
-from memantics.build.questions.blind import read_letter
-from memantics.build.questions.records import QuestionSettings, Slot
-from memantics.build.questions.writing import SlotDraft, read_sound
+from memantics.construction.questions.asking import QuestionSubject, ask_draft
+from memantics.construction.questions.assembly import SlotDraft, make_item, read_sound
+from memantics.construction.questions.records import QuestionSettings, Slot
+from memantics.construction.questions.solver import read_letter
 from memantics.core.memes import Meme
+from memantics.core.model import ask_again
 from memantics.core.records import Request
-from memantics.core.step import ask_again
+from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
-from memantics.knowledge.records import Individual, Knowledge
+from memantics.models.client import Desk
 from memantics.models.fake import FakeModel
-from memantics.run.desk import Desk
-from memantics.starter import image_path
+from memantics.understanding.extraction.chain import Extraction, ExtractSettings, extract_meme
+from memantics.understanding.extraction.reading import read_individuals
+from memantics.understanding.knowledge.records import Individual, Knowledge
 from tests.build.extract.scripts import text_of
 
 FIXTURE = Path(__file__).parent / "fixtures" / "strong_model.json"

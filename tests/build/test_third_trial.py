@@ -13,13 +13,13 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
-from memantics.build.extract.reading import read_individuals
-from memantics.build.questions.blind import SaidLetters, read_letter
-from memantics.build.questions.records import QuestionSettings, Slot
-from memantics.build.questions.writing import read_sound
+from memantics.construction.questions.assembly import read_sound
+from memantics.construction.questions.records import QuestionSettings, Slot
+from memantics.construction.questions.solver import SaidLetters, read_letter
 from memantics.core.reply import read_object
 from memantics.core.task import Unparsed
-from memantics.knowledge.records import Individual, Knowledge
+from memantics.understanding.extraction.reading import read_individuals
+from memantics.understanding.knowledge.records import Individual, Knowledge
 from tests.places import SHARED_DATA
 
 TRIAL = SHARED_DATA.resolve().parents[1] / "trial"

@@ -13,8 +13,8 @@ from subprocess import PIPE
 import pytest
 from PIL import Image
 
+from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark, find_tasks
 from memantics.core.data import Source
-from memantics.registry import STARTER_IMAGES, find_benchmark, find_tasks
 from tests.background import serve_in_background
 from tests.commands import Shell
 from tests.faults import FaultServer

@@ -11,7 +11,7 @@ import pytest
 import memantics as mm
 from memantics.core import errors
 from memantics.core.errors import MissingExtra, need_packages
-from memantics.detector.neural.encoding import read_splitter
+from memantics.moderation.neural.encoding import read_splitter
 from tests.commands import Shell
 from tests.compat.make import TEXTS
 from tests.compat.test_formats import FIXTURES, PREDICTIONS

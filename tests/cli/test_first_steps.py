@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import memantics as mm
-from memantics.actions.detector_files import find_detector, forget_detector, use_detector
-from memantics.actions.report import split_unfinished
 from memantics.core.errors import InputError, MemanticsError, StoreError
+from memantics.evaluation.reports.runs import split_unfinished
+from memantics.moderation.training import find_detector, forget_detector, use_detector
 from tests.commands import Shell
 
 

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from memantics import __version__
-from memantics.actions.options import TRIVIAL_MODELS, complete_models, complete_tasks
 from memantics.cli.main import COMMANDS, GROUPS
 from memantics.core.rundir import read_items
+from memantics.evaluation.options import TRIVIAL_MODELS, complete_models, complete_tasks
 from tests.commands import Shell
 
 

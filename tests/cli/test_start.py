@@ -19,13 +19,13 @@ from typing import Annotated, Any, Unpack
 import pytest
 import typer.main
 
-from memantics.actions.desk import Asking, AskingOptions
 from memantics.cli import main
 from memantics.cli.expose import expose
 from memantics.cli.main import make_app
 from memantics.cli.terminal import say
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
+from memantics.models.client import Asking, AskingOptions
 from tests.commands import Shell
 
 
@@ -59,7 +59,7 @@ def test_help_and_the_package_load_nothing_heavy() -> None:
     assert cpu_seconds("-c", "import memantics") - bare < 0.2
     loaded = "import sys, memantics.cli.main; print(*sys.modules)"
     names = subprocess.check_output([sys.executable, "-c", loaded], text=True).split()
-    for heavy in ("numpy", "pydantic", "aiohttp", "memantics.registry", "PIL"):
+    for heavy in ("numpy", "pydantic", "aiohttp", "memantics.benchmarks", "PIL"):
         assert heavy not in names, heavy
 
 

@@ -16,10 +16,9 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Field, Form, Item, Outcome, Score
 from memantics.core.rundir import read_facts
 from memantics.core.task import InvalidPolicy, Task
-from memantics.registry import open_task_of_run
-from memantics.run import resample
-from memantics.run.compare import Side, compare, open_side
-from memantics.run.differences import Comparison
+from memantics.evaluation import paired as resample
+from memantics.evaluation.paired import Comparison, Side, compare_sides, open_side
+from memantics.evaluation.tasks import open_task_of_run
 from tests.commands import Shell
 from tests.runs import pick, write_run
 
@@ -34,7 +33,7 @@ def side(folder: Path) -> Side:
 
 
 def one(first: Path, second: Path, *metrics: str) -> Comparison:
-    found = compare([side(first), side(second)], metrics)
+    found = compare_sides([side(first), side(second)], metrics)
     assert len(found) == 1
     return found[0]
 
@@ -198,7 +197,7 @@ def test_several_runs_are_corrected_together(tmp_path: Path) -> None:
         for label, limit in (("a", 10), ("b", 20), ("c", 28))
     ]
     sides = [side(folder) for folder in folders]
-    found = compare(sides)
+    found = compare_sides(sides)
     assert [(Path(c.first).name, Path(c.second).name) for c in found] == [
         ("a", "b"),
         ("a", "c"),
@@ -209,7 +208,7 @@ def test_several_runs_are_corrected_together(tmp_path: Path) -> None:
     order = sorted(range(3), key=lambda place: p_values[place])
     assert corrected[order[0]] == pytest.approx(3 * p_values[order[0]])
     assert all(after >= before for before, after in zip(p_values, corrected, strict=True))
-    assert len(compare(sides, against_first=True)) == 2
+    assert len(compare_sides(sides, against_first=True)) == 2
 
 
 def test_only_shared_items_that_count_are_compared(tmp_path: Path) -> None:
@@ -254,7 +253,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="share no scored item"):
         one(first, elsewhere)
     with pytest.raises(InputError, match="one run"):
-        compare([side(first)])
+        compare_sides([side(first)])
 
 
 def test_the_command_shows_and_exports(tmp_path: Path, shell: Shell) -> None:

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from memantics.core.errors import InputError
+from memantics.evaluation.contrasts import FactorContrasts, FactorEffect, SettingContrast, contrast
+from memantics.evaluation.paired import Comparison, Difference, show_p
 from memantics.metrics.comparison import holm
-from memantics.run.contrasts import FactorContrasts, FactorEffect, SettingContrast, contrast
-from memantics.run.differences import Comparison, Difference, show_p
 from tests.commands import Shell
 from tests.compare.test_compare import choices, puns, side
 from tests.runs import write_run

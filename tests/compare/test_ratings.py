@@ -8,8 +8,14 @@ import pytest
 from scipy import stats
 
 from memantics.core.records import Score
+from memantics.evaluation.human_eval import (
+    Followed,
+    HumanScores,
+    Rated,
+    SettingMeans,
+    score_ratings,
+)
 from memantics.metrics.comparison import holm
-from memantics.run.ratings import Followed, HumanScores, Rated, SettingMeans, score_ratings
 
 # Six memes in two settings; of the last reply nothing is known but one person's relevance.
 FIRST, SECOND = (1.0, 2.0, 2.0, 3.0, 1.0, 2.0), (3.0, 3.0, 5.0, 4.0, 4.0, None)

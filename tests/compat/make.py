@@ -146,8 +146,8 @@ def make_store(maker: Maker) -> None:
 
 def annotate(queue: str, target: str) -> None:
     """Inside the checkout: three people answer a queue; one item waits; a backup is taken."""
-    from memantics.annotate.backup import backup
-    from memantics.annotate.service import open_service
+    from memantics.annotation.backup import backup
+    from memantics.annotation.service import open_service
     from tests.annotate.team import (
         add_people,
         answer_by_number,

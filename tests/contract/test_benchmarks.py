@@ -13,21 +13,15 @@ from collections.abc import Iterator
 import pytest
 from pydantic import JsonValue
 
-from memantics.core.card import resolve_options
+from memantics.benchmarks.card import resolve_options
+from memantics.benchmarks.published import compare, read_expected
+from memantics.benchmarks.registry import Benchmark, TaskRef, find_benchmarks, find_tasks
 from memantics.core.data import Source
 from memantics.core.images import probe, read_bytes
 from memantics.core.records import Form, Image, Item, Message, Outcome, Request, Score
-from memantics.core.statistic import compare, read_expected
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.interval import wilson
-from memantics.registry import (
-    Benchmark,
-    ModelSettings,
-    TaskRef,
-    find_benchmarks,
-    find_tasks,
-    open_model,
-)
+from memantics.models.kinds import ModelSettings, open_model
 from tests.places import ROOT
 
 # Only while benchmarks are discovered: other tests must not see the examples.

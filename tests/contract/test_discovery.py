@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.registry import find_benchmarks
 from memantics.core.data import Source
-from memantics.registry import find_benchmarks
 from tests.commands import Shell
 from tests.places import ROOT
 

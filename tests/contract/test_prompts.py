@@ -10,8 +10,8 @@ import os
 
 import pytest
 
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.records import Image
-from memantics.registry import find_tasks
 from tests.places import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"

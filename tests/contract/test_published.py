@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.published import PublishedRow, read_published
+from memantics.benchmarks.registry import Benchmark, TaskRef, find_benchmarks
 from memantics.core.errors import DataError
-from memantics.core.published import PublishedRow, read_published
 from memantics.core.records import Outcome
 from memantics.metrics.feasibility import Claims, find_violations
-from memantics.registry import Benchmark, TaskRef, find_benchmarks
 
 BENCHMARKS = find_benchmarks()
 OURS = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")

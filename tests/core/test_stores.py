@@ -10,9 +10,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memantics.core.cache import Cache, cache_key, request_digest
 from memantics.core.journal import Journal, read_whole_lines
 from memantics.core.records import Form, Message, Reply, Request, Sampling
+from memantics.models.cache import Cache, cache_key, request_digest
 
 ASKED = Request((Message("user", ("What?",)),), Form("", ()), schema={"type": "object"})
 KEY = b"k" * 32

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memantics.detector.neural.backbone import MARKS, describe_word_pieces
+from memantics.moderation.neural.network import MARKS, describe_word_pieces
 from tests.detector.neural.tiny import IMAGE, SIDE
 
 WORDS = ("good", "nice", "cat", "day", "you", "are", "bad", "ugly", "go", "away", "a", "meme")

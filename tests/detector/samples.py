@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from memantics.detector.examples import Example, Modality, Type
+from memantics.moderation.examples import Example, Modality, Type
 
 BITTER = {"targeted": "苦瓜", "offence": "酸菜", "sexual": "辣椒", "dispirited": "烂梨"}
 SWEET = ("西瓜", "葡萄", "草莓", "樱桃", "香蕉")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.detector.calibration import (
+from memantics.moderation.calibration import (
     Softmax,
     calibration_error,
     choose_biases,
@@ -19,7 +19,7 @@ from memantics.detector.calibration import (
     normalise,
     reliability,
 )
-from memantics.detector.folds import split_blocks, split_examples, split_random
+from memantics.moderation.examples import split_blocks, split_examples, split_random
 from tests.detector.samples import make_examples
 
 CHANCE = np.random.default_rng(5)

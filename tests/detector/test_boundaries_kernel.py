@@ -7,18 +7,18 @@ import pytest
 from scipy.sparse import csr_matrix, hstack
 from sklearn.svm import LinearSVC
 
-from memantics.detector import calibration
-from memantics.detector.examples import Example, Type
-from memantics.detector.kernel import (
+from memantics.moderation import calibration
+from memantics.moderation.examples import Example, Type
+from memantics.moderation.kernel import (
     LinearScorer,
     Rows,
+    SparseRows,
     add_margin,
     fit_svm,
     make_targets,
     margin_places,
     to_rows,
 )
-from memantics.detector.sparse import SparseRows
 from tests.detector.test_kernel import make_rows
 from tests.detector.test_kernel import make_targets as make_signs
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions import detector_verbs
 from memantics.core.errors import InputError
 from memantics.core.lines import ImageReading, TextLine
-from memantics.detector.examples import Loaded
 from memantics.models.embedded import ocr
+from memantics.moderation import detector as detector_verbs
+from memantics.moderation.examples import Loaded
 from tests.commands import Shell
 from tests.detector.commands import run
 from tests.detector.samples import make_examples

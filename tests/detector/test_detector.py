@@ -10,18 +10,20 @@ from pathlib import Path
 import pytest
 from PIL import Image as Pillow
 
-from memantics.actions import detector_data
-from memantics.actions.detect import Detector, TrainOptions
-from memantics.actions.detector_data import looks_like_path, read_starter_examples
 from memantics.core.errors import ImageError, InputError
 from memantics.core.lines import ImageReading, TextLine
 from memantics.core.records import Field, Form, Image, Message, Option, Request
-from memantics.detector.answering import DetectorModel
-from memantics.detector.card import SAMPLE_NOTE
-from memantics.detector.examples import Example
-from memantics.detector.fast import find_preset, train
-from memantics.detector.judges import read_images
 from memantics.models.embedded import ocr
+from memantics.moderation import data as detector_data
+from memantics.moderation.answering import DetectorModel
+from memantics.moderation.card import SAMPLE_NOTE
+from memantics.moderation.data import looks_like_path, read_starter_examples
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.fast import train
+from memantics.moderation.heads import find_preset
+from memantics.moderation.judges import read_images
+from memantics.moderation.training import TrainOptions
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
 

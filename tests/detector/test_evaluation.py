@@ -10,13 +10,13 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from memantics.core.errors import InputError
-from memantics.detector.evaluation import compare, evaluate
-from memantics.detector.examples import TYPES, Example
-from memantics.detector.fast import Prediction, find_preset
-from memantics.detector.features import Dense
-from memantics.detector.folds import split_blocks, split_examples
-from memantics.detector.held_out import cross_validate, make_trainer
-from memantics.detector.kernel import Singles
+from memantics.moderation.evaluation import compare, evaluate
+from memantics.moderation.examples import TYPES, Example, split_blocks, split_examples
+from memantics.moderation.fast import Prediction
+from memantics.moderation.features import Dense
+from memantics.moderation.heads import find_preset
+from memantics.moderation.held_out import cross_validate, make_trainer
+from memantics.moderation.kernel import Singles
 from tests.detector.samples import make_examples
 
 

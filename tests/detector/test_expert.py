@@ -11,20 +11,24 @@ import numpy as np
 import orjson
 import pytest
 
-from memantics.actions import expert as experts
-from memantics.actions.expert import Expert, ExpertOptions, find_labelled, list_labels
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.labelled import LabelledMeme
-from memantics.core.opinion import UNKNOWN
-from memantics.detector.examples import Example, Loaded
-from memantics.detector.explanation import explain_label
-from memantics.detector.fast import Trained, fit_labels
-from memantics.detector.features import cut, name_pieces
-from memantics.detector.heads import find_preset
-from memantics.detector.held_out import cross_validate_labels
-from memantics.detector.label_evaluation import evaluate_labels, list_cases
-from memantics.detector.labels import FEWEST_MEMBERS, OTHER, gather_examples
-from memantics.detector.storage import load_expert, load_with_card, save
+from memantics.core.labels import UNKNOWN, LabelledMeme
+from memantics.moderation import classifier as experts
+from memantics.moderation.classifier import Expert, ExpertOptions, find_labelled, list_labels
+from memantics.moderation.examples import Example, Loaded
+from memantics.moderation.explanation import explain_label
+from memantics.moderation.fast import Trained, fit_labels
+from memantics.moderation.features import cut, name_pieces
+from memantics.moderation.heads import find_preset
+from memantics.moderation.held_out import cross_validate_labels
+from memantics.moderation.labels import (
+    FEWEST_MEMBERS,
+    OTHER,
+    evaluate_labels,
+    gather_examples,
+    list_cases,
+)
+from memantics.moderation.storage import load_expert, load_with_card, save
 
 WORDS = {
     "glad": ("sunny", "cake", "friends", "holiday"),
@@ -194,7 +198,7 @@ def test_a_detector_is_no_expert_and_the_other_way_round(tmp_path: Path) -> None
     save(train().detector, place)
     with pytest.raises(InputError, match="is an expert for m"):
         load_with_card(place)
-    from memantics.actions.detect import Detector
+    from memantics.moderation.detect import Detector
 
     other = Detector.starter().save(tmp_path / "detector.zip")
     with pytest.raises(InputError, match="is a detector of harm, no expert"):

@@ -11,13 +11,13 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import memantics as mm
-from memantics.actions import expert as experts
-from memantics.actions.expert import Expert, ExpertOptions, find_labelled
 from memantics.cli.main import make_app
 from memantics.core.errors import DataError, InputError
-from memantics.detector.examples import Example
-from memantics.detector.pictures import SeeingEmbedder
 from memantics.models.embedders import LocalImageEncoder
+from memantics.moderation import classifier as experts
+from memantics.moderation.classifier import Expert, ExpertOptions, find_labelled
+from memantics.moderation.examples import Example
+from memantics.moderation.heads import SeeingEmbedder
 from tests.metrics.tiny_models import make_image_encoder
 
 WORDS = ("when", "my", "the", "cat", "sees", "monday", "coffee", "again")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.datasets import add_release
-from memantics.actions.detector_verbs import validate_labels
-from memantics.actions.expert import Expert, ExpertOptions, find_labelled
-from memantics.detector.label_evaluation import LabelEvaluation
+from memantics.evaluation.datasets import add_release
+from memantics.moderation.classifier import Expert, ExpertOptions, find_labelled
+from memantics.moderation.detector import validate_labels
+from memantics.moderation.labels import LabelEvaluation
 from tests.places import SHARED_DATA, needs_shared_data
 
 pytestmark = [pytest.mark.slow, needs_shared_data]

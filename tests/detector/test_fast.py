@@ -13,10 +13,11 @@ import pytest
 
 from memantics.core import text as core_text
 from memantics.core.errors import InputError, UnknownName
-from memantics.detector.examples import Example
-from memantics.detector.explanation import explain
-from memantics.detector.fast import PRESETS, FastDetector, find_preset, fit, make_dense, train
-from memantics.detector.features import (
+from memantics.core.samples import image_path
+from memantics.moderation.examples import Example
+from memantics.moderation.explanation import explain
+from memantics.moderation.fast import FastDetector, fit, train
+from memantics.moderation.features import (
     Dense,
     Extractor,
     FeatureBlock,
@@ -24,10 +25,9 @@ from memantics.detector.features import (
     hear,
     name_pieces,
 )
-from memantics.detector.kernel import Singles
-from memantics.detector.pictures import measure_images
-from memantics.detector.storage import load, save
-from memantics.starter import image_path
+from memantics.moderation.heads import PRESETS, find_preset, make_dense, measure_images
+from memantics.moderation.kernel import Singles
+from memantics.moderation.storage import load, save
 from tests.detector.samples import make_examples, shuffle_ids
 
 QUICK = ("fast", "ridge", "linear")

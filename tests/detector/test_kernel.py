@@ -8,20 +8,20 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import f1_score
 
 from memantics.core.errors import InputError
-from memantics.detector import calibration
-from memantics.detector.folds import split_random
-from memantics.detector.kernel import (
+from memantics.moderation import calibration
+from memantics.moderation.examples import split_random
+from memantics.moderation.kernel import (
     MOST,
     Kernel,
     KernelScorer,
     Rows,
+    SparseRows,
     make_gram,
     score,
     solve,
     to_rows,
     unfold,
 )
-from memantics.detector.sparse import SparseRows
 
 
 def make_rows(count: int = 60, seed: int = 0) -> Rows:

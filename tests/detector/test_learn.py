@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from memantics.actions.detect import Detector
-from memantics.actions.detector_files import set_point
-from memantics.actions.learn import explain_refusal, learn
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
 from memantics.core.queue import ItemVerdict, Vote, write_verdicts
-from memantics.detector.evaluation import DetectorComparison, compare
-from memantics.detector.examples import Example
-from memantics.detector.fast import Prediction
-from memantics.detector.labels import decide, is_held_out, put_together, read_decisions
+from memantics.moderation.detect import Detector
+from memantics.moderation.evaluation import DetectorComparison, compare
+from memantics.moderation.examples import Example
+from memantics.moderation.fast import Prediction
+from memantics.moderation.labels import decide, is_held_out, put_together, read_decisions
+from memantics.moderation.learn import explain_refusal, learn
+from memantics.moderation.training import set_point
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.detect import Detector
-from memantics.actions.detector_files import set_point
-from memantics.actions.screen import ScreenSettings, read_rows, screen
-from memantics.detector.examples import Example
-from memantics.detector.unjudged import hear_meant
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.screen import screen
+from memantics.moderation.screening import ScreenSettings, read_rows
+from memantics.moderation.subjects import hear_meant
+from memantics.moderation.training import set_point
 from tests.commands import Shell
 from tests.scale.inline import InlineEngine
 

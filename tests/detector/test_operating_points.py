@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.detect import Detector
-from memantics.actions.detector_files import set_point
 from memantics.core.errors import InputError
-from memantics.detector.evaluation import evaluate
-from memantics.detector.examples import Example
-from memantics.detector.fast import Prediction
-from memantics.detector.operating_points import (
+from memantics.metrics.interval import wilson
+from memantics.moderation.detect import Detector
+from memantics.moderation.evaluation import evaluate
+from memantics.moderation.examples import Example
+from memantics.moderation.fast import Prediction
+from memantics.moderation.operating_points import (
     OperatingPoint,
     describe_point,
     measure_thresholds,
     read_point,
     tabulate_thresholds,
 )
-from memantics.metrics.interval import wilson
+from memantics.moderation.training import set_point
 from tests.detector.commands import run
 from tests.detector.samples import make_examples
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from memantics.core.records import Score
-from memantics.detector.evaluation import evaluate
-from memantics.detector.examples import Loaded
-from memantics.detector.explanation import explain
-from memantics.detector.fast import find_preset, fit
-from memantics.detector.robustness import Evasion, Leakage, Robustness
-from memantics.report.pages.detector import find_mistakes, write_evaluation, write_explanation
-from memantics.starter import image_path
+from memantics.core.samples import image_path
+from memantics.moderation.evaluation import evaluate
+from memantics.moderation.examples import Loaded
+from memantics.moderation.explanation import explain
+from memantics.moderation.fast import fit
+from memantics.moderation.heads import find_preset
+from memantics.moderation.pages import find_mistakes, write_evaluation, write_explanation
+from memantics.moderation.robustness import Evasion, Leakage, Robustness
 from tests.browser import launch, watch
 from tests.detector.samples import make_examples
 

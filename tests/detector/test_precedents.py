@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from memantics.actions.detect import Detector
-from memantics.actions.screen import ScreenSettings, read_rows, screen
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.examples import Example
-from memantics.detector.precedents import NEAR_BITS, NEAR_SENSE, Memory, Precedent
-from memantics.detector.subjects import Subject
-from memantics.detector.verdict import judge
-from memantics.detector.wide_hashes import MOST_APART
-from memantics.vision.hashes import hash_pdq
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.match_index import MOST_APART, NEAR_BITS, NEAR_SENSE, Memory, Precedent
+from memantics.moderation.screen import screen
+from memantics.moderation.screening import ScreenSettings, read_rows
+from memantics.moderation.subjects import Subject
+from memantics.moderation.verdict import judge
+from memantics.understanding.vision.hashes import hash_pdq
 from tests.commands import Shell
 from tests.scale.inline import InlineEngine
 
@@ -232,7 +232,7 @@ def test_a_verdict_cites_its_precedent_at_every_door(detector: Path, tmp_path: P
 
 
 def test_a_copy_of_an_image_follows_and_a_sibling_does_not(detector: Path) -> None:
-    from memantics.vision.hashes import hash_image
+    from memantics.understanding.vision.hashes import hash_image
 
     def see(image: Image.Image, text: str, **options: int) -> Subject:
         body = io.BytesIO()

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.detector.card import SAMPLE_LIMIT, format_card, make_card, write_card
-from memantics.detector.disguises import add_copies, add_emoji, augment, space_out, spell_out
-from memantics.detector.evaluation import evaluate
-from memantics.detector.examples import Example, Loaded
-from memantics.detector.fast import FastDetector, find_preset, fit, make_rows, train
-from memantics.detector.features import sound_of
-from memantics.detector.robustness import (
+from memantics.moderation.card import SAMPLE_LIMIT, format_card, make_card, write_card
+from memantics.moderation.evaluation import evaluate
+from memantics.moderation.examples import Example, Loaded
+from memantics.moderation.fast import FastDetector, fit, train
+from memantics.moderation.features import sound_of
+from memantics.moderation.heads import find_preset, make_rows
+from memantics.moderation.obfuscation import add_copies, add_emoji, augment, space_out, spell_out
+from memantics.moderation.robustness import (
     measure_evasion,
     measure_leakage,
     pick_targets,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.actions.detector_data import load_examples
 from memantics.core.registry import Registered, write_registered
-from memantics.detector.evaluation import evaluate
-from memantics.detector.examples import Example
-from memantics.detector.fast import find_preset
-from memantics.detector.folds import split_blocks
-from memantics.detector.held_out import cross_validate, make_trainer
+from memantics.moderation.data import load_examples
+from memantics.moderation.evaluation import evaluate
+from memantics.moderation.examples import Example, split_blocks
+from memantics.moderation.heads import find_preset
+from memantics.moderation.held_out import cross_validate, make_trainer
 from tests.places import SHARED_DATA, needs_shared_data
 
 pytestmark = [pytest.mark.slow, needs_shared_data]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError, InputError
-from memantics.detector.examples import natural_key, need_labels, need_two_classes, read_examples
-from memantics.starter import image_path
+from memantics.core.samples import image_path
+from memantics.moderation.examples import natural_key, need_labels, need_two_classes, read_examples
 
 
 def write(path: Path, text: str) -> Path:

@@ -10,8 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
-from memantics.detector.kernel import Kernel, KernelScorer, LinearScorer, Rows
-from memantics.detector.sparse import Singles, SparseRows
+from memantics.moderation.kernel import (
+    Kernel,
+    KernelScorer,
+    LinearScorer,
+    Rows,
+    Singles,
+    SparseRows,
+)
 
 
 def draw(rows: int, width: int, seed: int = 0, density: float = 0.1) -> tuple[SparseRows, Singles]:

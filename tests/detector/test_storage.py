@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.fast import find_preset, train
-from memantics.detector.storage import load, load_with_card, save
+from memantics.moderation.fast import train
+from memantics.moderation.heads import find_preset
+from memantics.moderation.storage import load, load_with_card, save
 from tests.detector.samples import make_examples
 
 

@@ -11,14 +11,23 @@ import pytest
 from scipy.stats import ttest_ind
 from sklearn.metrics import precision_recall_fscore_support
 
-from memantics.actions.detector_data import load_examples, put_captions
-from memantics.actions.study import StudyData
 from memantics.core.errors import DataError, InputError, StoreError, UnknownName
-from memantics.detector.examples import LABELS, Example, Loaded
-from memantics.detector.neural.settings import Training
-from memantics.detector.study.figures import VariantVerdicts, contrast, correct, score_sheet
-from memantics.detector.study.running import StudyPlan, read_study, read_verdicts, run_study
-from memantics.detector.study.variants import (
+from memantics.metrics.comparison import welch_t_test
+from memantics.moderation.data import load_examples, put_captions
+from memantics.moderation.examples import LABELS, Example, Loaded
+from memantics.moderation.neural.settings import Training
+from memantics.moderation.study.running import (
+    StudyPlan,
+    VariantVerdicts,
+    contrast,
+    correct,
+    read_study,
+    read_verdicts,
+    run_study,
+    score_sheet,
+)
+from memantics.moderation.study.study import StudyData
+from memantics.moderation.study.variants import (
     CHECKS,
     PAPER,
     Encoding,
@@ -27,7 +36,6 @@ from memantics.detector.study.variants import (
     make_training,
     read_variant,
 )
-from memantics.metrics.comparison import welch_t_test
 from tests.commands import Shell
 from tests.detector.neural.conftest import Make, encoder, plain_arithmetic
 from tests.detector.neural.tiny import QUICK, draw_memes

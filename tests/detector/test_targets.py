@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.detector.card import format_card, make_card, read_stored
-from memantics.detector.evaluation import evaluate
-from memantics.detector.examples import Example, Loaded, read_examples
-from memantics.detector.fast import Prediction, find_preset, fit
-from memantics.detector.targets import (
+from memantics.moderation.card import format_card, make_card, read_stored
+from memantics.moderation.evaluation import evaluate
+from memantics.moderation.examples import Example, Loaded, read_examples
+from memantics.moderation.fast import Prediction, fit
+from memantics.moderation.heads import find_preset
+from memantics.moderation.operating_points import (
     EVERYBODY,
     FEWEST,
     find_target_errors,

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from memantics.actions.detect import Detector
-from memantics.detector.examples import Example
-from memantics.detector.novelty import count_words, cut_sentences
-from memantics.detector.unmasking import unmask
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.novelty import count_words, cut_sentences
+from memantics.moderation.obfuscation import unmask
 
 WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
 

@@ -15,21 +15,22 @@ import numpy as np
 import pytest
 
 import memantics as mm
-from memantics.actions.analyze import AnalyzeOptions, analyze_memes
-from memantics.actions.answers import TaskChoiceSettings, pose_one
-from memantics.actions.detect import Detector
-from memantics.actions.screen import ScreenSettings, read_rows, screen
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.memes import Meme
 from memantics.core.rundir import last_answers
+from memantics.core.samples import IMAGES, read_starter
 from memantics.core.waiting import run_sync
-from memantics.detector.examples import Example
-from memantics.detector.unjudged import NO_PICTURE
-from memantics.detector.wrapped import LabelMap, WrappedJudge, make_chances, wrap_folder
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
 from memantics.models.embedded.ocr import open_reader
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.screen import screen
+from memantics.moderation.screening import ScreenSettings, read_rows
+from memantics.moderation.subjects import NO_PICTURE
+from memantics.moderation.wrapped import LabelMap, WrappedJudge, make_chances, wrap_folder
 from memantics.serve.settings import Models, ServeSettings
-from memantics.starter import IMAGES, read_starter
-from memantics.vision.roles import read_image_text
+from memantics.understanding.vision.roles import read_image_text
+from memantics.workbench.analyze import AnalyzeOptions, analyze_memes
 from tests.commands import Shell
 from tests.detector.classifiers import MAPS, make_classifier
 from tests.figures import same

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.registry import STARTER_IMAGES, find_benchmarks
+from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmarks
 from tests.background import serve_in_background
 from tests.commands import Ran, Shell
 from tests.places import ROOT

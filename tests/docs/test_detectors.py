@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.detect import Detector
+from memantics.moderation.detect import Detector
 from tests.places import ROOT
 
 PAGE = (ROOT / "docs" / "detect-harmful-memes.md").read_text(encoding="utf-8")

@@ -11,9 +11,9 @@ from pathlib import Path
 import openai
 import pytest
 
-from memantics.actions.detect import Detector
-from memantics.actions.screen import read_rows
-from memantics.annotate.service import AnnotationService
+from memantics.annotation.service import AnnotationService
+from memantics.moderation.detect import Detector
+from memantics.moderation.screening import read_rows
 from memantics.serve.settings import Models, ServeSettings
 from tests.annotate.web.visitors import Office, Visitor, make_office, open_quick
 from tests.commands import Shell

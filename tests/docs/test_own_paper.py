@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.starter import image_path
+from memantics.core.samples import image_path
 from tests.build.publish.queues import pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell

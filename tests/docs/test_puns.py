@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memantics.phonetics.reading import Settings
-from memantics.phonetics.speech import read_aloud
+from memantics.understanding.phonetics.reading import Settings
+from memantics.understanding.phonetics.speech import read_aloud
 from tests.places import ROOT
 
 PAGE = (ROOT / "docs" / "read-puns-aloud.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.starter import IMAGES
+from memantics.core.samples import IMAGES
 from tests.places import ROOT
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.detect import Detector
-from memantics.actions.screen import read_rows
-from memantics.detector.wrapped import read_map
+from memantics.moderation.detect import Detector
+from memantics.moderation.screening import read_rows
+from memantics.moderation.wrapped import read_map
 from tests.commands import Shell
 from tests.detector.classifiers import MAPS, make_classifier
 from tests.places import ROOT

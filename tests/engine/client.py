@@ -12,11 +12,12 @@ import signal
 import sys
 from pathlib import Path
 
-from memantics.core.cache import Cache
 from memantics.core.errors import MemanticsError
 from memantics.core.rundir import RunWriter
+from memantics.evaluation.ask import ask
+from memantics.models.cache import Cache
+from memantics.models.engine import AskSettings, Progress
 from memantics.models.openai import OpenAIModel
-from memantics.run.ask import AskSettings, Progress, ask
 from tests.engine.toy import draw_image, facts, toy_task
 
 

@@ -11,15 +11,16 @@ import orjson
 import pytest
 from pydantic import JsonValue
 
-from memantics.core.cache import Cache
 from memantics.core.errors import DataError, Rejected, StoreError, Transient, Unavailable
 from memantics.core.model import Model
 from memantics.core.records import NO_REPLY, Answer, Form, Item, Reply, Request
 from memantics.core.rundir import RunWriter, last_answers, read_answers, read_items
 from memantics.core.task import Task
+from memantics.evaluation.ask import ask
+from memantics.models.cache import Cache
+from memantics.models.engine import AskSettings, Progress, RetrySettings
 from memantics.models.fake import FakeModel, Said, open_fake, play
 from memantics.models.recorded import RecordedModel
-from memantics.run.ask import AskSettings, Progress, RetrySettings, ask
 from tests.engine.toy import FakeClock, draw_image, facts, toy_task
 
 

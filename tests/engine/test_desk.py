@@ -18,16 +18,15 @@ import pytest
 
 from memantics.core import journal
 from memantics.core.errors import DataError, StoreError, Transient, Unavailable
+from memantics.core.model import Step, Taken
 from memantics.core.records import Form, Image, Message, Reply, Request
 from memantics.core.rundir import RunWriter
-from memantics.core.step import Step, Taken
 from memantics.core.task import Unparsed
+from memantics.evaluation.ask import ask
+from memantics.models.client import CALLS, Desk
+from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Script, play
 from memantics.models.recorded import RecordedModel
-from memantics.run.ask import ask
-from memantics.run.calling import RetrySettings
-from memantics.run.desk import CALLS, Desk
-from memantics.run.engine import AskSettings
 from tests.engine.toy import FACTS, toy_task
 
 QUICK = AskSettings(retries=RetrySettings(per_call=1, first=0.0))
@@ -242,8 +241,8 @@ SLOW = """
 import asyncio, sys
 from pathlib import Path
 from memantics.models.fake import FakeModel
-from memantics.run.desk import Desk
-from memantics.run.engine import AskSettings
+from memantics.models.client import Desk
+from memantics.models.engine import AskSettings
 from tests.engine.toy import FACTS, toy_task
 from tests.engine.test_desk import ask_about
 

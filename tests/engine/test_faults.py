@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.cache import Cache
 from memantics.core.errors import Unavailable
 from memantics.core.records import Status
 from memantics.core.rundir import RunWriter, last_answers, read_answers
+from memantics.evaluation.ask import ask
+from memantics.models.cache import Cache
+from memantics.models.engine import AskSettings, Limiter, Progress, RetrySettings
 from memantics.models.openai import OpenAIModel, OpenAISettings
-from memantics.run.ask import AskSettings, Progress, RetrySettings, ask
-from memantics.run.calling import Limiter
 from tests.engine.toy import draw_image, facts, toy_task
 from tests.faults import Fault, FaultServer, serve
 

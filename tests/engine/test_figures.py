@@ -25,10 +25,10 @@ from memantics.core.records import (
 )
 from memantics.core.rundir import RunWriter, Scores, read_scores, write_scores
 from memantics.core.task import InvalidPolicy, Task, Unparsed
-from memantics.run.certainty import choose, score_certainty, state_odds
-from memantics.run.engine import CUT_OFF, bump_seed, read_reply
-from memantics.run.facts import read_shots, repeat_facts, repeat_task, show_shots
-from memantics.run.score import group_repeats, note_repeats, score_repeats
+from memantics.evaluation.ask import choose, score_certainty, state_odds
+from memantics.evaluation.facts import read_shots, repeat_facts, repeat_task, show_shots
+from memantics.evaluation.scoring import group_repeats, note_repeats, score_repeats
+from memantics.models.engine import CUT_OFF, bump_seed, read_reply
 from tests.engine.toy import FACTS, draw_image
 
 FORM = Form("?", (Field("answer", "choice", (Option("A", ""), Option("B", ""))),))

@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.run.calling import Limiter
+from memantics.models.engine import Limiter
 from tests.engine.toy import FakeClock
 
 

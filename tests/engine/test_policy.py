@@ -6,7 +6,7 @@ import pytest
 
 from memantics.core.records import Form, Item, Outcome, Status
 from memantics.core.task import InvalidPolicy
-from memantics.run.score import count_statuses, keep_scored
+from memantics.evaluation.scoring import count_statuses, keep_scored
 
 
 @pytest.mark.parametrize(

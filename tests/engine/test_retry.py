@@ -14,8 +14,8 @@ from memantics.core.errors import (
     Unavailable,
     Unreachable,
 )
+from memantics.models.engine import Called, Caller, Limiter, RetrySettings, draw_delay
 from memantics.models.fake import FakeModel, Said, play
-from memantics.run.calling import Called, Caller, Limiter, RetrySettings, draw_delay
 from tests.engine.toy import FakeClock, toy_request
 
 

@@ -22,8 +22,7 @@ from memantics.core.records import (
 )
 from memantics.core.rundir import RunWriter, read_scores
 from memantics.core.task import InvalidPolicy, Task, Unparsed
-from memantics.models.fake import FakeModel
-from memantics.run.score import (
+from memantics.evaluation.scoring import (
     add_up,
     average,
     count_statuses,
@@ -31,6 +30,7 @@ from memantics.run.score import (
     read_outcomes,
     score_run,
 )
+from memantics.models.fake import FakeModel
 from tests.runs import make_facts, pick
 
 STATUSES: tuple[Status, ...] = ("answered", "refused", "unparsed", "failed")

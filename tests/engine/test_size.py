@@ -17,14 +17,13 @@ from memantics.core.errors import DataError, StoreError
 from memantics.core.records import NO_REPLY, Answer, Field, Form, Image, Item, Option, Reply
 from memantics.core.rundir import RunWriter, read_items, read_stored_items
 from memantics.core.task import InvalidPolicy, ItemWalk
-from memantics.metrics import constant
-from memantics.metrics.constant import find_best_constant, find_constant_text
-from memantics.metrics.text import rouge_l
+from memantics.evaluation import scoring as score
+from memantics.evaluation.ask import ask
+from memantics.evaluation.scoring import read_outcomes
+from memantics.metrics import text as constant
+from memantics.metrics.text import find_best_constant, find_constant_text, rouge_l
+from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel
-from memantics.run import score
-from memantics.run.ask import ask
-from memantics.run.engine import AskSettings
-from memantics.run.score import read_outcomes
 from tests.engine.toy import FACTS, toy_form, toy_task
 
 MANY = 3_000

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from memantics.core.cache import request_digest
 from memantics.core.errors import (
     ImageError,
     InputError,
@@ -22,7 +21,8 @@ from memantics.core.errors import (
 )
 from memantics.core.images import load_images
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
-from memantics.models.faults import judge_status, read_retry_after
+from memantics.models.cache import request_digest
+from memantics.models.openai import judge_status, read_retry_after
 from memantics.models.wire import WireSettings, decode_reply, encode_request, split_thought
 from tests.engine.toy import draw_image, toy_request
 from tests.faults import completion

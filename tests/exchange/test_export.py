@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.core.records import Image
-from memantics.exchange import writing
+from memantics.evaluation import answers as writing
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
 from tests.commands import Shell
 
 

@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.core.records import Item
 from memantics.core.rundir import last_answers, read_facts, read_items
-from memantics.report import render_markdown
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
+from memantics.evaluation.reports.tables import render_markdown
 from tests.commands import Shell
 from tests.exchange.replies import plan_reply
 

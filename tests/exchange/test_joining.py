@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.records import Field, Form, Image, Item, Option, Reply
-from memantics.exchange.joining import GivenAnswer, join, join_epochs
+from memantics.evaluation.exchange import GivenAnswer, join, join_epochs
 
 
 def make_item(name: str, gold: str = "A", question: str = "Why?") -> Item:

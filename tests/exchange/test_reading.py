@@ -10,8 +10,13 @@ from inspect_ai.log import EvalSample
 from inspect_ai.model import ModelOutput, ModelUsage
 
 from memantics.core.records import Reply
-from memantics.exchange.joining import GivenAnswer, ReadSettings
-from memantics.exchange.reading import _read_sample, find_format, read_given
+from memantics.evaluation.exchange import (
+    GivenAnswer,
+    ReadSettings,
+    _read_sample,
+    find_format,
+    read_given,
+)
 
 
 def read(path: Path, *lines: object, **settings: object) -> list[GivenAnswer]:

@@ -12,7 +12,7 @@ from functools import cache
 from PIL import Image as Pillow
 from PIL import ImageDraw
 
-from memantics.starter import IMAGES
+from memantics.core.samples import IMAGES
 
 ORIENTATION = 0x0112
 SIZE = (96, 72)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from memantics.vision.ink import Background, Ink
-from memantics.vision.lettering import Lettering
-from memantics.vision.typefaces import BALOO
-from memantics.vision.typesetting import draw_text, fit_text
+from memantics.understanding.vision.ink import Background, Ink
+from memantics.understanding.vision.lettering import Lettering
+from memantics.understanding.vision.typefaces import BALOO
+from memantics.understanding.vision.typesetting import draw_text, fit_text
 from tests.hostile.cases import Case
 
 # What a server that obeys replies; the word says whether a reader of replies can tell.

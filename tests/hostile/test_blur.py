@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.analyze import Analyses, Analysis
-from memantics.actions.browse_knowledge import StoreReader
-from memantics.actions.knowledge import KnowledgeStore, MemeKnowledge
 from memantics.core.memes import Meme
 from memantics.core.registry import Registered, write_registered
-from memantics.knowledge.records import Knowledge
+from memantics.core.samples import IMAGES
 from memantics.serve.settings import Models
-from memantics.starter import IMAGES
+from memantics.understanding.kb import KnowledgeStore, MemeKnowledge, StoreReader
+from memantics.understanding.knowledge.records import Knowledge
+from memantics.workbench.analyze import Analyses, Analysis
 from tests.browser import launch
 from tests.serve.visiting import assert_at_home, serve_pages, visit
 

@@ -12,11 +12,6 @@ import pytest
 from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
-from memantics.actions.analyze import analyze
-from memantics.actions.detect import Detector, Moderator
-from memantics.actions.detector_data import make_examples
-from memantics.actions.reappraise import reappraise
-from memantics.actions.screen import ScreenSettings, read_rows, screen
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.lines import TextLine
@@ -28,8 +23,14 @@ from memantics.models.embedded.ocr import (
     RapidReader,
     choose_regions,
 )
-from memantics.reappraise.chain import MOST_PIXELS
-from memantics.vision.page import MOST_CAPTIONS, read_page
+from memantics.moderation.data import make_examples
+from memantics.moderation.detect import Detector, Moderator
+from memantics.moderation.screen import screen
+from memantics.moderation.screening import ScreenSettings, read_rows
+from memantics.understanding.reappraisal.chain import MOST_PIXELS
+from memantics.understanding.reappraise import reappraise
+from memantics.understanding.vision.page import MOST_CAPTIONS, read_page
+from memantics.workbench.analyze import analyze
 from tests.scale.inline import InlineEngine
 
 

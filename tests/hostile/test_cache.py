@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.cache import Cache
 from memantics.core.records import Reply
+from memantics.models.cache import Cache
 from tests.hostile.cachedrows import generate
 from tests.hostile.cases import SEED, Case, count_cases, known_and_fresh, noted, read_corpus
 

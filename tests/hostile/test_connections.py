@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.responses import Response
 
 from memantics.web import server
-from memantics.web.address import listen
+from memantics.web.server import listen
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from memantics.annotate import schema
-from memantics.annotate.web.app import list_routes
+from memantics.annotation import schema
+from memantics.annotation.web.app import list_routes
 from tests.annotate.conftest import database_url, migrated, postgres, sqlite_file
 from tests.annotate.web.queues import make_queue
 from tests.annotate.web.visitors import PASSWORD, Office, Visitor, make_office, open_quick

@@ -8,16 +8,17 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
-from memantics.actions import build_shards, screen
-from memantics.actions.annotate import find_admin
-from memantics.annotate.service import open_service
+from memantics.annotation.commands import find_admin
+from memantics.annotation.service import open_service
 from memantics.core.queue import ItemVerdict, Vote, read_queue, write_verdicts
-from memantics.starter import IMAGES
+from memantics.core.samples import IMAGES
+from memantics.workbench import shards as build_shards
 from tests.annotate.team import add_people
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import pun_values
@@ -226,7 +227,7 @@ def list_scrap(place: Path) -> list[str]:
 
 
 def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    for module in (screen, build_shards):
+    for module in (import_module("memantics.moderation.screen"), build_shards):
         monkeypatch.setattr(module, "PoolEngine", lambda *_: InlineEngine())
     rows = (f'{{"id":"{n}","text":"{n} good mornings to you all"}}\n' for n in range(300))
     (disk / "texts.jsonl").write_text("".join(rows))

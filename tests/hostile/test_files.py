@@ -11,19 +11,19 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memantics import starter
-from memantics.annotate.backup import _open_archive
-from memantics.annotate.workflow import parse_workflow
+from memantics.annotation.backup import _open_archive
+from memantics.annotation.workflow import parse_workflow
+from memantics.benchmarks.card import read_card
+from memantics.benchmarks.recipe import read_recipe
 from memantics.cli import main
-from memantics.core.card import read_card
+from memantics.core import samples as starter
 from memantics.core.errors import DataError, InputError
-from memantics.detector import storage
-from memantics.knowledge.formats import Format, parse
-from memantics.knowledge.official import _read_head
-from memantics.knowledge.validation import _Compiler
-from memantics.releases.mquest import parse_turtle
-from memantics.scale.tables import TableColumns, _read_separated
-from memantics.tasks.recipe import read_recipe
+from memantics.core.releases import parse_turtle
+from memantics.moderation import storage
+from memantics.moderation.scale.tables import TableColumns, _read_separated
+from memantics.understanding.knowledge.formats import Format, parse
+from memantics.understanding.knowledge.official import _read_head
+from memantics.understanding.knowledge.validation import _Compiler
 from tests.commands import Shell
 
 

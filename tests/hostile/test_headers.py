@@ -17,8 +17,8 @@ LIMIT = 8
 def test_no_header_brings_another_guess(tmp_path: Path) -> None:
     from starlette.testclient import TestClient
 
-    from memantics.annotate.web.app import make_app
-    from memantics.annotate.web.settings import WebSettings
+    from memantics.annotation.web.app import make_app
+    from memantics.annotation.web.settings import WebSettings
     from tests.annotate.team import make_lead
     from tests.annotate.web.visitors import ADDRESS, SECRET, Visitor, open_quick
 

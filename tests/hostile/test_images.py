@@ -13,17 +13,17 @@ import pytest
 from PIL import Image as Pillow
 from PIL import ImageDraw, ImageOps
 
-from memantics.actions.analyze import analyze
-from memantics.actions.collect import collect
-from memantics.actions.reappraise import reappraise
-from memantics.annotate.intake import store_image
+from memantics.annotation.intake import store_image
+from memantics.construction.collect.collect import collect
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import decode, load, probe, turn_upright
 from memantics.core.records import Form, Image, Message, Request
+from memantics.core.samples import image_path
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.wire import WireSettings, encode_request
-from memantics.starter import image_path
-from memantics.vision.typefaces import ANTON
+from memantics.understanding.reappraise import reappraise
+from memantics.understanding.vision.typefaces import ANTON
+from memantics.workbench.analyze import analyze
 from tests.hostile.images import (
     generate,
     multi_picture_jpeg,

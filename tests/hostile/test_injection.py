@@ -21,17 +21,17 @@ import pytest
 from aiohttp import web
 
 from memantics.benchmarks.mer_bench.judgement import EditJudgement
-from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.assembly import AssembledQuestion
-from memantics.build.questions.blind import BlindTrial, try_items
-from memantics.build.questions.records import QuestionSettings
+from memantics.construction.questions.asking import QuestionSubject
+from memantics.construction.questions.assembly import AssembledQuestion
+from memantics.construction.questions.records import QuestionSettings
+from memantics.construction.questions.solver import BlindTrial, try_items
 from memantics.core.data import Source
 from memantics.core.prompt import enclose
 from memantics.core.records import Field, Form, Image, Message, Request
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
+from memantics.models.client import Desk
 from memantics.models.fake import FakeModel, build_reply
-from memantics.run.desk import Desk
 from tests.background import serve_in_background
 from tests.build.questions.scripts import build, say, starter_subjects, write_honestly
 from tests.commands import Shell

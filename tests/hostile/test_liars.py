@@ -13,8 +13,8 @@ import pytest
 
 from memantics.core.errors import ModelError
 from memantics.models.openai import OpenAIModel, OpenAISettings
-from memantics.serve import fetching
-from memantics.serve.fetching import ImageFetcher, PublicResolver, is_public
+from memantics.serve import inputs as fetching
+from memantics.serve.inputs import ImageFetcher, PublicResolver, is_public
 from memantics.serve.refusals import Refusal
 from tests.engine.toy import toy_request
 from tests.hostile.cases import SEED, Case, count_cases, noted

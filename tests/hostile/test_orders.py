@@ -15,7 +15,7 @@ import pytest
 import memantics as mm
 from memantics.core.records import Form, Item, Message, Outcome
 from memantics.core.task import Task, Unparsed
-from memantics.run.judge import SCHEMA, make_judging
+from memantics.evaluation.rubric import SCHEMA, make_judging
 from tests.hostile.cases import SEED, Case, count_cases, noted
 from tests.hostile.orders import PLAUSIBLE, generate, obey
 from tests.judge.test_judge import MEMES, TASK, Scripted, plant

@@ -15,9 +15,9 @@ import orjson
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.knowledge.answering import DEEPEST, answer, check_query
-from memantics.knowledge.querying import MOST_CHARACTERS, ask
-from memantics.knowledge.store import GraphStore
+from memantics.understanding.knowledge.answering import DEEPEST, answer, check_query
+from memantics.understanding.knowledge.querying import MOST_CHARACTERS, ask
+from memantics.understanding.knowledge.store import GraphStore
 from tests.hostile.queries import KNOWN, SPOT, generate
 from tests.knowledge.samples import DUEL
 
@@ -26,8 +26,8 @@ CASES = int(os.environ.get("MEMANTICS_HOSTILE_CASES", "300"))
 # Asks every query of the engine itself, past the syntax tree, with and without sockets.
 ENGINE = """
 import sys, orjson
-from memantics.knowledge.answering import answer, close_network
-from memantics.knowledge.store import GraphStore
+from memantics.understanding.knowledge.answering import answer, close_network
+from memantics.understanding.knowledge.store import GraphStore
 from memantics.core.errors import InputError
 store = GraphStore.in_memory()
 queries = orjson.loads(sys.stdin.buffer.read())

@@ -28,7 +28,7 @@ from pathlib import Path
 import pytest
 from PIL import Image as Pillow
 
-from memantics.starter import IMAGES
+from memantics.core.samples import IMAGES
 from tests import forks
 from tests.forks import Ran
 from tests.hostile import backups, detectors

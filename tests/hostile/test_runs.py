@@ -10,15 +10,15 @@ import orjson
 import pytest
 from PIL import Image as Pillow
 
-from memantics.actions.browse_runs import RunFolder
-from memantics.actions.queues import make_error_queue
-from memantics.actions.report import report
-from memantics.actions.score import score
+from memantics.construction.queues import make_error_queue
 from memantics.core.errors import DataError
 from memantics.core.records import Answer, Image, Item, Message, Reply
 from memantics.core.registry import find_run_places
 from memantics.core.rundir import RunWriter
-from memantics.starter import IMAGES
+from memantics.core.samples import IMAGES
+from memantics.evaluation.browse import RunFolder
+from memantics.evaluation.evaluate import score
+from memantics.evaluation.report import report
 from tests.commands import Shell
 from tests.runs import TEXT, make_facts, pick, write_run
 
@@ -97,8 +97,8 @@ def test_a_log_for_inspect_holds_no_image_outside_of_the_data(
     tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("inspect_ai")
-    from memantics.report.inspection import build_log
-    from memantics.report.runs import load_runs
+    from memantics.evaluation.inspect_logs import build_log
+    from memantics.evaluation.reports.runs import load_runs
 
     monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
     folder = write_foreign(tmp_path / "runs" / "foreign", sorted(IMAGES.glob("*.png"))[0], private)

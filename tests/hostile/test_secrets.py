@@ -14,14 +14,14 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from pydantic import JsonValue
 
-from memantics.core.cache import Cache
 from memantics.core.journal import Journal, replace_file, whole_file
 from memantics.core.records import Reply
+from memantics.core.samples import IMAGES
+from memantics.models.cache import Cache
 from memantics.models.openai import OpenAIModel, OpenAISettings
 from memantics.models.wire import WireSettings
-from memantics.scale.export import Format, Sample, write_samples
-from memantics.scale.records import Row
-from memantics.starter import IMAGES
+from memantics.moderation.scale.records import Row
+from memantics.moderation.screen import Format, Sample, write_samples
 from memantics.web.logs import JsonLines
 from tests.engine.toy import toy_request
 

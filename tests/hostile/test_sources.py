@@ -9,15 +9,15 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from memantics.actions import screen as action
-from memantics.actions.screen import read_rows
-from memantics.detector.verdict import REVIEW
+from memantics.moderation.screening import read_rows
+from memantics.moderation.verdict import REVIEW
 from tests.commands import Ran, Shell
 from tests.hostile.cases import SEED, Case, count_cases, noted, read_corpus, write_case
 from tests.hostile.sources import generate, picture, write
@@ -37,7 +37,9 @@ class Late(BaseException):
 @pytest.fixture(autouse=True)
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a worker does, in this process: starting others takes seconds a case."""
-    monkeypatch.setattr(action, "PoolEngine", lambda *_: InlineEngine())
+    monkeypatch.setattr(
+        import_module("memantics.moderation.screen"), "PoolEngine", lambda *_: InlineEngine()
+    )
 
 
 @contextmanager

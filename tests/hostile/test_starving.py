@@ -15,10 +15,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memantics.actions.knowledge import STARTER, KnowledgeStore
 from memantics.core.errors import MemanticsError
-from memantics.knowledge.answering import MEMORY
 from memantics.serve.settings import Models, ServeSettings
+from memantics.understanding.kb import STARTER, KnowledgeStore
+from memantics.understanding.knowledge.answering import MEMORY
 from tests.commands import Shell
 from tests.hostile.cases import SEED, count_cases, noted
 from tests.hostile.starving import KINDS, generate
@@ -73,7 +73,7 @@ def test_the_helper_ends_without_who_asked(folder: Path) -> None:
     query = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
     head = {"folder": str(folder), "query": query, "limit": 1, "seconds": 0.5}
     done = subprocess.run(
-        [sys.executable, "-m", "memantics.knowledge.answering"],
+        [sys.executable, "-m", "memantics.understanding.knowledge.answering"],
         input=orjson.dumps(head),
         capture_output=True,
         timeout=60,

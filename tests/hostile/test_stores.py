@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.knowledge import STARTER, KnowledgeStore
 from memantics.core.errors import StoreError
-from memantics.knowledge.querying import read_rows
-from memantics.knowledge.store import search
+from memantics.understanding.kb import STARTER, KnowledgeStore
+from memantics.understanding.knowledge.querying import read_rows
+from memantics.understanding.knowledge.store import search
 from tests.commands import Shell
 from tests.hostile.cases import SEED, count_cases, noted
 from tests.hostile.stores import damage, generate

@@ -20,9 +20,9 @@ import pytest
 import typer.main
 
 from memantics.cli.main import main, make_app
-from memantics.core.terminal import Guarded
+from memantics.cli.terminal import Guarded
+from memantics.core.samples import image_path
 from memantics.core.text import neutralise
-from memantics.starter import image_path
 from tests.commands import Shell
 
 # A window title, a cleared screen, a C1 code, a turned direction, and a letter to look for.

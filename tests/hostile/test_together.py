@@ -23,8 +23,8 @@ import httpx
 import pytest
 
 from memantics.core.journal import whole_file
-from memantics.serve import tokens
-from memantics.starter import IMAGES
+from memantics.core.samples import IMAGES
+from memantics.serve import settings as tokens
 from tests import forks
 from tests.commands import Shell
 from tests.hostile import test_disk as full_disks

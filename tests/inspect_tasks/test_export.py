@@ -19,8 +19,8 @@ import pytest
 from memantics.core.errors import MissingExtra, StoreError
 from memantics.core.records import NO_REPLY, Answer, Message, Reply
 from memantics.core.rundir import RunWriter, Scores, read_scores, write_scores
-from memantics.report.inspection import name_figures, write_log
-from memantics.report.runs import load_runs
+from memantics.evaluation.inspect_logs import name_figures, write_log
+from memantics.evaluation.reports.runs import load_runs
 from tests.browser import launch, watch
 from tests.commands import Shell
 from tests.report.samples import make_facts, make_questions

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.errors import InputError
 from memantics.core.records import Outcome
 from memantics.core.task import Unparsed
-from memantics.registry import find_tasks
-from memantics.report.inspection import name_figures, name_task
+from memantics.evaluation.inspect_logs import name_figures, name_task
 from tests.inspect_tasks.server import serve
 from tests.places import ROOT
 
@@ -37,7 +37,7 @@ from inspect_ai.model import (
     get_model,
 )
 
-from memantics.actions.inspection import read_value
+from memantics.evaluation.inspect_logs import read_value
 from memantics.inspect_tasks import tasks
 from memantics.inspect_tasks.build import read_answer
 

@@ -17,9 +17,9 @@ from memantics.core.errors import InputError
 from memantics.core.model import Model
 from memantics.core.records import Image, Reply, Request
 from memantics.core.rundir import read_items
+from memantics.evaluation.rubric import ENOUGH, SCHEMA, measure_agreement
+from memantics.models import kinds as registered
 from memantics.models.kinds import ModelKind
-from memantics.registry import models as registered
-from memantics.run.judge import ENOUGH, SCHEMA, measure_agreement
 from tests.commands import Shell
 
 TASK = "memeintent/intent"

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from memantics.knowledge import Individual, Knowledge, Provenance, Relation, Statement
+from memantics.understanding.knowledge.records import (
+    Individual,
+    Knowledge,
+    Provenance,
+    Relation,
+    Statement,
+)
 
 MADE = Provenance("recorded/model", "0f" * 8, "2026-01-02T03:04:05.5Z", ("ann",), "notes.jsonl")
 REFINED_PASS = Provenance("recorded/model", "aa" * 8, "2026-01-02T03:05:00Z")

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from memantics.cli.main import main
-from memantics.knowledge.records import dump_knowledge
+from memantics.understanding.knowledge.records import dump_knowledge
 from tests.commands import Ran, Shell
 from tests.knowledge.samples import DUEL, GENERAL, UNTIDY, write_raw, write_refined
 

@@ -8,18 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.records import DraftQuestion, QuestionOption
-from memantics.build.questions.review import write_review
+from memantics.construction.questions.asking import QuestionSubject
+from memantics.construction.questions.records import DraftQuestion, QuestionOption
+from memantics.construction.questions.report import write_review
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
 from memantics.core.queue import ItemVerdict, Vote, read_queue, read_review, write_verdicts
-from memantics.knowledge import Individual, Knowledge, Provenance, Relation
-from memantics.knowledge.figures import measure
-from memantics.knowledge.records import KNOWLEDGE, dump_knowledge
-from memantics.knowledge.sources import import_path, read_confirmed
-from memantics.knowledge.store import GraphStore
-from memantics.starter import image_path
+from memantics.core.samples import image_path
+from memantics.understanding.knowledge.records import (
+    KNOWLEDGE,
+    Individual,
+    Knowledge,
+    Provenance,
+    Relation,
+    dump_knowledge,
+)
+from memantics.understanding.knowledge.sources import import_path, read_confirmed
+from memantics.understanding.knowledge.store import GraphStore
+from memantics.understanding.knowledge.validation import measure
 
 MADE = Provenance("fake/m", "abc", "2026-01-02T03:04:05Z")
 CAPTION = Individual("TextualMaterial", "caption", "a rude line", provenance=MADE)

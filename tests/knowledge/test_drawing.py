@@ -11,12 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.actions.knowledge import read_starter_knowledge
-from memantics.knowledge import Individual, Knowledge, Relation, tell_apart
-from memantics.knowledge.cards import PAD, choose_cards, make_legend, measure_text, tame, wrap
-from memantics.knowledge.drawing import WIDTH, draw, draw_narrow, read_style
-from memantics.knowledge.layout import GAP, Box, CardLine, arrange, assign_tracks
-from memantics.knowledge.ontology import DIMENSIONS
+from memantics.core.meaning import DIMENSIONS
+from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.knowledge.drawing import WIDTH, draw, draw_narrow, read_style
+from memantics.understanding.knowledge.layout import (
+    GAP,
+    PAD,
+    Box,
+    CardLine,
+    arrange,
+    assign_tracks,
+    choose_cards,
+    make_legend,
+    measure_text,
+    tame,
+    wrap,
+)
+from memantics.understanding.knowledge.records import Individual, Knowledge, Relation, tell_apart
 from tests.knowledge.samples import DUEL, UNTIDY
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,18 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memantics.core.errors import DataError
-from memantics.knowledge import Individual, Knowledge, Provenance, Relation, tell_apart
-from memantics.knowledge.formats import Format, parse, place_quads, serialize
-from memantics.knowledge.graph import from_quads, order_of, to_quads
-from memantics.knowledge.naming import (
+from memantics.core.meaning import DIMENSIONS
+from memantics.understanding.knowledge.formats import Format, parse, place_quads, serialize
+from memantics.understanding.knowledge.graph import from_quads, order_of, to_quads
+from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, TOXICITY_KINDS
+from memantics.understanding.knowledge.records import (
+    Individual,
+    Knowledge,
+    Provenance,
+    Relation,
     escape,
     graph_iri,
     meme_of,
     read_thing,
+    tell_apart,
     thing_iri,
     unescape,
 )
-from memantics.knowledge.ontology import DIMENSIONS, RELATIONS, TOXICITY_KINDS
 from tests.knowledge.samples import DUEL, UNTIDY
 
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError
-from memantics.knowledge import Knowledge
-from memantics.knowledge.adoption import Account, adopt
-from memantics.knowledge.figures import list_dangling, measure
-from memantics.knowledge.official import OfficialFiles, find_official
-from memantics.knowledge.ontology import DIMENSIONS
-from memantics.knowledge.store import GraphStore
+from memantics.core.meaning import DIMENSIONS
+from memantics.understanding.knowledge.official import Account, OfficialFiles, adopt, find_official
+from memantics.understanding.knowledge.records import Knowledge
+from memantics.understanding.knowledge.store import GraphStore
+from memantics.understanding.knowledge.validation import list_dangling, measure
 from tests.knowledge.samples import (
     BLOCKS,
     GENERAL,

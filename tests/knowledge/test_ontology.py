@@ -6,10 +6,17 @@ import rdflib
 from rdflib.collection import Collection
 from rdflib.namespace import OWL, RDF, RDFS, SKOS
 
-from memantics.knowledge.naming import TERM
-from memantics.knowledge.ontology import DIMENSIONS, RELATIONS, TOXICITY_KINDS, find_dimension
-from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, KIND_TERMS, SPATIAL
-from memantics.knowledge.store import read_ontology
+from memantics.core.meaning import DIMENSIONS
+from memantics.understanding.knowledge.ontology.vocabulary import (
+    DIMENSION_TERMS,
+    KIND_TERMS,
+    RELATIONS,
+    SPATIAL,
+    TOXICITY_KINDS,
+    find_dimension,
+)
+from memantics.understanding.knowledge.records import TERM
+from memantics.understanding.knowledge.store import read_ontology
 from tests.knowledge.samples import GENERAL, TAXONOMY
 from tests.places import ROOT
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from memantics.actions.knowledge import read_starter_knowledge
 from memantics.core.errors import DataError
-from memantics.knowledge import Individual, Knowledge, Relation
-from memantics.knowledge.adoption import Account, adopt
-from memantics.knowledge.official import find_official
-from memantics.report.pages.knowledge import find_image, render_page, write_page
+from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.knowledge.official import Account, adopt, find_official
+from memantics.understanding.knowledge.page import find_image, render_page, write_page
+from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.browser import launch, watch
 from tests.knowledge.samples import DUEL, UNTIDY
 from tests.places import SHARED_DATA

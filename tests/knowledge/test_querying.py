@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.knowledge.figures import list_dangling, measure
-from memantics.knowledge.querying import shorten
-from memantics.knowledge.store import GraphStore
+from memantics.understanding.knowledge.querying import shorten
+from memantics.understanding.knowledge.store import GraphStore
+from memantics.understanding.knowledge.validation import list_dangling, measure
 from tests.knowledge.samples import DUEL, UNTIDY
 
 STORE = GraphStore.in_memory()

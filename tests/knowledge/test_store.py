@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError, StoreError, UnknownName
-from memantics.knowledge.formats import Format, parse, serialize
-from memantics.knowledge.graph import node, to_quads
-from memantics.knowledge.naming import ONTOLOGY
-from memantics.knowledge.sources import import_path
-from memantics.knowledge.store import GRAPHS, MARKER, GraphStore, read_ontology
+from memantics.understanding.knowledge.formats import Format, parse, serialize
+from memantics.understanding.knowledge.graph import node, to_quads
+from memantics.understanding.knowledge.records import ONTOLOGY
+from memantics.understanding.knowledge.sources import import_path
+from memantics.understanding.knowledge.store import GRAPHS, MARKER, GraphStore, read_ontology
 from tests.knowledge.samples import DUEL, UNTIDY
 
 

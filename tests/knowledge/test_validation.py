@@ -9,15 +9,27 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from memantics.actions.knowledge import read_starter_knowledge
 from memantics.core.errors import DataError
-from memantics.knowledge import Individual, Knowledge, Provenance, Relation
-from memantics.knowledge.adoption import Account, adopt
-from memantics.knowledge.graph import to_quads
-from memantics.knowledge.naming import PREFIXES, TERM, graph_iri, thing_iri
-from memantics.knowledge.official import find_official
-from memantics.knowledge.store import GraphStore
-from memantics.knowledge.validation import Breach, compile_shapes, validate, validate_slowly
+from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.knowledge.graph import to_quads
+from memantics.understanding.knowledge.official import Account, adopt, find_official
+from memantics.understanding.knowledge.records import (
+    PREFIXES,
+    TERM,
+    Individual,
+    Knowledge,
+    Provenance,
+    Relation,
+    graph_iri,
+    thing_iri,
+)
+from memantics.understanding.knowledge.store import GraphStore
+from memantics.understanding.knowledge.validation import (
+    Breach,
+    compile_shapes,
+    validate,
+    validate_slowly,
+)
 from tests.knowledge.samples import DUEL, MADE, UNTIDY
 from tests.places import SHARED_DATA
 

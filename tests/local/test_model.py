@@ -15,7 +15,8 @@ from PIL import Image as Pillow
 from memantics.core.errors import ImageError, InputError, MissingExtra, Rejected, Unavailable
 from memantics.core.model import Model
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
-from memantics.models.local import LocalModel, LocalSettings
+from memantics.models.local.model import LocalModel
+from memantics.models.local.settings import LocalSettings
 from tests.commands import Shell
 from tests.local import tiny
 from tests.local.conftest import Make

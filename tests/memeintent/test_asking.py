@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.memeintent.asking import read_asking, read_wording, split_facts
-from memantics.benchmarks.memeintent.demonstrations import Demonstration
-from memantics.benchmarks.memeintent.task import parse_reply
+from memantics.benchmarks.memeintent.asking import (
+    Demonstration,
+    read_asking,
+    read_wording,
+    split_facts,
+)
+from memantics.benchmarks.memeintent.plugin import parse_reply
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.records import Image, Request
 from memantics.core.task import Task, Unparsed
-from memantics.registry import find_tasks
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.setups import make_setup
 

@@ -10,7 +10,7 @@ import pytest
 
 from memantics.benchmarks.memeintent.scoring import calibrate
 from memantics.core.records import CALIBRATED, Score
-from memantics.metrics.constant import correct_for_constant, find_best_constant
+from memantics.metrics.text import correct_for_constant, find_best_constant
 from tests.figures import same
 from tests.memeintent.test_scoring import OUTCOMES, make, outcome, row
 from tests.metrics.tiny_models import make_encoder, make_judge

@@ -10,10 +10,10 @@ import pytest
 import sacrebleu
 
 import memantics as mm
+from memantics.benchmarks.registry import STARTER_IMAGES, find_tasks
 from memantics.core.data import Source
+from memantics.evaluation.run import Chosen, choose
 from memantics.metrics.text import bleu_4, rouge_l, split_sentences, tokenize
-from memantics.registry import STARTER_IMAGES, find_tasks
-from memantics.run.evaluate import Chosen, choose
 from tests.commands import Shell
 
 INTENTS = {

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.records import Image, Request
 from memantics.core.rundir import RunWriter, last_answers, read_items
 from memantics.core.task import Task
+from memantics.evaluation.ask import ask
+from memantics.evaluation.scoring import read_outcomes
 from memantics.models.fake import FakeModel
-from memantics.registry import find_tasks
-from memantics.run.ask import ask
-from memantics.run.score import read_outcomes
 from tests.runs import make_facts
 
 

@@ -10,12 +10,17 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from memantics.actions.humans import score_humans
 from memantics.benchmarks.memeintent.humans import export_human_evaluation
 from memantics.core.errors import DataError, InputError, StoreError
 from memantics.core.queue import ITEMS, ItemVerdict, Vote, read_queue, write_verdicts
-from memantics.metrics.correlation import spearman, spearman_span
-from memantics.run.ratings import HumanScores, Rated, RatingContrast, score_ratings
+from memantics.evaluation.human_eval import (
+    HumanScores,
+    Rated,
+    RatingContrast,
+    score_humans,
+    score_ratings,
+)
+from memantics.metrics.agreement import spearman, spearman_span
 from tests.commands import Shell
 from tests.runs import write_run
 

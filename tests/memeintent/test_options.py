@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from memantics.benchmarks.memeintent.asking import read_scoring
-from memantics.benchmarks.memeintent.task import find_main
+from memantics.benchmarks.memeintent.plugin import find_main
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.errors import DataError, InputError
 from memantics.core.records import Image
 from memantics.core.retrieval import read_library
-from memantics.core.services import Services
-from memantics.core.task import Task
-from memantics.registry import find_tasks
-from memantics.starter import image_path
+from memantics.core.samples import image_path
+from memantics.core.task import Services, Task
 
 SHOWN = """
 [[demonstration]]

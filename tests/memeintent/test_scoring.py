@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.records import CALIBRATED, Field, Form, Item, Outcome, Score
 from memantics.core.task import Task
-from memantics.registry import find_tasks
 from tests.metrics.tiny_models import make_encoder, make_judge
 from tests.places import SHARED_DATA, needs_shared_data
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.paper import paper
 from memantics.core.data import Source
 from memantics.core.records import Item
+from memantics.evaluation.paper import paper
 from tests.commands import Shell
 from tests.mer_bench.samples import bare, write_release
 from tests.mer_bench.test_judge import find, judged, task_on

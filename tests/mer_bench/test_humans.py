@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.humans import score_preferences, tabulate_agreement
 from memantics.benchmarks.mer_bench.humans import (
     PAIRS,
     JudgeStudy,
@@ -25,12 +24,14 @@ from memantics.benchmarks.mer_bench.humans import (
 )
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
-from memantics.core.preferences import OfferedVersion, Preference, append_preference
+from memantics.core.labels import OfferedVersion, Preference, append_preference
 from memantics.core.queue import ItemVerdict, Vote, read_queue
 from memantics.core.records import Request
 from memantics.core.rundir import RunWriter, read_items
+from memantics.evaluation.ask import ask
+from memantics.evaluation.human_eval import score_preferences, tabulate_agreement
+from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel
-from memantics.run.ask import AskSettings, ask
 from tests.mer_bench.samples import reply, write_release
 from tests.mer_bench.test_judge import target_of, task_on
 from tests.runs import make_facts

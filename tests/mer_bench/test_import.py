@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 import memantics as mm
-from memantics.actions.datasets import add_release
 from memantics.core.errors import DataError, InputError
+from memantics.evaluation.datasets import add_release
 from tests.mer_bench.samples import reply
 from tests.readers.test_mer_bench import entry, write
 

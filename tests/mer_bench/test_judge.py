@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.records import Image, Item, Outcome, Request, Score
 from memantics.core.rundir import RunWriter, Scores, read_answers
-from memantics.core.services import LayoutTags, Services
-from memantics.core.task import InvalidPolicy, Task, Unparsed
+from memantics.core.task import InvalidPolicy, LayoutTags, Services, Task, Unparsed
+from memantics.evaluation.ask import ask
+from memantics.evaluation.scoring import score_run
 from memantics.models.baseline import open_baseline
+from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel
-from memantics.registry import find_tasks
-from memantics.run.ask import AskSettings, ask
-from memantics.run.score import score_run
 from tests.engine.toy import facts
 from tests.mer_bench.samples import bare, draw, reply, write_release
 from tests.setups import make_setup, make_task

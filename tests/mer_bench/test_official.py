@@ -14,10 +14,10 @@ import pytest
 
 from memantics.benchmarks.mer_bench.judgement import EMOTION
 from memantics.benchmarks.mer_bench.official import official_prompts
+from memantics.benchmarks.parsing import parse_file
+from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark
 from memantics.core.data import Source
 from memantics.core.errors import DataError
-from memantics.registry import STARTER_IMAGES, find_benchmark
-from memantics.tasks.literals import parse_file
 from tests.commands import Shell
 from tests.mer_bench.samples import write_release
 from tests.places import SHARED_DATA, needs_shared_data

@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from memantics.starter import IMAGES, read_starter
-from memantics.vision.panels import Region, count_panels, find_panels
-from memantics.vision.regions import LayoutCheck, join_lines, measure_overlap, share_matched
+from memantics.core.samples import IMAGES, read_starter
+from memantics.understanding.vision.panels import Region, count_panels, find_panels
+from memantics.understanding.vision.regions import (
+    LayoutCheck,
+    join_lines,
+    measure_overlap,
+    share_matched,
+)
 
 
 def photo(width: int, height: int, seed: int) -> Image.Image:

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sk
 
-from memantics.metrics.choice import accuracy, macro_interval
 from memantics.metrics.classification import (
+    accuracy,
     balanced_accuracy,
     binary_intervals,
     count_binary,
     f1,
     macro_f1,
+    macro_interval,
     precision,
     tnr,
     tpr,

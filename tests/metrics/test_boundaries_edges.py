@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memantics.metrics import constant
+from memantics.metrics import text as constant
 from memantics.metrics.agreement import complete_agreement, krippendorff_alpha
 from memantics.metrics.classification import BinaryCounts, balanced_accuracy
 from memantics.metrics.comparison import holm, paired_bootstrap, paired_t_test
-from memantics.metrics.constant import find_best_constant, find_constant_text
 from memantics.metrics.interval import draw_sums
 from memantics.metrics.reappraisal import Formula, align_target, combine_fidelity, components
+from memantics.metrics.text import find_best_constant, find_constant_text
 
 
 def test_complete_agreement_counts_units_on_which_all_agree() -> None:

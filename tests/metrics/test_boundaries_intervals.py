@@ -10,7 +10,6 @@ import pytest
 
 from memantics.metrics import interval
 from memantics.metrics.agreement import cohen_kappa, krippendorff_alpha, mean_cohen_kappa
-from memantics.metrics.choice import macro_interval
 from memantics.metrics.classification import (
     BinaryCounts,
     ClassCounts,
@@ -20,6 +19,7 @@ from memantics.metrics.classification import (
     f1,
     macro_f1,
     macro_figures,
+    macro_interval,
     multiclass_intervals,
     precision,
 )

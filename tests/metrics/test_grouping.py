@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from memantics.core.text import split_pieces
-from memantics.metrics.confident import (
+from memantics.metrics.calibration import (
     count_confidently,
     estimate_joint,
     find_doubtful,
     find_thresholds,
     rank_margins,
 )
-from memantics.metrics.duplicates import list_near_pairs
 from memantics.metrics.grouping import (
     deal_groups,
     join_pairs,
+    list_near_pairs,
     rate_recalls,
     vote_beside,
     vote_in_groups,

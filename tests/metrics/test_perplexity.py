@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memantics.models.perplexity import PerplexityScorer
+from memantics.models.semantic import PerplexityScorer
 from tests.metrics.tiny_models import make_encoder, make_masked, make_tokenizer
 
 pytestmark = pytest.mark.slow

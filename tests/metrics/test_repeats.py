@@ -9,12 +9,7 @@ from statistics import fmean, stdev
 import pytest
 from scipy.stats import f_oneway
 
-from memantics.metrics.repeats import (
-    majority,
-    pass_at_k,
-    repeat_deviation,
-    split_variance,
-)
+from memantics.metrics.interval import majority, pass_at_k, repeat_deviation, split_variance
 
 
 def draw(items: int, repeats: int, seed: int) -> list[list[float]]:

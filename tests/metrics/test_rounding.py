@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from memantics.detector.calibration import Softmax, choose_threshold, reliability
-from memantics.detector.fast import Decision
-from memantics.metrics.correlation import spearman
+from memantics.metrics.agreement import spearman
 from memantics.metrics.interval import draw_sums
 from memantics.metrics.rounding import SUMS, VECTORS, settle
 from memantics.metrics.weighted import Case, Figure, Metric, prepare
+from memantics.moderation.calibration import Decision, Softmax, choose_threshold, reliability
 
 
 def nudge(value: float) -> float:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memantics.core.task import BertSettings, NliSettings
 from memantics.models.semantic import (
     BertScorer,
-    BertSettings,
     NliScorer,
-    NliSettings,
     check_folder,
     describe_folder,
     read_baseline,

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.metrics.constant import find_best_constant
 from memantics.metrics.text import (
     _UNSPACED,
     SMOOTHINGS,
     Smoothing,
     best,
     bleu_4,
+    find_best_constant,
     load_porter,
     rouge_l,
     split_sentences,

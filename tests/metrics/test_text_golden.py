@@ -15,8 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.metrics.constant import find_best_constant
-from memantics.metrics.text import SMOOTHINGS, bleu_4, load_porter, rouge_l, rouge_tokens, tokenize
+from memantics.metrics.text import (
+    SMOOTHINGS,
+    bleu_4,
+    find_best_constant,
+    load_porter,
+    rouge_l,
+    rouge_tokens,
+    tokenize,
+)
 from tests.figures import same
 
 ROWS = [

@@ -10,7 +10,7 @@ from PIL import ImageDraw, ImageFont
 
 from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.models.embedded.encoder import GramEncoder
-from memantics.registry.ear import PhoneticEar
+from memantics.workbench.embedded import PhoneticEar
 
 EAR = PhoneticEar(GramEncoder())  # loads its words at first use, once for all tests
 

@@ -22,10 +22,9 @@ from memantics.models.embedded import encoder as encoders
 from memantics.models.embedded import ocr
 from memantics.models.embedded.choices import spell
 from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
-from memantics.models.embedded.lexicon import MoodLexicon
+from memantics.models.embedded.lexicon import Hearing, MoodLexicon
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
-from memantics.models.embedded.sound import Hearing
-from memantics.registry.ear import PhoneticEar
+from memantics.workbench.embedded import PhoneticEar
 from tests.models.forms import EAR, draw
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -235,7 +234,7 @@ def test_any_text_can_be_heard(text: str) -> None:
 def test_a_pun_is_what_is_likelier_one_than_not(
     chance: float, is_pun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memantics.phonetics import detector
+    from memantics.understanding.phonetics import detector
 
     judged = detector.judge_pun
     monkeypatch.setattr(

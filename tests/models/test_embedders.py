@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError, MissingExtra
+from memantics.core.samples import image_path
 from memantics.models.embedders import LocalImageEncoder, LocalTextEncoder
-from memantics.starter import image_path
 from tests.metrics.tiny_models import make_encoder, make_image_encoder
 
 pytestmark = pytest.mark.slow

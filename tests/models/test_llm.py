@@ -14,9 +14,8 @@ from pydantic import JsonValue
 from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable, UnknownName
 from memantics.core.records import Form, Image, Message, Request, Sampling
 from memantics.models import llm
-from memantics.models.kinds import read_params
+from memantics.models.kinds import ModelSettings, open_model, read_params
 from memantics.models.llm import EmbeddedLlm, LlmSettings, tighten
-from memantics.registry import ModelSettings, open_model
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,10 @@ import pytest
 from perf.reading import read_as_before
 from PIL import Image, ImageDraw
 
+from memantics.benchmarks.registry import STARTER_IMAGES
 from memantics.core.errors import InputError
 from memantics.models.embedded import ocr
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
-from memantics.registry import STARTER_IMAGES
 
 MEMES = ("en-001", "CN90001")
 

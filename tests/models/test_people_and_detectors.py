@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.core.errors import InputError
 from memantics.core.records import Item
 from memantics.core.rundir import last_answers
-from memantics.report import render_markdown
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
+from memantics.evaluation.reports.tables import render_markdown
 from tests.commands import Shell
 
 TASK = "toxicn_mm/detection"

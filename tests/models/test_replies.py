@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import Rejected
 from memantics.core.records import Field, Form
-from memantics.models.replies import nest, render_reply
+from memantics.models.kinds import nest, render_reply
 
 NAMES = st.lists(
     st.lists(st.sampled_from("abcd"), min_size=2, max_size=2).map(".".join), unique=True, min_size=1

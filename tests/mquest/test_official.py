@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark, find_tasks
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.task import Task
-from memantics.registry import STARTER_IMAGES, find_benchmark, find_tasks
 
 SCRIPT = '''
 raise SystemExit("this file was run")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.factories import letter_field
 from memantics.benchmarks.mquest.load import open_release
-from memantics.benchmarks.mquest.task import parse_as_published
-from memantics.core.cache import request_digest
+from memantics.benchmarks.mquest.plugin import parse_as_published
+from memantics.benchmarks.registry import STARTER_IMAGES, find_tasks
 from memantics.core.data import Source
 from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Unparsed
-from memantics.registry import STARTER_IMAGES, find_tasks
-from memantics.tasks.factories import letter_field
+from memantics.models.cache import request_digest
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
 

@@ -16,26 +16,35 @@ import pytest
 from pydantic import JsonValue
 
 from memantics.core.result import to_plain
-from memantics.phonetics.caption import write_scripts
-from memantics.phonetics.evidence import find_double_meanings, find_evidence, find_in_description
-from memantics.phonetics.language import FrequencyModel, Transitions
-from memantics.phonetics.lattice import Lattice, Path
-from memantics.phonetics.ranking import (
+from memantics.understanding.phonetics.caption import write_scripts
+from memantics.understanding.phonetics.evidence import (
+    find_double_meanings,
+    find_evidence,
+    find_in_description,
+)
+from memantics.understanding.phonetics.language import FrequencyModel, Transitions
+from memantics.understanding.phonetics.lattice import Lattice, Path
+from memantics.understanding.phonetics.ranking import (
     Linear,
     PathCandidate,
     describe_caption,
     describe_path,
     load_weights,
 )
-from memantics.phonetics.reading import Settings
-from memantics.phonetics.sound import (
+from memantics.understanding.phonetics.reading import Settings
+from memantics.understanding.phonetics.sound import (
     SyllableSound,
     list_sounds,
     parse_marked,
     read_in_context,
     write_marked,
 )
-from memantics.phonetics.speech import analyze_caption, build_reading, read_aloud, write_sound
+from memantics.understanding.phonetics.speech import (
+    analyze_caption,
+    build_reading,
+    read_aloud,
+    write_sound,
+)
 from tests.figures import list_differences
 
 GOLDEN = FilePath(__file__).with_name("toy_readings.jsonl")

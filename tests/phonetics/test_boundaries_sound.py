@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.phonetics.evidence import (
+from memantics.understanding.phonetics.evidence import (
     clean_description,
     find_double_meanings,
     find_evidence,
     find_in_description,
 )
-from memantics.phonetics.lattice import Lattice, Path, PathWord
-from memantics.phonetics.ranking import Linear
-from memantics.phonetics.reading import Settings
-from memantics.phonetics.sound import (
+from memantics.understanding.phonetics.lattice import Lattice, Path, PathWord
+from memantics.understanding.phonetics.ranking import Linear
+from memantics.understanding.phonetics.reading import Settings
+from memantics.understanding.phonetics.sound import (
     KNOWN_SYLLABLES,
     Syllable,
     describe_difference,
     measure_distance,
     parse_syllable,
 )
-from memantics.phonetics.speech import read_aloud, read_many
+from memantics.understanding.phonetics.speech import read_aloud, read_many
 
 
 @pytest.mark.parametrize(

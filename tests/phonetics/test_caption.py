@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.phonetics.caption import (
+from memantics.understanding.phonetics.caption import (
     clean_text,
     find_phonemes,
     simplify,
@@ -10,7 +10,7 @@ from memantics.phonetics.caption import (
     split_tokens,
     write_scripts,
 )
-from memantics.phonetics.sound import KNOWN_SYLLABLES
+from memantics.understanding.phonetics.sound import KNOWN_SYLLABLES
 
 
 def syllables(caption: str, variant: int = 0) -> list[list[str]]:

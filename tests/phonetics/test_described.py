@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import memantics as mm
-from memantics.phonetics.detector import (
+from memantics.understanding.phonetics.detector import (
     ALARMS,
     PunData,
     apply_pun,
@@ -14,9 +14,9 @@ from memantics.phonetics.detector import (
     judge_pun,
     load_pun_weights,
 )
-from memantics.phonetics.evaluation import PUN_FEATURES
-from memantics.phonetics.evidence import PICTURE_FEATURES, describe_picture
-from memantics.phonetics.lattice import Lattice
+from memantics.understanding.phonetics.evaluation import PUN_FEATURES
+from memantics.understanding.phonetics.evidence import PICTURE_FEATURES, describe_picture
+from memantics.understanding.phonetics.lattice import Lattice
 from research.pun_weights import DESCRIBED_FEATURES
 
 

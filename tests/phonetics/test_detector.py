@@ -6,13 +6,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, recall_score
 
 from memantics.core.errors import InputError
-from memantics.phonetics.detector import (
-    fit_choice,
-    fit_logistic,
-    score_detection,
-)
-from memantics.phonetics.harm import disguise, stress
-from memantics.phonetics.reading import Settings
+from memantics.moderation.robustness import disguise, stress
+from memantics.understanding.phonetics.detector import fit_choice, fit_logistic, score_detection
+from memantics.understanding.phonetics.reading import Settings
 from tests.phonetics.captions import PLAIN
 
 PLAINEST = Settings(model="dictionary")

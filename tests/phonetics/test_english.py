@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from memantics.core.errors import MissingExtra
-from memantics.phonetics.english import compare_phonemes, load_vocabulary
-from memantics.phonetics.reading import Settings, explain
-from memantics.phonetics.speech import read_aloud
+from memantics.understanding.phonetics.english import compare_phonemes, load_vocabulary
+from memantics.understanding.phonetics.reading import Settings, explain
+from memantics.understanding.phonetics.speech import read_aloud
 from tests.phonetics.captions import ENGLISH_PLAIN, ENGLISH_PUNS
 
 pytest.importorskip("pocketsphinx")

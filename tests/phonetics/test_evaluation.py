@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError, InputError
-from memantics.phonetics.evaluation import assign_fold, evaluate, format_figures, read_samples
-from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.ranking import RANK_FEATURES
+from memantics.understanding.phonetics.evaluation import (
+    assign_fold,
+    evaluate,
+    format_figures,
+    read_samples,
+)
+from memantics.understanding.phonetics.lattice import Lattice
+from memantics.understanding.phonetics.ranking import RANK_FEATURES
 from research.pun_weights import fit_weights
 from tests.phonetics.captions import PLAIN, PUNS
 from tests.places import SHARED_DATA, needs_shared_data

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.phonetics.language import (
+from memantics.understanding.phonetics.language import (
     MODEL_VARIABLE,
     FrequencyModel,
     Transitions,
@@ -13,8 +13,8 @@ from memantics.phonetics.language import (
     find_model_file,
     load_model,
 )
-from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.ranking import load_weights
+from memantics.understanding.phonetics.lattice import Lattice
+from memantics.understanding.phonetics.ranking import load_weights
 
 
 def test_frequencies_join_characters() -> None:

@@ -3,8 +3,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.phonetics.lexicon import RARE_READING, Costs, SoundLexicon
-from memantics.phonetics.sound import list_sounds, measure_distance, read_in_context
+from memantics.understanding.phonetics.sound import (
+    RARE_READING,
+    Costs,
+    SoundLexicon,
+    list_sounds,
+    measure_distance,
+    read_in_context,
+)
 
 WORDS = [
     "合理",

@@ -7,14 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.build.analysis.records import Sound, tell_sounds
 from memantics.core.errors import InputError
-from memantics.phonetics.caption import write_scripts
-from memantics.phonetics.evidence import clean_description
-from memantics.phonetics.lattice import Lattice, Path, PathWord
-from memantics.phonetics.ranking import describe_path
-from memantics.phonetics.reading import TOLD, Heard, ModelName, Settings, explain, hint
-from memantics.phonetics.speech import analyze_caption, read_aloud, read_many
+from memantics.understanding.analysis.records import Sound, tell_sounds
+from memantics.understanding.phonetics.caption import write_scripts
+from memantics.understanding.phonetics.evidence import clean_description
+from memantics.understanding.phonetics.lattice import Lattice, Path, PathWord
+from memantics.understanding.phonetics.ranking import describe_path
+from memantics.understanding.phonetics.reading import (
+    TOLD,
+    Heard,
+    ModelName,
+    Settings,
+    explain,
+    hint,
+)
+from memantics.understanding.phonetics.speech import analyze_caption, read_aloud, read_many
 from tests.phonetics.captions import PLAIN, PUNS
 
 PLAINEST = Settings(model="dictionary")

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.phonetics.evidence import (
+from memantics.understanding.phonetics.evidence import (
     SENSE_FEATURES,
     describe_senses,
     find_hidden_thing,
     list_second_senses,
 )
-from memantics.phonetics.senses import (
+from memantics.understanding.phonetics.senses import (
     has_style,
     is_informal,
     is_measure,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.reading import Settings
-from memantics.phonetics.sound import MERGED, list_sounds, measure_distance
-from memantics.phonetics.speech import analyze_caption, read_aloud
+from memantics.understanding.phonetics.lattice import Lattice
+from memantics.understanding.phonetics.reading import Settings
+from memantics.understanding.phonetics.sound import MERGED, list_sounds, measure_distance
+from memantics.understanding.phonetics.speech import analyze_caption, read_aloud
 from tests.phonetics.captions import TWO_SPANS_CHECK, TWO_SPANS_TUNE
 
 

@@ -8,12 +8,12 @@ import orjson
 import pytest
 
 import memantics as mm
-from memantics.build.analysis.asking import ask_pun
 from memantics.core.memes import Meme
+from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
-from memantics.phonetics.detector import judge_pun, load_pun_weights
-from memantics.phonetics.reading import Heard
-from memantics.starter import image_path
+from memantics.understanding.analysis.asking import ask_pun
+from memantics.understanding.phonetics.detector import judge_pun, load_pun_weights
+from memantics.understanding.phonetics.reading import Heard
 from tests.phonetics.captions import ENGLISH_PUNS, PLAIN, PUNS
 from tests.servers.fakes import Scripted, serving
 

@@ -14,9 +14,8 @@ import pytest
 import memantics as mm
 from memantics.core.errors import InputError
 from memantics.core.plugins import Plugins
-from memantics.models.kinds import ModelKind
-from memantics.registry import MODEL_KINDS
-from memantics.report.forms import REPORT_FORMS
+from memantics.evaluation.reports.tables import REPORT_FORMS
+from memantics.models.kinds import MODEL_KINDS, ModelKind
 from tests.commands import Shell
 from tests.places import ROOT
 

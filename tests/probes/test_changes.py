@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.probe import RESTS
+from memantics.benchmarks.factories import letter_field
 from memantics.core.errors import DataError, InputError, UnknownName
-from memantics.core.matching import image_key
+from memantics.core.memes import image_key
 from memantics.core.records import Field, Form, Image, Item, Option, Outcome
 from memantics.core.task import Task, Unparsed
-from memantics.run.probes import (
+from memantics.evaluation.perturb import RESTS
+from memantics.evaluation.perturbations import (
     PROBES,
     ProbeTools,
     change_caption,
@@ -23,7 +24,6 @@ from memantics.run.probes import (
     permute_options,
     probe_task,
 )
-from memantics.tasks.factories import letter_field
 
 FORM = Form(
     "Which?", (letter_field(["cat", "dog", "cow"]),), "zh", context={"text": "我又要加班了"}

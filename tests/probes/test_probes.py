@@ -14,19 +14,20 @@ from PIL import Image as Pillow
 from pydantic import JsonValue
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
-from memantics.actions.desk import Asking
-from memantics.actions.evaluate import Evaluation, Scope
+from memantics.benchmarks.factories import letter_field
+from memantics.benchmarks.registry import STARTER_IMAGES
 from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
 from memantics.core.records import Image, Item, Reply, Request
 from memantics.core.rundir import read_items
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
+from memantics.evaluation.facts import Scope
+from memantics.evaluation.perturbations import halve, permute_options
+from memantics.evaluation.planning import Evaluation
+from memantics.models import kinds as registered
+from memantics.models.client import Asking
 from memantics.models.kinds import ModelKind
-from memantics.registry import STARTER_IMAGES
-from memantics.registry import models as registered
-from memantics.run.probes import halve, permute_options
-from memantics.tasks.factories import letter_field
-from memantics.vision.erasing import paint_over
+from memantics.understanding.vision.erasing import paint_over
 from tests.commands import Shell
 from tests.places import ROOT
 

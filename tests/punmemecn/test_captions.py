@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from memantics.benchmarks.punmemecn.audit import find_misread
-from memantics.benchmarks.punmemecn.load import open_release
-from memantics.benchmarks.punmemecn.records import PunMeme
+from memantics.benchmarks.punmemecn.load import PunMeme, open_release
 from memantics.core.data import Source
 from memantics.models.embedded.ocr import open_reader
-from memantics.phonetics.caption import simplify
+from memantics.understanding.phonetics.caption import simplify
 from tests.places import SHARED_DATA, needs_shared_data
 
 IMAGE = Path("CN00001.png")

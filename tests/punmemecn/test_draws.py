@@ -16,8 +16,7 @@ from memantics.benchmarks.punmemecn.examples import (
     is_official,
     seeded_order,
 )
-from memantics.benchmarks.punmemecn.load import open_release
-from memantics.benchmarks.punmemecn.records import PunMeme
+from memantics.benchmarks.punmemecn.load import PunMeme, open_release
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from tests.places import SHARED_DATA, needs_shared_data

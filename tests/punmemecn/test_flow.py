@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.cache import Cache, request_digest
 from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, RunWriter, Scores
 from memantics.core.task import Task
+from memantics.evaluation.ask import ask
+from memantics.evaluation.scoring import score_run
+from memantics.models.cache import Cache, request_digest
+from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel
 from memantics.models.recorded import RecordedModel
-from memantics.run.ask import AskSettings, ask
-from memantics.run.score import score_run
 from tests.punmemecn.release import make_task, write_release
 
 FACTS = RunFacts(

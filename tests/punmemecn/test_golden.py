@@ -11,7 +11,7 @@ from memantics.benchmarks.punmemecn.examples import (
     draw_transcribed,
     seeded_order,
 )
-from memantics.releases.punmemecn import is_test
+from memantics.core.releases import is_test
 from tests.punmemecn.test_draws import official_pool
 
 CHATS = [f"chat_{number:05d}" for number in range(1, 2009)]

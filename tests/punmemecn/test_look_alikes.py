@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.look_alikes import check_look_alikes
-from memantics.actions.paper import paper
+from memantics.construction.hard_negatives import check_look_alikes
 from memantics.core.errors import DataError
+from memantics.evaluation.paper import paper
 from tests.commands import Shell
 from tests.metrics.tiny_models import make_image_encoder
 from tests.punmemecn.test_released import make_clone

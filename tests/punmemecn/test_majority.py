@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memantics.benchmarks.punmemecn.records import PunMeme
+from memantics.benchmarks.punmemecn.load import PunMeme
 from memantics.benchmarks.punmemecn.sentiment import WORDS, _field
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.records import Image, Item
 from memantics.core.task import Task
-from memantics.registry import find_tasks
 from tests.commands import Shell
 from tests.punmemecn.official_script import write_script
 from tests.punmemecn.release import SAMPLE, write_release

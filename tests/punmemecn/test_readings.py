@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.records import Image, Item
-from memantics.core.services import Listener, Services
-from memantics.core.task import Task
-from memantics.registry import find_tasks
+from memantics.core.task import Listener, Services, Task
 from tests.punmemecn.release import SAMPLE
 from tests.setups import make_setup, make_task
 

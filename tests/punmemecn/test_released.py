@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.paper import paper
+from memantics.benchmarks.paper import Cell, PaperPart
 from memantics.benchmarks.punmemecn.load import open_release
 from memantics.benchmarks.punmemecn.official import read_released
+from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark
 from memantics.core.data import Source
-from memantics.core.paper import Cell, PaperPart
-from memantics.registry import STARTER_IMAGES, find_benchmark
+from memantics.evaluation.paper import paper
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import memantics.benchmarks
-from memantics.core.card import read_card
+from memantics.benchmarks.card import read_card
+from memantics.benchmarks.published import compare, read_expected
 from memantics.core.data import Source
-from memantics.core.statistic import compare, read_expected
 from tests.readers.mquest_release import write_release
 from tests.readers.test_memeintent import entry as intent_entry
 from tests.readers.test_mer_bench import entry as mer_entry

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from memantics.benchmarks.memeintent.load import IntentRelease, open_release, repair_text
 from memantics.benchmarks.memeintent.statistics import statistics, survey
+from memantics.benchmarks.published import read_expected
+from memantics.benchmarks.registry import find_benchmarks
 from memantics.core.data import Source
 from memantics.core.errors import InputError
-from memantics.core.statistic import read_expected
-from memantics.registry import find_benchmarks
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.readers.releases import complain, write_rows
 

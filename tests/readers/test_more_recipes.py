@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memantics.actions.datasets import add_release, load_dataset
 from memantics.core.errors import DataError, UnknownName
+from memantics.evaluation.datasets import add_release, load_dataset
 
 PRIDE = """name,text,split,humour,hate,target,stance
 img_1.png,we march,train,0,0,NA,1

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.mquest.audit import findings, narrow
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import SHIPPED, MquestRelease, open_release
-from memantics.benchmarks.mquest.statistics import Figures, statistics, survey
+from memantics.benchmarks.mquest.statistics import Figures, findings, narrow, statistics, survey
 from memantics.core.data import Source
 from memantics.core.meaning import DIMENSIONS
 from tests.places import SHARED_DATA, needs_shared_data

@@ -8,9 +8,8 @@ import orjson
 import pytest
 
 import memantics as mm
-from memantics.actions.datasets import add_release
-from memantics.actions.detector_data import find_examples
-from memantics.actions.own_table import LabelledColumns
+from memantics.evaluation.datasets import LabelledColumns, add_release
+from memantics.moderation.data import find_examples
 from tests.commands import Shell
 
 ROWS = """file,caption,humor,split

@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.load import PunRelease, open_release
-from memantics.benchmarks.punmemecn.records import mend_turns
+from memantics.benchmarks.card import read_card
+from memantics.benchmarks.published import compare, read_expected
+from memantics.benchmarks.punmemecn.load import PunRelease, mend_turns, open_release
 from memantics.benchmarks.punmemecn.statistics import statistics, survey
-from memantics.core.card import read_card
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
-from memantics.core.statistic import compare, read_expected
 from tests.readers.releases import complain
 
 FOLDER = Path(open_release.__code__.co_filename).parent

@@ -9,19 +9,20 @@ from typing import cast
 import orjson
 import pytest
 
-from memantics.actions.datasets import (
+from memantics.benchmarks.recipe import make_card, open_recipe, read_recipe, survey_recipe
+from memantics.benchmarks.registry import find_benchmark, find_benchmarks, find_recipes
+from memantics.core.data import Source
+from memantics.core.errors import DataError, UnknownName
+from memantics.evaluation.datasets import (
     Survey,
     add_release,
     describe_found,
     list_benchmarks,
     load_dataset,
 )
-from memantics.actions.evaluate import Run, evaluate
-from memantics.actions.expert import Expert, ExpertOptions, find_labelled
-from memantics.core.data import Source
-from memantics.core.errors import DataError, UnknownName
-from memantics.registry import find_benchmark, find_benchmarks, find_recipes
-from memantics.tasks.recipe import make_card, open_recipe, read_recipe, survey_recipe
+from memantics.evaluation.evaluate import evaluate
+from memantics.evaluation.reports.runs import Run
+from memantics.moderation.classifier import Expert, ExpertOptions, find_labelled
 from tests.commands import Shell
 from tests.places import ROOT, SHARED_DATA, needs_shared_data
 

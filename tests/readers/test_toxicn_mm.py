@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm import audit
+from memantics.benchmarks.card import read_card
+from memantics.benchmarks.published import compare, read_expected
+from memantics.benchmarks.registry import find_benchmark
+from memantics.benchmarks.toxicn_mm import statistics as audit
 from memantics.benchmarks.toxicn_mm.load import NAMES, TARGETS, HarmRelease, open_release
 from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
-from memantics.core.card import read_card
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
-from memantics.core.statistic import compare, read_expected
-from memantics.metrics.duplicates import find_near_duplicates
-from memantics.registry import find_benchmark
+from memantics.metrics.grouping import find_near_duplicates
 from tests.places import ROOT
 from tests.readers.releases import complain
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from memantics.benchmarks.published import read_expected
 from memantics.benchmarks.toxicn_mm.load import TARGETS, HarmRelease, open_release
 from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
 from memantics.core.data import Source
-from memantics.core.statistic import read_expected
 from tests.places import SHARED_DATA, needs_shared_data
 
 pytestmark = needs_shared_data

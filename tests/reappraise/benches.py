@@ -9,17 +9,17 @@ from pathlib import Path
 
 from PIL import Image
 
-from memantics.actions.reappraise import line_reader
-from memantics.core.editor import Editor
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
+from memantics.core.model import Editor
 from memantics.core.records import Request
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.fake import Said
-from memantics.reappraise.records import Target
-from memantics.reappraise.stages import Planner
-from memantics.reappraise.workshop import StageReview, Workshop
-from memantics.vision.page import Page, read_page
+from memantics.understanding.reappraisal.records import Target
+from memantics.understanding.reappraisal.stages import Planner
+from memantics.understanding.reappraisal.workshop import StageReview, Workshop
+from memantics.understanding.reappraise import line_reader
+from memantics.understanding.vision.page import Page, read_page
 from tests.vision.pictures import Print, blank, print_on
 
 TOP, LOW = "MY PHONE IS AT ONE PERCENT", "I PANIC"

@@ -6,11 +6,16 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from memantics.reappraise.ranking import RankedCaptions, rank_captions, weigh
-from memantics.reappraise.records import ReappraisalPlan
-from memantics.reappraise.rules import find_faults, keeps_scenario, list_words, only_adds
-from memantics.reappraise.understanding import UnderstoodLine
-from memantics.vision.page import Page
+from memantics.understanding.reappraisal.ranking import RankedCaptions, rank_captions, weigh
+from memantics.understanding.reappraisal.records import ReappraisalPlan
+from memantics.understanding.reappraisal.rules import (
+    find_faults,
+    keeps_scenario,
+    list_words,
+    only_adds,
+)
+from memantics.understanding.reappraisal.situation import UnderstoodLine
+from memantics.understanding.vision.page import Page
 from tests.reappraise.benches import LOW, PLAN, TOP, make_page
 
 

@@ -12,24 +12,22 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from memantics.core.editor import EditRequest
 from memantics.core.errors import MissingExtra, Refused, Transient, Unavailable
 from memantics.core.images import load
 from memantics.core.lines import TextLine
 from memantics.core.memes import HEARD
+from memantics.core.model import EditRequest
 from memantics.core.records import Request
+from memantics.models.client import Desk
+from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
-from memantics.reappraise.chain import reappraise, reappraise_all
-from memantics.reappraise.folder import BOTH, CHECKS, FEELING, MEME, PLAN
-from memantics.reappraise.grading import EmbeddedEditor
-from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.records import Mood
-from memantics.reappraise.rendering import LEGIBLE
-from memantics.reappraise.stages import ModelPlanner
-from memantics.reappraise.workshop import Reappraisal, Workshop
-from memantics.run.calling import RetrySettings
-from memantics.run.desk import Desk
-from memantics.run.engine import AskSettings
+from memantics.understanding.reappraisal.chain import reappraise, reappraise_all
+from memantics.understanding.reappraisal.grading import EmbeddedEditor
+from memantics.understanding.reappraisal.planner import EmbeddedPlanner
+from memantics.understanding.reappraisal.records import BOTH, CHECKS, FEELING, MEME, PLAN, Mood
+from memantics.understanding.reappraisal.rendering import LEGIBLE
+from memantics.understanding.reappraisal.stages import ModelPlanner
+from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
 from tests.reappraise.benches import (
     FEELING as FEELING_VALUE,
 )

@@ -11,18 +11,17 @@ from typing import Any
 import pytest
 from PIL import Image as Pictures
 
-from memantics.actions.reappraise_lines import tell_versions
-from memantics.actions.versions import keep_choice, show_versions
 from memantics.core.errors import DataError, InputError
+from memantics.core.labels import PREFERENCES, read_choices
 from memantics.core.memes import HEARD, TEMPLATE
-from memantics.core.preferences import PREFERENCES, read_choices
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
+from memantics.models.client import Desk
+from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
-from memantics.reappraise.chain import reappraise
-from memantics.reappraise.folder import MEME, PAGE, SHEET
-from memantics.reappraise.records import MemeFeeling
-from memantics.reappraise.stages import (
+from memantics.understanding.reappraisal.chain import reappraise
+from memantics.understanding.reappraisal.records import MEME, PAGE, SHEET, MemeFeeling
+from memantics.understanding.reappraisal.stages import (
     ModelPlanner,
     ReappraisalSubject,
     ask_feeling,
@@ -30,10 +29,8 @@ from memantics.reappraise.stages import (
     read_feeling,
     read_plans,
 )
-from memantics.reappraise.workshop import Reappraisal
-from memantics.run.calling import RetrySettings
-from memantics.run.desk import Desk
-from memantics.run.engine import AskSettings
+from memantics.understanding.reappraisal.workshop import Reappraisal
+from memantics.understanding.versions import keep_choice, show_versions, tell_versions
 from tests.reappraise.benches import (
     FEELING,
     MOOD,

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from memantics.actions.reappraise import find_memes
-from memantics.cli.reviewing import review_in_terminal
+from memantics.cli.understanding import review_in_terminal
 from memantics.core.errors import ImageError
-from memantics.reappraise.records import ReappraisalPlan
-from memantics.starter import IMAGES
+from memantics.core.samples import IMAGES
+from memantics.understanding.reappraisal.records import ReappraisalPlan
+from memantics.understanding.reappraise import find_memes
 from tests.commands import Shell
 from tests.reappraise.benches import PLAN
 
@@ -84,8 +84,8 @@ def plan() -> ReappraisalPlan:
 def play(monkeypatch: pytest.MonkeyPatch, answers: list[str], edits: list[str]) -> None:
     said: Iterator[str] = iter(answers)
     typed: Iterator[str] = iter(edits)
-    monkeypatch.setattr("memantics.cli.reviewing.typer.prompt", lambda *_, **__: next(said))
-    opened = "memantics.actions.text_editor._open_editor"
+    monkeypatch.setattr("memantics.cli.understanding.typer.prompt", lambda *_, **__: next(said))
+    opened = "memantics.cli.understanding._open_editor"
     monkeypatch.setattr(opened, lambda _: next(typed).encode())
 
 
@@ -120,7 +120,7 @@ def test_the_editor_is_the_users_own(
     plan: ReappraisalPlan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = iter(["e", "e", "a"])
-    monkeypatch.setattr("memantics.cli.reviewing.typer.prompt", lambda *_, **__: next(said))
+    monkeypatch.setattr("memantics.cli.understanding.typer.prompt", lambda *_, **__: next(said))
     # The first edit works; for the second the editor is gone, and nothing is lost.
     editors = iter([f"sed -i 's/{PLAN['keep']}/All of it./'", "no-such-editor"])
     monkeypatch.delenv("VISUAL", raising=False)

@@ -11,8 +11,7 @@ import pytest
 
 from memantics.core.errors import InputError, Unavailable, UnknownName
 from memantics.core.images import decode
-from memantics.models.editors.diffusers import DiffusersEditor, DiffusersSettings
-from memantics.models.editors.kinds import open_editor
+from memantics.models.editors import DiffusersEditor, DiffusersSettings, open_editor
 from memantics.models.kinds import ModelSettings
 from tests.reappraise.test_openai_images import REQUEST
 

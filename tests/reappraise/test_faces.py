@@ -13,11 +13,13 @@ import pytest
 from PIL import Image
 
 import memantics as mm
-from memantics.core.editor import EditRequest
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.images import decode, encode_png
+from memantics.core.model import EditRequest
+from memantics.core.samples import IMAGES
+from memantics.models.client import Desk
 from memantics.models.fake import FakeModel, Said, play
-from memantics.reappraise.faces import (
+from memantics.understanding.reappraisal.faces import (
     FaceEditor,
     GivenFaces,
     ModelFaces,
@@ -25,10 +27,8 @@ from memantics.reappraise.faces import (
     open_faces,
     read_faces,
 )
-from memantics.reappraise.grading import EmbeddedEditor
-from memantics.run.desk import Desk
-from memantics.starter import IMAGES
-from memantics.vision.regions import PixelBox
+from memantics.understanding.reappraisal.grading import EmbeddedEditor
+from memantics.understanding.vision.regions import PixelBox
 from tests.reappraise.test_choosing import HASTY
 from tests.reappraise.test_diffusers import make_pipeline
 from tests.reappraise.yunet import write_detector

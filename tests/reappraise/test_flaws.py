@@ -13,21 +13,21 @@ import pytest
 from PIL import Image
 
 from memantics.core.lines import TextLine
-from memantics.reappraise.chain import reappraise
-from memantics.reappraise.flaws import (
+from memantics.understanding.reappraisal.chain import (
     DAMAGED,
     LARGEST,
     LEAST_ALIKE,
     SMALLEST,
     find_flaws,
+    reappraise,
 )
-from memantics.reappraise.kindness import rate_kindness
-from memantics.reappraise.records import Checks, MemeFeeling, ReappraisalPlan
-from memantics.reappraise.remake import KeptPlanner
-from memantics.reappraise.rendering import MadeMeme, check_result, draw_meme
-from memantics.reappraise.workshop import RateKindness, Reappraisal
-from memantics.vision.fidelity import find_damage
-from memantics.vision.page import LetteredCaption, Page, read_page
+from memantics.understanding.reappraisal.dataset import KeptPlanner
+from memantics.understanding.reappraisal.kindness import rate_kindness
+from memantics.understanding.reappraisal.records import Checks, MemeFeeling, ReappraisalPlan
+from memantics.understanding.reappraisal.rendering import MadeMeme, check_result, draw_meme
+from memantics.understanding.reappraisal.workshop import RateKindness, Reappraisal
+from memantics.understanding.vision.fidelity import find_damage
+from memantics.understanding.vision.page import LetteredCaption, Page, read_page
 from tests.reappraise.benches import make_meme, make_shop
 from tests.vision.pictures import BLACK, REGULAR, Print, blank, photo, print_on
 

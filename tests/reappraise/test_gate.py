@@ -9,7 +9,7 @@ import pytest
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
 from memantics.core.queue import ItemVerdict, write_verdicts
-from memantics.reappraise.gate import pass_gate
+from memantics.understanding.reappraisal.rules import pass_gate
 
 MEMES = [Meme(name, Path(f"{name}.png")) for name in ("a", "b", "c", "d", "e")]
 

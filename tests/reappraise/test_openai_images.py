@@ -14,7 +14,6 @@ import pytest
 from aiohttp import web
 from PIL import Image
 
-from memantics.core.editor import Editor, EditRequest
 from memantics.core.errors import (
     InputError,
     MemanticsError,
@@ -24,8 +23,8 @@ from memantics.core.errors import (
     Unavailable,
     UnknownName,
 )
-from memantics.models.editors.kinds import open_editor
-from memantics.models.editors.openai_images import ImagesSettings, OpenAIImages
+from memantics.core.model import Editor, EditRequest
+from memantics.models.editors import ImagesSettings, OpenAIImages, open_editor
 from memantics.models.kinds import ModelSettings
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

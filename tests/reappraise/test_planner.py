@@ -9,22 +9,24 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from memantics.core.opinion import Judge, Opinion
-from memantics.reappraise import candidates, ranking
-from memantics.reappraise.candidates import (
-    list_candidates,
-    rewrite,
-    write_things,
+from memantics.core.labels import Judge, Opinion
+from memantics.understanding.reappraisal import candidates, ranking
+from memantics.understanding.reappraisal.candidates import list_candidates, rewrite, write_things
+from memantics.understanding.reappraisal.kindness import LexiconMeter
+from memantics.understanding.reappraisal.lexicon import read_lexicon
+from memantics.understanding.reappraisal.planner import EmbeddedPlanner, choose_emotion, choose_plan
+from memantics.understanding.reappraisal.ranking import LEAST, is_heard, rate_fluency, weigh
+from memantics.understanding.reappraisal.records import (
+    EMOTIONS,
+    PAIRS,
+    Emotion,
+    ReappraisalPlan,
+    Target,
 )
-from memantics.reappraise.lexicon import read_lexicon
-from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, choose_plan
-from memantics.reappraise.ranking import LEAST, is_heard, rate_fluency, weigh
-from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPlan, Target
-from memantics.reappraise.rules import find_faults, find_motto, only_adds
-from memantics.reappraise.sentiment import LexiconMeter
-from memantics.reappraise.stages import ReappraisalSubject
-from memantics.reappraise.understanding import UnderstoodLine, understand
-from memantics.vision.page import Page, read_page
+from memantics.understanding.reappraisal.rules import find_faults, find_motto, only_adds
+from memantics.understanding.reappraisal.situation import UnderstoodLine, understand
+from memantics.understanding.reappraisal.stages import ReappraisalSubject
+from memantics.understanding.vision.page import Page, read_page
 from tests.reappraise.benches import draw_meme_file, make_page
 from tests.vision.pictures import BLACK, Print, blank, print_on
 

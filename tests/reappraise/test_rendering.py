@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from pydantic import JsonValue
 
-from memantics.core.editor import EditRequest
 from memantics.core.errors import Rejected
 from memantics.core.lines import TextLine
-from memantics.reappraise.grading import (
+from memantics.core.model import EditRequest
+from memantics.understanding.reappraisal.grading import (
     GRADES,
     EmbeddedEditor,
     draw_sticker,
@@ -23,8 +23,8 @@ from memantics.reappraise.grading import (
     grade_picture,
     lift,
 )
-from memantics.reappraise.records import TARGETS, ReappraisalPlan, Target
-from memantics.reappraise.rendering import (
+from memantics.understanding.reappraisal.records import TARGETS, ReappraisalPlan, Target
+from memantics.understanding.reappraisal.rendering import (
     DrawnMeme,
     MadeMeme,
     check_result,
@@ -32,8 +32,8 @@ from memantics.reappraise.rendering import (
     measure_reading,
     show_both,
 )
-from memantics.vision.hashes import share_changed
-from memantics.vision.page import Page, read_page
+from memantics.understanding.vision.hashes import share_changed
+from memantics.understanding.vision.page import Page, read_page
 from tests.vision.pictures import BALOO, Print, photo, print_on
 
 

@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import UnknownName
-from memantics.reappraise.records import PAIRS, TARGETS, MemeFeeling, ReappraisalPlan, find_source
-from memantics.reappraise.rules import find_faults, find_motto, keeps_scenario
-from memantics.reappraise.stages import read_plan
+from memantics.understanding.reappraisal.records import (
+    PAIRS,
+    TARGETS,
+    MemeFeeling,
+    ReappraisalPlan,
+    find_source,
+)
+from memantics.understanding.reappraisal.rules import find_faults, find_motto, keeps_scenario
+from memantics.understanding.reappraisal.stages import read_plan
 from tests.reappraise.benches import FEELING, PLAN, TOP, make_page
 
 
@@ -73,7 +79,7 @@ def test_a_plan_that_changes_nothing_is_refused(tmp_path: Path) -> None:
 def test_a_character_that_no_font_draws_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memantics.vision.typefaces._ask_system", lambda _: None)
+    monkeypatch.setattr("memantics.understanding.vision.typefaces._ask_system", lambda _: None)
     (fault,) = faults(tmp_path, captions={"1": TOP, "2": "I \U00013080"})
     assert "no font draws" in fault
 

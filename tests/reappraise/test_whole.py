@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from memantics.actions.datasets import add_release
-from memantics.actions.edit import Edited, edit_async
 from memantics.benchmarks.mer_bench.load import open_release
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
-from memantics.reappraise.whole import EditWish, write_instruction
+from memantics.evaluation.datasets import add_release
+from memantics.understanding.edit import Edited, edit_async
+from memantics.understanding.reappraisal.whole import EditWish, write_instruction
 from tests.mer_bench.samples import opened, write_release
 from tests.mer_bench.test_judge import task_on
 from tests.reappraise.test_openai_images import png, serving

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from memantics.report import ReportSettings, build_report
+from memantics.evaluation.reports.page import ReportSettings, build_report
 from tests.browser import Watched, launch, watch
 from tests.report.samples import write_demo
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from memantics.report import load_runs
+from memantics.evaluation.reports.runs import load_runs
 from tests.report.conftest import Opener
 from tests.report.samples import WARNING
 from tests.report.steps import count_items

@@ -12,7 +12,7 @@ from fontTools.ttLib import TTFont
 
 import memantics
 from memantics.core.fonts import embed_chinese
-from memantics.report import ReportSettings, build_report
+from memantics.evaluation.reports.page import ReportSettings, build_report
 from tests.report.conftest import Opener
 
 FAMILY = "Chinese of Memantics"

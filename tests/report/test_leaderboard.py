@@ -8,8 +8,8 @@ import pytest
 from memantics.core.errors import InputError, StoreError
 from memantics.core.records import Score
 from memantics.core.rundir import BaselineFigures, Scores, Usage, write_scores
-from memantics.report import Run, load_runs
-from memantics.report.leaderboard import make_boards
+from memantics.evaluation.reports.leaderboard import make_boards
+from memantics.evaluation.reports.runs import Run, load_runs
 from tests.report.samples import make_facts
 
 COUNTS = {"answered": 8, "refused": 1, "unparsed": 1, "failed": 0}

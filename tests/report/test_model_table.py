@@ -17,10 +17,10 @@ from statsmodels.stats import (  # type: ignore[import-untyped,unused-ignore]
 )
 
 import memantics as mm
-from memantics.actions.report import render_table, tabulate_models
 from memantics.core.records import Outcome
-from memantics.report.model_table import FigureCell, ModelTable
-from memantics.report.plot import ForestLine, draw_forest
+from memantics.evaluation.report import render_table, tabulate_models
+from memantics.evaluation.reports.model_table import FigureCell, ModelTable
+from memantics.web.plot import ForestLine, draw_forest
 from tests.commands import Shell
 from tests.compare.test_compare import choices, puns, side
 from tests.latex import check_latex

@@ -15,7 +15,8 @@ import memantics as mm
 from memantics.core.errors import StoreError
 from memantics.core.records import Field, Form, Image, Item, Option, Reply, Score
 from memantics.core.rundir import BaselineFigures, read_items
-from memantics.report import STARTER_NOTE, ReportSettings, build_report
+from memantics.evaluation.reports.page import ReportSettings, build_report
+from memantics.evaluation.reports.runs import STARTER_NOTE
 from tests.report.conftest import Opener
 from tests.report.samples import WARNING, answer, draw_image, make_facts, write_run
 from tests.report.steps import count_items, open_everything

@@ -16,11 +16,7 @@ from typing import Any
 import pytest
 import typer
 
-from memantics.actions.paper import paper
-from memantics.cli.annotate import FIRST
-from memantics.cli.main import make_app
-from memantics.core.errors import DataError, InputError
-from memantics.core.paper import (
+from memantics.benchmarks.paper import (
     Cell,
     PaperPart,
     PaperRow,
@@ -29,9 +25,12 @@ from memantics.core.paper import (
     same_system,
     score_cell,
 )
+from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmarks
+from memantics.cli.annotate import FIRST
+from memantics.cli.main import make_app
+from memantics.core.errors import DataError, InputError
 from memantics.core.records import Score
-from memantics.registry import STARTER_IMAGES, find_benchmarks
-from memantics.report.pages.paper import _make_block
+from memantics.evaluation.paper import _make_block, paper
 from tests.commands import Shell
 from tests.places import ROOT, SHARED_DATA, needs_shared_data
 

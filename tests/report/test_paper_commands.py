@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.paper import paper
-from memantics.core.paper import PaperSheet
+from memantics.benchmarks.paper import PaperSheet
 from memantics.core.rundir import read_facts
-from memantics.starter import DETECTOR_FILE
+from memantics.core.samples import DETECTOR_FILE
+from memantics.evaluation.paper import paper
 from tests.commands import Shell
 from tests.servers.fakes import Scripted, serving
 

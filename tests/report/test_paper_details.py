@@ -11,12 +11,12 @@ import pytest
 
 from memantics.benchmarks.memeintent.paper import _place, _read_ratings
 from memantics.benchmarks.mquest.paper import PAPER, figure_2, figure_5, table_1, traits
+from memantics.benchmarks.paper import PaperMaterial
+from memantics.benchmarks.paper_file import DeclaredPart, read_paper_file
+from memantics.benchmarks.published import read_published
+from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import Source
-from memantics.core.paper import PaperMaterial
-from memantics.core.paper_file import DeclaredPart, read_paper_file
-from memantics.core.published import read_published
 from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, Review, Reviewed, Vote
-from memantics.registry import find_benchmark
 
 HOME = find_benchmark("mquest").home
 FILE = read_paper_file(HOME / "paper.toml")

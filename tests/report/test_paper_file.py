@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.paper import paper
+from memantics.benchmarks.paper_file import read_paper, read_paper_file
+from memantics.benchmarks.registry import find_benchmarks
 from memantics.core.errors import DataError, InputError
-from memantics.core.paper_file import read_paper, read_paper_file
-from memantics.registry import find_benchmarks
+from memantics.evaluation.paper import paper
 from tests.commands import Shell
 from tests.places import ROOT
 

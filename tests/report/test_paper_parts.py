@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.paper import paper
+from memantics.benchmarks.paper import Cell, PaperPart, PaperRow
 from memantics.core.errors import UnknownName
-from memantics.core.paper import Cell, PaperPart, PaperRow
-from memantics.detector.study.running import read_study, read_verdicts
-from memantics.report.papers import list_sections
+from memantics.evaluation.paper import list_sections, paper
+from memantics.moderation.study.running import read_study, read_verdicts
 from tests.commands import Shell
 
 

@@ -9,20 +9,23 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.paper import paper
 from memantics.benchmarks.mer_bench.paper import PAPER, _are_theirs, _is_theirs
+from memantics.benchmarks.paper import Cell, PaperMaterial, ScoredDetector
+from memantics.benchmarks.paper_file import (
+    DeclaredPart,
+    DeclaredRow,
+    Metric,
+    fill_systems,
+    list_others,
+)
+from memantics.benchmarks.published import PaperSystem, PublishedRow, read_published
+from memantics.benchmarks.registry import find_benchmark
 from memantics.benchmarks.toxicn_mm.paper_models import _is_theirs as stands_on_their_encoders
 from memantics.core.data import Source
-from memantics.core.paper import PaperMaterial, ScoredDetector
-from memantics.core.paper_file import DeclaredPart, DeclaredRow, Metric
-from memantics.core.paper_parts import Cell
-from memantics.core.paper_systems import fill_systems, list_others
-from memantics.core.published import PaperSystem, PublishedRow, read_published
 from memantics.core.records import Score
 from memantics.core.rundir import RunFacts, Scores
-from memantics.registry import find_benchmark
-from memantics.report import load_runs
-from memantics.report.papers import describe_cell
+from memantics.evaluation.paper import describe_cell, paper
+from memantics.evaluation.reports.runs import load_runs
 from tests.commands import Shell
 from tests.places import ROOT
 

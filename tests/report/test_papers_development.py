@@ -13,11 +13,11 @@ import pytest
 from pydantic import JsonValue
 
 import memantics as mm
-from memantics.actions.datasets import add_release
 from memantics.benchmarks.mquest.paper import PAPER
+from memantics.benchmarks.registry import STARTER_IMAGES
 from memantics.core.meaning import DIMENSIONS as NAMES
 from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, write_queue, write_verdicts
-from memantics.registry import STARTER_IMAGES
+from memantics.evaluation.datasets import add_release
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.report.test_papers_filled import find_empty, redo_memeintent, rename
 

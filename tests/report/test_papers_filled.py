@@ -14,15 +14,17 @@ import pytest
 from pydantic import JsonValue
 
 import memantics as mm
-from memantics.actions.humans import export_humans
-from memantics.actions.paper import paper
-from memantics.actions.queues import make_error_queue, make_questionnaire
-from memantics.actions.study import Encoding, StudyData, StudyPlan, choose_variants, study_detectors
 from memantics.benchmarks.mer_bench.paper import PAPER as MER_BENCH
+from memantics.benchmarks.paper import PaperRow, PaperSheet
 from memantics.benchmarks.punmemecn.paper import PAPER as PUNMEMECN
+from memantics.construction.queues import make_error_queue, make_questionnaire
 from memantics.core.data import DataKind
-from memantics.core.paper import PaperRow, PaperSheet
 from memantics.core.queue import ItemVerdict, QueueItem, Vote, read_queue, write_verdicts
+from memantics.evaluation.human_eval import export_humans
+from memantics.evaluation.paper import paper
+from memantics.moderation.study.running import StudyPlan
+from memantics.moderation.study.study import StudyData, study_detectors
+from memantics.moderation.study.variants import Encoding, choose_variants
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell

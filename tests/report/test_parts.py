@@ -18,9 +18,9 @@ from PIL import Image as Pillow
 from pydantic import JsonValue
 
 from memantics.core.records import Field, Form, Image, Item, Option, Reply, Score
-from memantics.report import ReportSettings, build_report, load_runs
-from memantics.report.leaderboard import make_boards
-from memantics.report.payload import (
+from memantics.evaluation.reports.leaderboard import make_boards
+from memantics.evaluation.reports.page import ReportSettings, build_report
+from memantics.evaluation.reports.payload import (
     OPEN,
     RIGHT,
     WRONG,
@@ -29,8 +29,9 @@ from memantics.report.payload import (
     embed_json,
     judge_answer,
 )
-from memantics.report.plot import Mark, draw_strip, fit_scale
-from memantics.report.thumbnails import make_thumbnail, make_thumbnails
+from memantics.evaluation.reports.runs import load_runs
+from memantics.web.page import make_thumbnail, make_thumbnails
+from memantics.web.plot import Mark, draw_strip, fit_scale
 from tests.report.samples import answer, draw_image, make_facts, write_run
 
 SCORES = (Score("accuracy", 0.5, 2, 0.1, 0.9),)
@@ -219,7 +220,7 @@ def test_image_paths_on_option_and_item_share_one_number(tmp_path: Path) -> None
 
 def read_palettes() -> list[dict[str, str]]:
     """The colours of the light and of the dark scheme."""
-    style = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    style = (files("memantics.web") / "page_templates" / "page.css").read_text(encoding="utf-8")
     light, dark = style.split("@media screen and (prefers-color-scheme: dark)")
     return [dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", part)) for part in (light, dark)]
 

@@ -11,20 +11,17 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.core.published import PublishedRow
+from memantics.benchmarks.published import PublishedRow
 from memantics.core.rundir import write_facts
-from memantics.report import (
+from memantics.evaluation.reports.leaderboard import make_boards, tell_fault
+from memantics.evaluation.reports.page import (
     ReportSettings,
-    Run,
     build_report,
-    load_runs,
-    render_csv,
-    render_json,
-    render_markdown,
+    make_section,
+    render_page,
 )
-from memantics.report.leaderboard import make_boards
-from memantics.report.page import make_section, render_page
-from memantics.report.reference import tell_fault
+from memantics.evaluation.reports.runs import Run, load_runs
+from memantics.evaluation.reports.tables import render_csv, render_json, render_markdown
 from tests.commands import Shell
 from tests.report.conftest import Opener
 from tests.report.samples import make_facts, make_questions, write_demo, write_run

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from memantics.actions.evaluate import Run, evaluate
-from memantics.actions.report import report
 from memantics.core.records import Score
-from memantics.report.leaderboard import make_boards
-from memantics.report.page import make_section
-from memantics.report.payload import OPEN, RIGHT, WRONG, judge_answer
-from memantics.run.score import average
+from memantics.evaluation.evaluate import evaluate
+from memantics.evaluation.report import report
+from memantics.evaluation.reports.leaderboard import make_boards
+from memantics.evaluation.reports.page import make_section
+from memantics.evaluation.reports.payload import OPEN, RIGHT, WRONG, judge_answer
+from memantics.evaluation.reports.runs import Run
+from memantics.evaluation.scoring import average
 from tests.browser import watch
 
 

@@ -10,15 +10,8 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from memantics.core.records import Score
-from memantics.report import (
-    STARTER_NOTE,
-    Run,
-    load_runs,
-    render_csv,
-    render_json,
-    render_markdown,
-    table,
-)
+from memantics.evaluation.reports.runs import STARTER_NOTE, Run, load_runs
+from memantics.evaluation.reports.tables import render_csv, render_json, render_markdown, table
 
 HOSTILE = "x|y\x1b[31m`<img src=x onerror=alert(1)>`\u202e[bold]"
 

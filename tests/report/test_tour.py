@@ -11,15 +11,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memantics import starter
-from memantics.actions.demo import check_published, rank_published
+from memantics.benchmarks.published import PublishedRow
+from memantics.core import samples as starter
 from memantics.core.errors import InputError
 from memantics.core.lines import TextLine
-from memantics.core.published import PublishedRow
 from memantics.core.records import Score
-from memantics.knowledge.records import Knowledge
-from memantics.report.pages.tour import NextStep, TourMeme, find_guides, put_first, read_words
-from memantics.report.standings import Trivial, compare, make_standings, measure, simulate_f1
+from memantics.evaluation.reports.standings import (
+    Trivial,
+    compare,
+    make_standings,
+    measure,
+    simulate_f1,
+)
+from memantics.understanding.knowledge.records import Knowledge
+from memantics.workbench.demo import (
+    NextStep,
+    TourMeme,
+    check_published,
+    find_guides,
+    put_first,
+    rank_published,
+    read_words,
+)
 from tests.commands import Shell
 from tests.core_install import block_extras, find_extras
 from tests.report.conftest import Opener

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memantics.core.retrieved import BY_MEANING, SHOWN_FROM
+from memantics.core.retrieval import BY_MEANING, SHOWN_FROM
 from research.protocol import read_log
 
 QUOTED = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memantics.detector.examples import natural_key
+from memantics.moderation.examples import natural_key
 from research.protocol import Row
 from research.studies.harm import BLOCKS, STUDIES, measure, split_blocks
 from tests.detector.samples import make_examples

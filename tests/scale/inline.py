@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memantics.scale.engines import ShardOrder, run_shard
-from memantics.scale.records import ShardPart, Work
+from memantics.moderation.scale.engines import ShardOrder, run_shard
+from memantics.moderation.scale.records import ShardPart, Work
 
 
 class InlineEngine:

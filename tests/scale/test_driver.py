@@ -15,11 +15,17 @@ import pytest
 
 from memantics.core.errors import InputError, StoreError
 from memantics.core.journal import lock_folder
-from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
-from memantics.scale.engines import PoolEngine
-from memantics.scale.manifest import MANIFEST, read_manifest
-from memantics.scale.records import Ref
-from memantics.scale.sources import count_ahead, read_sources
+from memantics.moderation.scale.driver import (
+    MANIFEST,
+    ScaleProgress,
+    ScaleResult,
+    ScaleSettings,
+    read_manifest,
+    run_shards,
+)
+from memantics.moderation.scale.engines import PoolEngine
+from memantics.moderation.scale.records import Ref
+from memantics.moderation.scale.sources import count_ahead, read_sources
 from tests.places import ROOT
 from tests.scale.inline import InlineEngine
 from tests.scale.work import Measure, Unready

@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from memantics.scale.driver import ScaleProgress, run_shards
-from memantics.scale.manifest import read_manifest
-from memantics.scale.ray import RayEngine
+from memantics.moderation.scale.driver import ScaleProgress, read_manifest, run_shards
+from memantics.moderation.scale.engines import RayEngine
 from tests.places import ROOT
 from tests.scale.test_driver import read
 from tests.scale.work import ROWS, SIZE, Slow, list_refs, settle
@@ -30,8 +29,8 @@ IN_FLIGHT = 4  # shards that two workers and their queue hold
 SCRIPT = """
 import sys
 from pathlib import Path
-from memantics.scale.driver import run_shards
-from memantics.scale.engines import PoolEngine
+from memantics.moderation.scale.driver import run_shards
+from memantics.moderation.scale.engines import PoolEngine
 from tests.scale.work import Slow, list_refs, settle
 def tell(now):
     print(now.rows, flush=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.scale.driver import ScaleSettings, run_shards
-from memantics.scale.ray import RayEngine
+from memantics.moderation.scale.driver import ScaleSettings, run_shards
+from memantics.moderation.scale.engines import RayEngine
 from tests.scale.test_driver import digests, read, run, texts
 from tests.scale.work import Measure
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.collect import collect
+from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.construction.collect.collect import collect
 from memantics.core.errors import ImageError, InputError
-from memantics.registry import STARTER_IMAGES
-from memantics.scale.fetching import Fetcher
-from memantics.scale.records import Ref
-from memantics.scale.sources import TableColumns, read_sources
+from memantics.moderation.scale.records import Fetcher, Ref
+from memantics.moderation.scale.sources import read_sources
+from memantics.moderation.scale.tables import TableColumns
 from tests.places import ROOT
 
 IMAGES = [STARTER_IMAGES / f"{name}.png" for name in ("en-001", "CN90001", "en-005")]

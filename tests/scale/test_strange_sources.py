@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from memantics.core.errors import ImageError, InputError
-from memantics.scale.driver import ScaleSettings, run_shards
-from memantics.scale.fetching import Fetcher
-from memantics.scale.sources import TableColumns, read_sources
-from memantics.scale.tables import LONGEST_LINE
+from memantics.moderation.scale.driver import ScaleSettings, run_shards
+from memantics.moderation.scale.records import Fetcher
+from memantics.moderation.scale.sources import read_sources
+from memantics.moderation.scale.tables import LONGEST_LINE, TableColumns
 from tests.scale.inline import InlineEngine
 from tests.scale.test_sources import BODIES, bodies, put_images
 from tests.scale.work import Measure

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memantics.scale.driver import ScaleSettings
-from memantics.scale.fetching import Fetcher
-from memantics.scale.records import Process, Ref, Row
+from memantics.moderation.scale.driver import ScaleSettings
+from memantics.moderation.scale.records import Fetcher, Process, Ref, Row
 
 ROWS, SIZE = 800, 20
 

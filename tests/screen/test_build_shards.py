@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.build_shards import ShardsBuilt, ShardSettings, build_shards
+from memantics.benchmarks.registry import STARTER_IMAGES
 from memantics.core.errors import InputError
 from memantics.core.memes import read_captions
-from memantics.registry import STARTER_IMAGES
-from memantics.scale.engines import ShardOrder
-from memantics.scale.records import ShardPart, Work
+from memantics.moderation.scale.engines import ShardOrder
+from memantics.moderation.scale.records import ShardPart, Work
+from memantics.workbench.shards import ShardsBuilt, ShardSettings, build_shards
 from tests.scale.inline import InlineEngine
 
 MEMES = {"en-001": "well, this is awkward", "CN90001": "最近有点键忘", "en-005": "one more time"}

@@ -13,23 +13,24 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from memantics.actions.analyze import _open_screen
-from memantics.actions.detect import OUTSIDE_NOTE, Detector, Moderator
-from memantics.actions.detector_files import tabulate
-from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
-from memantics.actions.studio import HarmFound, Studio
-from memantics.actions.studio import judge as judge_in_studio
-from memantics.build.analysis.records import Harm
+from memantics.benchmarks.registry import STARTER_IMAGES
 from memantics.core.errors import InputError
 from memantics.core.images import decode
 from memantics.core.lines import ImageReading, TextLine
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
-from memantics.detector.examples import Example
-from memantics.detector.novelty import Novelty, fit_novelty
-from memantics.detector.storage import load_with_card, save
-from memantics.registry import STARTER_IMAGES
-from memantics.scale.records import Ref
+from memantics.moderation.detect import Detector, Moderator
+from memantics.moderation.examples import Example
+from memantics.moderation.novelty import OUTSIDE_NOTE, Novelty, fit_novelty
+from memantics.moderation.scale.records import Ref
+from memantics.moderation.screen import Screened, screen
+from memantics.moderation.screening import ScreenSettings, read_rows
+from memantics.moderation.storage import load_with_card, save
+from memantics.moderation.training import tabulate
+from memantics.understanding.analysis.records import Harm
+from memantics.workbench.analyze import _open_screen
+from memantics.workbench.studio import HarmFound, Studio
+from memantics.workbench.studio import judge as judge_in_studio
 from tests.commands import Shell
 from tests.hostile.images import generate
 from tests.hostile.test_images import look
@@ -355,8 +356,8 @@ def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: P
 def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path: Path) -> None:
     import io
 
-    from memantics.actions.screen_work import ScreenWork
-    from memantics.detector.operating_points import OperatingPoint
+    from memantics.moderation.operating_points import OperatingPoint
+    from memantics.moderation.screening import ScreenWork
 
     image = decode((STARTER_IMAGES / "CN90001.png").read_bytes(), "meme")
     swapped = image.copy()

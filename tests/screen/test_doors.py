@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from memantics.actions.analyze import Analyses, AnalyzeOptions, analyze, analyze_memes
-from memantics.actions.detect import Detector
-from memantics.actions.screen import ScreenSettings, read_rows, screen
-from memantics.actions.studio import HarmFound
 from memantics.core.errors import MemanticsError
 from memantics.core.memes import Meme
 from memantics.core.waiting import run_sync
-from memantics.detector.examples import Example, Type
-from memantics.detector.novelty import OUTSIDE_NOTE
-from memantics.detector.operating_points import OperatingPoint
-from memantics.detector.storage import load_with_card, save
 from memantics.models.embedded import ocr
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example, Type
+from memantics.moderation.novelty import OUTSIDE_NOTE
+from memantics.moderation.operating_points import OperatingPoint
+from memantics.moderation.screen import screen
+from memantics.moderation.screening import ScreenSettings, read_rows
+from memantics.moderation.storage import load_with_card, save
 from memantics.serve.settings import Models, ServeSettings
+from memantics.workbench.analyze import Analyses, AnalyzeOptions, analyze, analyze_memes
+from memantics.workbench.studio import HarmFound
 from tests.commands import Shell
 from tests.hostile.test_bounds import draw_lines
 from tests.scale.inline import InlineEngine

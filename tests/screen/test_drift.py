@@ -14,10 +14,10 @@ from statsmodels.stats.multitest import (  # type: ignore[import-untyped,unused-
 )
 
 import memantics as mm
-from memantics.actions.drift import ASPECTS, DailySample, SampleChoice, has_sample, read_sample
 from memantics.core.errors import InputError
-from memantics.detector.verdict import Verdict, make_verdict_schema
-from memantics.metrics.drift import REST, compare_counts, pool_rare
+from memantics.metrics.comparison import REST, compare_counts, pool_rare
+from memantics.moderation.drift import ASPECTS, DailySample, SampleChoice, has_sample, read_sample
+from memantics.moderation.verdict import Verdict, make_verdict_schema
 from tests.commands import Shell
 
 

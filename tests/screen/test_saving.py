@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from memantics.actions.screen import Screened, ScreenSettings, read_rows, save_flagged, screen
+from memantics.benchmarks.registry import STARTER_IMAGES
 from memantics.core.errors import InputError
-from memantics.registry import STARTER_IMAGES
-from memantics.scale.export import Sample, write_samples
-from memantics.scale.fetching import Fetcher
-from memantics.scale.sources import read_sources
+from memantics.moderation.scale.records import Fetcher
+from memantics.moderation.scale.sources import read_sources
+from memantics.moderation.screen import Sample, Screened, save_flagged, screen, write_samples
+from memantics.moderation.screening import ScreenSettings, read_rows
 from tests.scale.inline import InlineEngine
 
 BODIES = {name: (STARTER_IMAGES / f"{name}.png").read_bytes() for name in ("en-001", "CN90001")}

@@ -14,18 +14,13 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.screen import (
-    ScaleProgress,
-    Screened,
-    ScreenSettings,
-    read_rows,
-    screen,
-)
+from memantics.benchmarks.registry import STARTER_IMAGES
 from memantics.cli.screen import watch_shards
 from memantics.core.errors import InputError
 from memantics.core.queue import read_queue
-from memantics.registry import STARTER_IMAGES
-from memantics.scale.manifest import read_manifest
+from memantics.moderation.scale.driver import ScaleProgress, read_manifest
+from memantics.moderation.screen import Screened, screen
+from memantics.moderation.screening import ScreenSettings, read_rows
 from tests.commands import Shell
 from tests.scale.inline import InlineEngine
 

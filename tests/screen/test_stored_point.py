@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
-from memantics.actions.detect import Detector
-from memantics.actions.detector_files import set_point
-from memantics.actions.screen import read_rows
 from memantics.core.rundir import last_answers
-from memantics.detector.examples import Example
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.screening import read_rows
+from memantics.moderation.training import set_point
 from tests.commands import Shell
 from tests.detector.samples import make_examples
 

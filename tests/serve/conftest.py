@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.serve.settings import Bounds, Models, Reach, ServeSettings
-from memantics.serve.tokens import Token, digest
+from memantics.serve.settings import Bounds, Models, Reach, ServeSettings, Token, digest
 from tests.serve.site import Site, serving
 
 TOKENS = (

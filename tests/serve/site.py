@@ -15,12 +15,11 @@ from unittest import mock
 import httpx
 import uvicorn
 
+from memantics.core.samples import IMAGES
 from memantics.serve.app import build_app
 from memantics.serve.context import Service
 from memantics.serve.settings import ServeSettings
-from memantics.starter import IMAGES
-from memantics.web.address import listen
-from memantics.web.server import configure
+from memantics.web.server import configure, listen
 
 MEME = IMAGES / "CN90001.png"  # 最近有点键忘
 

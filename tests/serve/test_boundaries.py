@@ -19,7 +19,7 @@ from memantics.core.errors import (
 )
 from memantics.serve.jobs import LEASE, TRIES, JobStore
 from memantics.serve.refusals import Refusal, answer_refusal, make_busy, read_refusal
-from memantics.serve.tokens import SCOPES, Token, digest, make_token, read_tokens
+from memantics.serve.settings import SCOPES, Token, digest, make_token, read_tokens
 
 
 @pytest.mark.parametrize(

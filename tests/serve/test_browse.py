@@ -16,14 +16,14 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, expect
 
-from memantics.actions.browse_runs import ALIVE, RunFolder
-from memantics.actions.evaluate import evaluate
-from memantics.actions.knowledge import KnowledgeStore, read_starter_knowledge
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.records import Answer, Reply
 from memantics.core.rundir import ANSWERS, RunWriter, read_facts, write_facts
-from memantics.knowledge.records import Individual, Knowledge, Relation
+from memantics.evaluation.browse import ALIVE, RunFolder
+from memantics.evaluation.evaluate import evaluate
 from memantics.serve.settings import Models
+from memantics.understanding.kb import KnowledgeStore, read_starter_knowledge
+from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.browser import launch
 from tests.runs import pick, write_run
 from tests.serve.visiting import assert_at_home, fits, serve_pages, visit
@@ -238,7 +238,7 @@ def test_states_of_a_run_on_both_sides_of_the_limit(tmp_path: Path) -> None:
 
 
 def test_a_store_that_others_write_into_is_read_anew(tmp_path: Path) -> None:
-    from memantics.actions.browse_knowledge import StoreReader
+    from memantics.understanding.kb import StoreReader
 
     made = KnowledgeStore.create(tmp_path / "kb")
     made.add([Knowledge("1", (Individual("Scene", "a", "a cat"),))])

@@ -16,23 +16,24 @@ from starlette.requests import Request
 
 from memantics.core.errors import ImageError
 from memantics.core.images import Bounds
-from memantics.serve import fetching
-from memantics.serve.fetching import ImageFetcher, PublicResolver, is_public, look_up
-from memantics.serve.gate import COOKIE, LOCAL, Gate
+from memantics.serve import inputs as fetching
+from memantics.serve.access import COOKIE, LOCAL, Gate
 from memantics.serve.inputs import (
     ClosedBody,
     ImageDoor,
+    ImageFetcher,
+    PublicResolver,
     describe_fields,
     describe_upload,
+    is_public,
+    look_up,
     read_fields,
     read_upload,
 )
-from memantics.serve.jobs import JobStore, StoredJob
+from memantics.serve.jobs import JobStore, Runner, StoredJob
 from memantics.serve.refusals import Refusal
-from memantics.serve.runner import Runner
 from memantics.serve.settings import Bounds as ServeBounds
-from memantics.serve.settings import Reach, ServeSettings
-from memantics.serve.tokens import Token, digest
+from memantics.serve.settings import Reach, ServeSettings, Token, digest
 from tests.serve.site import MEME, data_url
 
 DATA = MEME.read_bytes()

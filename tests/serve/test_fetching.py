@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from memantics.serve.fetching import ImageFetcher, PublicResolver
+from memantics.serve.inputs import ImageFetcher, PublicResolver
 from memantics.serve.refusals import Refusal
 from tests.serve.site import MEME, Site
 

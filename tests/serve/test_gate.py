@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.serve.gate import Gate
-from memantics.serve.settings import Reach, ServeSettings
-from memantics.serve.tokens import SCOPES, Token, digest, read_tokens
+from memantics.serve.access import Gate
+from memantics.serve.settings import SCOPES, Reach, ServeSettings, Token, digest, read_tokens
 from tests.commands import Shell
 from tests.serve.site import Site
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.starter import IMAGES
+from memantics.core.samples import IMAGES
 from tests.commands import Shell
 from tests.places import ROOT
 from tests.serve.site import MEME, Site

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.serve.jobs import LEASE, TRIES, JobStore
+from memantics.serve.jobs import LEASE, TRIES, JobStore, Runner
 from memantics.serve.refusals import Refusal
-from memantics.serve.runner import Runner
 from tests.serve.site import Site
 
 

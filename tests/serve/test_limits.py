@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memantics.serve.batching import Batcher
+from memantics.serve.engine import Batcher
 from memantics.serve.refusals import Refusal
 from memantics.web import server
 from tests.hostile.images import chunk, generate

@@ -9,9 +9,11 @@ from typing import Any
 import openai
 import pytest
 
-from memantics.actions.detect import OUTSIDE_NOTE, Detector, Verdict
+from memantics.core.samples import read_starter
+from memantics.moderation.detect import Detector
+from memantics.moderation.novelty import OUTSIDE_NOTE
+from memantics.moderation.verdict import Verdict
 from memantics.serve.moderations import _sum_up
-from memantics.starter import read_starter
 from tests.hostile.images import picture, save
 from tests.serve.site import MEME, Site, data_url
 

@@ -19,12 +19,13 @@ import openai
 import pytest
 from perf.serve import press_and_reload
 
-from memantics.actions.detect import Detector
-from memantics.actions.detector_files import set_point
-from memantics.actions.drift import SampleChoice, read_sample
-from memantics.actions.screen import ScreenSettings, read_rows, screen
-from memantics.detector.examples import Example
-from memantics.detector.storage import load_with_card, save
+from memantics.moderation.detect import Detector
+from memantics.moderation.drift import SampleChoice, read_sample
+from memantics.moderation.examples import Example
+from memantics.moderation.screen import screen
+from memantics.moderation.screening import ScreenSettings, read_rows
+from memantics.moderation.storage import load_with_card, save
+from memantics.moderation.training import set_point
 from memantics.serve.settings import Bounds, Models, ServeSettings
 from tests.scale.inline import InlineEngine
 from tests.serve.site import Site, serving

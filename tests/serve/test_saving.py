@@ -8,7 +8,7 @@ import logging
 import pytest
 from pydantic import ValidationError
 
-from memantics.serve.studio.saving import StudioRecord
+from memantics.serve.studio.routes import StudioRecord
 from memantics.web.logs import JsonLines, note_failure
 from tests.serve.site import MEME, Site, data_url
 

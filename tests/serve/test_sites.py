@@ -6,7 +6,7 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from memantics.serve.gate import Gate
+from memantics.serve.access import Gate
 from memantics.serve.refusals import Refusal
 from memantics.serve.settings import Reach, ServeSettings
 from tests.serve.site import Site
@@ -31,7 +31,7 @@ QUESTION = {"q": "SELECT ?a { ?a ?b ?c } LIMIT 1"}
     ],
 )
 def test_a_foreign_origin_is_refused_whoever_names_it(origin: str, site: str, fine: bool) -> None:
-    from memantics.serve.tokens import Token, digest
+    from memantics.serve.settings import Token, digest
 
     reach = Reach(public_url="https://memes.example.org/x", origins=("https://shop.example",))
     gate = Gate(ServeSettings(reach, tokens=(Token("a", digest("a")),)))

@@ -16,14 +16,14 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
-from memantics.actions.detect import Detector
-from memantics.actions.studio import Studio, hear, judge, tell_starter_meaning
 from memantics.core.errors import ImageError, InputError
-from memantics.core.preferences import read_choices
-from memantics.detector.examples import Example
+from memantics.core.labels import read_choices
+from memantics.core.samples import image_path
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
 from memantics.serve.settings import Models
-from memantics.serve.studio.saving import StudioRecord, check_picture, is_harmful
-from memantics.starter import image_path
+from memantics.serve.studio.routes import StudioRecord, check_picture, is_harmful
+from memantics.workbench.studio import Studio, hear, judge, tell_starter_meaning
 from tests.browser import Watched, launch, watch
 from tests.serve.visiting import (
     assert_at_home,

@@ -9,8 +9,8 @@ import orjson
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from memantics.actions.desk import Asking
-from memantics.registry import ModelSettings
+from memantics.models.client import Asking
+from memantics.models.kinds import ModelSettings
 from memantics.serve.settings import Models
 from tests.browser import launch
 from tests.inspect_tasks.server import serve

@@ -17,8 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from memantics.core import fonts
 from memantics.serve.app import build_app
 from memantics.serve.settings import Models, Reach, ServeSettings
-from memantics.web.address import listen
-from memantics.web.server import configure
+from memantics.web.server import configure, listen
 from tests.browser import Watched, watch
 
 WAIT = 60_000  # a busy machine reads an image in seconds, not in tenths of one

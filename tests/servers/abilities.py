@@ -17,8 +17,8 @@ from memantics.core.records import Field, Form, Image, Message, Option, Reply, R
 from memantics.core.reply import describe_object
 from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync
+from memantics.models.kinds import ModelSettings, open_model
 from memantics.models.openai import NO_FORMAT, OpenAIModel
-from memantics.registry import ModelSettings, open_model
 
 _LETTERS = Form("?", (Field("answer", "choice", (Option("A", "A"), Option("B", "B"))),))
 _KEYS = ("plover", "garnet")

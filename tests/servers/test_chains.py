@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import memantics as mm
-from memantics.actions.evaluate import Run
 from memantics.benchmarks.punmemecn.audit import find_difference
+from memantics.benchmarks.registry import find_benchmark
 from memantics.core.errors import InputError
 from memantics.core.rundir import read_bare_items
-from memantics.registry import find_benchmark
-from memantics.run.chains import find_decision, names_all
+from memantics.evaluation.reasoning import find_decision, names_all
+from memantics.evaluation.reports.runs import Run
 from tests.commands import Shell
 from tests.faults import completion
 from tests.servers.fakes import Scripted, serving

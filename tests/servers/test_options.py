@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import memantics as mm
-from memantics.actions.evaluate import Run, Runs
+from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark
 from memantics.core.rundir import last_answers, read_facts
+from memantics.evaluation.evaluate import Runs
+from memantics.evaluation.reports.runs import Run
+from memantics.models.engine import CUT_OFF
 from memantics.models.wire import NO_LOGPROBS
-from memantics.registry import STARTER_IMAGES, find_benchmark
-from memantics.run.engine import CUT_OFF
 from tests.commands import Shell
 from tests.faults import completion
 from tests.servers.fakes import Body, Scripted, serving

@@ -15,15 +15,15 @@ import pytest
 from pydantic import TypeAdapter
 
 import memantics as mm
-from memantics.actions import build
-from memantics.actions.evaluate import Run
-from memantics.build.captions.mine import Captioned
-from memantics.build.drafts import Drafted
+from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.construction import build
 from memantics.core.errors import ModelError
 from memantics.core.rundir import last_answers
+from memantics.evaluation.reports.runs import Run
+from memantics.models.client import Call
+from memantics.models.drafts import Drafted
 from memantics.models.openai import NO_FORMAT
-from memantics.registry import STARTER_IMAGES
-from memantics.run.desk import Call
+from memantics.understanding.captions.mine import Captioned
 from tests.places import ROOT
 from tests.servers.abilities import Abilities, measure_server, tabulate
 from tests.servers.real import Served, serve_litellm, serve_llamacpp, serve_transformers

@@ -12,7 +12,7 @@ from starter.scenes import read_word
 from starter.sheets import feel, find_memes, read_ask, read_knowledge
 
 from memantics.core import images
-from memantics.starter import image_path, read_starter
+from memantics.core.samples import image_path, read_starter
 
 DECLARED = {meme.id: meme for meme in find_memes()}
 

@@ -9,8 +9,8 @@ import pytest
 
 from memantics.core import images
 from memantics.core.errors import DataError, UnknownName
-from memantics.starter import (
-    DIMENSIONS,
+from memantics.core.meaning import DIMENSIONS
+from memantics.core.samples import (
     IMAGES,
     MEMES_FILE,
     StarterMeme,

@@ -7,9 +7,9 @@ import importlib
 import pytest
 from starter.export import BENCHMARKS, make_samples
 
+from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import Source
-from memantics.registry import find_benchmark
-from memantics.starter import IMAGES, read_starter
+from memantics.core.samples import IMAGES, read_starter
 
 SAMPLES = make_samples(read_starter())
 each = pytest.mark.parametrize("name", sorted(SAMPLES))

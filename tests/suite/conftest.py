@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.planning import Evaluation, plan_evaluation
 from memantics.core.errors import DataError
 from memantics.core.model import Model
-from memantics.run.engine import Progress
-from memantics.run.evaluate import Job
-from memantics.run.facts import Scope, Variation
-from memantics.run.grid import read_settings
-from memantics.run.suite import RunEnd
+from memantics.evaluation.facts import Scope, Variation, read_settings
+from memantics.evaluation.planning import Evaluation, plan_evaluation
+from memantics.evaluation.run import Job, RunEnd
+from memantics.models.engine import Progress
 from tests.suite.toys import write_toy
 
 _NUMBERS = count(1)

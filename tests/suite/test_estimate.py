@@ -8,16 +8,15 @@ from typing import Literal
 
 import pytest
 
-from memantics.core.cache import Cache
 from memantics.core.errors import Rejected
 from memantics.core.records import Field, Form, Message, Request, Sampling
+from memantics.evaluation.facts import Scope, Variation
+from memantics.evaluation.planning import estimate
+from memantics.evaluation.run import Job, SuiteSettings, run_suite
+from memantics.models.cache import Cache
+from memantics.models.client import count_image, count_reply, count_request, count_text
+from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel, Said
-from memantics.run.ask import AskSettings
-from memantics.run.estimate import estimate
-from memantics.run.evaluate import Job
-from memantics.run.facts import Scope, Variation
-from memantics.run.suite import SuiteSettings, run_suite
-from memantics.run.tokens import count_image, count_reply, count_request, count_text
 from tests.suite.conftest import Bench, Witness
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.core.card import OptionCard, TaskCard
+from memantics.benchmarks.card import OptionCard, TaskCard
 from memantics.core.errors import InputError
-from memantics.run.grid import Setting, check_settings, expand, fix, read_settings
+from memantics.evaluation.facts import Setting, check_settings, expand, fix, read_settings
 
 
 def card(name: str, **options: tuple[str, ...]) -> TaskCard:

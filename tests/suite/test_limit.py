@@ -14,18 +14,19 @@ from typing import Any
 import pytest
 
 import memantics as mm
-from memantics.core.card import Card, SampleCard, TaskCard
+from memantics.benchmarks.card import Card, SampleCard, TaskCard
+from memantics.benchmarks.registry import DataFacts, find_tasks
 from memantics.core.errors import InputError
 from memantics.core.records import Form, Item
 from memantics.core.rundir import RunWriter, read_facts
 from memantics.core.task import ItemWalk, Task
+from memantics.evaluation import run as evaluate
+from memantics.evaluation.facts import Scope
+from memantics.evaluation.reports.leaderboard import make_boards
+from memantics.evaluation.reports.tables import render_json, render_markdown
+from memantics.evaluation.run import PosedTask, choose, plan, pose
+from memantics.evaluation.tasks import pose_task
 from memantics.models.fake import FakeModel
-from memantics.registry import find_tasks, pose_task
-from memantics.report import render_json, render_markdown
-from memantics.report.leaderboard import make_boards
-from memantics.run import evaluate
-from memantics.run.evaluate import PosedTask, choose, plan, pose
-from memantics.run.facts import DataFacts, Scope
 from tests.engine.toy import toy_task
 
 MODEL = FakeModel(lambda _request: "B", "a")
@@ -182,8 +183,9 @@ def test_little_is_kept_of_each_item() -> None:
 
 
 SHOW = """
-from memantics.registry import find_tasks, pose_task
-from memantics.run.facts import Scope
+from memantics.benchmarks.registry import find_tasks
+from memantics.evaluation.tasks import pose_task
+from memantics.evaluation.facts import Scope
 for ref in find_tasks(["mquest", "mer_bench", "punmemecn"]):
     posed = pose_task(ref, {}, Scope("starter", limit=7))
     print(ref.name, posed.scope.spread, *(item.id for item in posed.task.items()))

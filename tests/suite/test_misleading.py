@@ -10,17 +10,18 @@ import orjson
 import pytest
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
+from memantics.benchmarks.factories import read_text
+from memantics.benchmarks.registry import find_tasks
 from memantics.core.errors import DataError
 from memantics.core.records import Form, Item
 from memantics.core.rundir import read_items
-from memantics.registry import find_tasks, pose_task
-from memantics.registry import tasks as registry_tasks
-from memantics.report import render_markdown
-from memantics.report.leaderboard import make_boards
-from memantics.run.evaluate import choose
-from memantics.run.facts import Scope
-from memantics.tasks.factories import read_text
+from memantics.evaluation import tasks as registry_tasks
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
+from memantics.evaluation.facts import Scope
+from memantics.evaluation.reports.leaderboard import make_boards
+from memantics.evaluation.reports.tables import render_markdown
+from memantics.evaluation.run import choose
+from memantics.evaluation.tasks import pose_task
 from tests.commands import Shell
 from tests.report.test_leaderboard import make_run
 from tests.report.test_published import RELEASE, published

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.evaluation.facts import Scope
 from memantics.models.fake import FakeModel
-from memantics.run.facts import Scope
 from tests.suite.conftest import Bench
 
 

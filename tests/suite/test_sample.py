@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from memantics.core.records import Form, Item
-from memantics.run.evaluate import draw_memes
+from memantics.evaluation.run import draw_memes
 
 
 def items(memes: int, each: int) -> list[Item]:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import orjson
 
-from memantics.actions.score_processes import ScoringDesk, ScoringOrder, work
 from memantics.core.rundir import Scores, read_scores
+from memantics.evaluation.run import Job, RunEnd, SuiteSettings, run_suite, score_here
+from memantics.evaluation.score_processes import ScoringDesk, ScoringOrder, work
+from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel
-from memantics.run.ask import AskSettings
-from memantics.run.evaluate import Job, score_here
-from memantics.run.suite import RunEnd, SuiteSettings, run_suite
 from tests.suite.conftest import Bench, Witness
 
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.cache import Cache
 from memantics.core.errors import Rejected, Unavailable
 from memantics.core.records import Reply, Request
 from memantics.core.rundir import Scores, last_answers, read_answers, read_facts, read_items
+from memantics.evaluation.run import Job, RunEnd, SuiteSettings, run_suite, score_here
+from memantics.models.cache import Cache
+from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel, Said
-from memantics.run.ask import AskSettings
-from memantics.run.evaluate import Job, score_here
-from memantics.run.suite import RunEnd, SuiteSettings, run_suite
 from tests.suite.conftest import Bench, Witness
 
 

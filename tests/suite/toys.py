@@ -55,7 +55,7 @@ from memantics.core.data import Found, checksum
 from memantics.core.errors import DataError
 from memantics.core.records import Field, Form, Item, Message, Option, Request, Score
 from memantics.core.task import Need, Task, Unparsed
-from memantics.tasks.plugin import BenchmarkPlugin
+from memantics.benchmarks.plugin import BenchmarkPlugin
 
 FOLDER = Path(__file__).parent
 OPTIONS = tuple(Option(key, f"choice {key}") for key in "ABCD")

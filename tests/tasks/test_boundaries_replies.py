@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memantics.benchmarks.parsing import clean, find_object, parse_label, parse_letter
 from memantics.core.task import Unparsed
-from memantics.tasks.parse import clean, find_object, parse_label, parse_letter
 
 OPTIONS = {"A": "a cat on a mat", "B": "a dog", "C": "two fish"}
 NAMES = {"pun": ("双关", "pun"), "none": ("非双关", "not a pun", "non-pun"), "joke": ("joke",)}

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.parsing import parse_label, parse_letter
 from memantics.benchmarks.punmemecn import detection
 from memantics.benchmarks.punmemecn.sentiment import parse_sentiment
-from memantics.benchmarks.toxicn_mm.task import parse_verdict
+from memantics.benchmarks.toxicn_mm.plugin import parse_verdict
 from memantics.core.task import Unparsed
-from memantics.tasks.parse import parse_label, parse_letter
 
 TABLE = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 OPTIONS = {"A": "一只猫", "B": "a dog", "C": "two fish", "D": "None of the others"}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.benchmarks.mquest.task import parse_as_published
+from memantics.benchmarks.mquest.plugin import parse_as_published
+from memantics.benchmarks.parsing import find_object, parse_label, parse_letter
 from memantics.benchmarks.punmemecn.detection import ALIASES
 from memantics.core.task import Unparsed
-from memantics.tasks.parse import find_object, parse_label, parse_letter
 
 OPTIONS = {"A": "a cat on a mat", "B": "a dog", "C": "two fish", "D": "None of the others"}
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.memeintent.task import parse_reply
+from memantics.benchmarks.memeintent.plugin import parse_reply
 from memantics.benchmarks.mer_bench.judgement import EditJudgement, judge
-from memantics.benchmarks.toxicn_mm.task import parse_target, parse_type, parse_verdict
+from memantics.benchmarks.parsing import parse_letter
+from memantics.benchmarks.registry import find_tasks
+from memantics.benchmarks.toxicn_mm.plugin import parse_target, parse_type, parse_verdict
 from memantics.core.records import Form
 from memantics.core.task import Unparsed
-from memantics.registry import find_tasks
-from memantics.tasks.parse import parse_letter
 
 ROWS = [
     json.loads(line)

@@ -13,17 +13,18 @@ from pathlib import Path
 import orjson
 import pytest
 
+from memantics.benchmarks import table
+from memantics.benchmarks.card import TaskCard, read_card
+from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
+from memantics.benchmarks.registry import DataFacts
+from memantics.benchmarks.table import Choice, RecordTable, Row, choice_benchmark, shuffle_places
 from memantics.core import data
-from memantics.core.card import TaskCard, read_card
 from memantics.core.data import Source, read_record_lines, read_records
 from memantics.core.errors import DataError
 from memantics.core.task import InvalidPolicy, ItemWalk, Task
-from memantics.registry.services import SERVICES
-from memantics.run.evaluate import narrow, pose
-from memantics.run.facts import DataFacts, Scope
-from memantics.tasks import table
-from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
-from memantics.tasks.table import Choice, RecordTable, Row, choice_benchmark, shuffle_places
+from memantics.evaluation.facts import Scope
+from memantics.evaluation.run import narrow, pose
+from memantics.evaluation.tasks import SERVICES
 
 PROMPTS = Path(__file__).resolve().parents[2] / "examples" / "meanings"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from PIL import Image as Pillow
 
-from memantics.actions.paper import paper
-from memantics.actions.queues import make_error_queue, make_questionnaire
+from memantics.construction.queues import make_error_queue, make_questionnaire
 from memantics.core.rundir import read_facts
+from memantics.evaluation.paper import paper
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.benchmarks.toxicn_mm.task import (
+from memantics.benchmarks.toxicn_mm.plugin import (
     LETTERS,
     TARGET_NAMES,
     TYPES,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.toxicn_mm import task as module
+from memantics.benchmarks.toxicn_mm import plugin as module
 from memantics.benchmarks.toxicn_mm.load import NAMES
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from memantics.core.lines import TextLine
-from memantics.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
+from memantics.understanding.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
 
 __all__ = ["ANTON", "BALOO", "BLACK", "REGULAR", "Print", "as_jpeg", "blank", "photo", "print_on"]
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from memantics.build.analysis.gather import Tools, look
 from memantics.core.errors import DataError, MissingExtra
 from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme
-from memantics.starter import image_path
-from memantics.vision import appearance
-from memantics.vision.appearance import (
+from memantics.core.samples import image_path
+from memantics.understanding.analysis.gather import Tools, look
+from memantics.understanding.vision import appearance
+from memantics.understanding.vision.appearance import (
+    YuNet,
     describe_layout,
     describe_picture,
     has_nudity_check,
@@ -24,8 +25,7 @@ from memantics.vision.appearance import (
     rate_nudity,
     tell_medium,
 )
-from memantics.vision.faces import YuNet
-from memantics.vision.panels import Region, find_panels
+from memantics.understanding.vision.panels import Region, find_panels
 from tests.reappraise.yunet import write_detector
 
 WHOLE = Region(0, 0, 1, 1)

@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from memantics.vision.hashes import count_bits
-from memantics.vision.panels import Region, _is_bar, count_panels, find_panels
-from memantics.vision.regions import enclose, join_lines, measure_overlap, share_matched
-from memantics.vision.spacing import draw_profile, part_words
-from memantics.vision.typefaces import ANTON
-from memantics.vision.typesetting import _halve, break_lines, split_pieces
+from memantics.understanding.vision.hashes import count_bits
+from memantics.understanding.vision.panels import Region, _is_bar, count_panels, find_panels
+from memantics.understanding.vision.regions import (
+    enclose,
+    join_lines,
+    measure_overlap,
+    share_matched,
+)
+from memantics.understanding.vision.spacing import draw_profile, part_words
+from memantics.understanding.vision.typefaces import ANTON
+from memantics.understanding.vision.typesetting import _halve, break_lines, split_pieces
 
 
 @pytest.mark.parametrize(("gap", "regions"), [(8, 1), (9, 2), (10, 2)])

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.vision.ink import Background, Ink
-from memantics.vision.lettering import Lettering
-from memantics.vision.regions import PixelBox
-from memantics.vision.typefaces import ANTON, Typeface
-from memantics.vision.typesetting import (
+from memantics.understanding.vision.ink import Background, Ink
+from memantics.understanding.vision.lettering import Lettering
+from memantics.understanding.vision.regions import PixelBox
+from memantics.understanding.vision.typefaces import ANTON, Typeface
+from memantics.understanding.vision.typesetting import (
     TypesetText,
     _judge,
     _place,

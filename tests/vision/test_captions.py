@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memantics.core.lines import TextLine
-from memantics.vision.captions import CaptionBlock, find_blocks
-from memantics.vision.panels import Region
+from memantics.understanding.vision.panels import Region
+from memantics.understanding.vision.regions import CaptionBlock, find_blocks
 
 SIZE = (600, 400)
 TWO = (Region(0, 0, 0.5, 1), Region(0.5, 0, 1, 1))

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from memantics.vision import looks
-from memantics.vision.fidelity import compare_lettering
-from memantics.vision.ink import Ink, Pixels
-from memantics.vision.lettering import Lettering
-from memantics.vision.page import erase_captions, read_page, set_caption
-from memantics.vision.regions import PixelBox
-from memantics.vision.typesetting import TypesetText, fit_text
+from memantics.understanding.vision import page as looks
+from memantics.understanding.vision.colours import Pixels
+from memantics.understanding.vision.fidelity import compare_lettering
+from memantics.understanding.vision.ink import Ink
+from memantics.understanding.vision.lettering import Lettering
+from memantics.understanding.vision.page import erase_captions, read_page, set_caption
+from memantics.understanding.vision.regions import PixelBox
+from memantics.understanding.vision.typesetting import TypesetText, fit_text
 from tests.vision.pictures import BLACK, REGULAR, Print, blank, photo, print_on
 
 PLAIN = Print("", 240, 290, 46, REGULAR, "black", "black", 0)
@@ -96,7 +97,7 @@ def test_spacing_between_letters_is_kept() -> None:
 
 
 def test_a_text_that_no_font_draws_is_measured_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memantics.vision.typefaces._ask_system", lambda _: None)
+    monkeypatch.setattr("memantics.understanding.vision.typefaces._ask_system", lambda _: None)
     image = blank(480, 200, "white")
     (line,) = print_on(image, replace(PLAIN, text="我的朋友", y=100))
     (caption,) = read_page(image, [replace(line, text="我的朋\U00020021")]).captions

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from memantics.core.lines import TextLine
-from memantics.vision.marks import find_marks
-from memantics.vision.page import erase_captions, read_page, set_caption
-from memantics.vision.typesetting import fit_text
+from memantics.understanding.vision.page import erase_captions, read_page, set_caption
+from memantics.understanding.vision.segmentation import find_marks
+from memantics.understanding.vision.typesetting import fit_text
 from tests.vision.pictures import BALOO, Print, as_jpeg, blank, photo, print_on
 
 BLACK = Print("NO MORE MEETINGS", 240, 120, 40, BALOO, fill="black", stroke=0)

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from memantics.core.lines import TextLine
-from memantics.starter import IMAGES
-from memantics.vision.hashes import compare_pictures, share_changed
-from memantics.vision.page import (
+from memantics.core.samples import IMAGES
+from memantics.understanding.vision.hashes import compare_pictures, share_changed
+from memantics.understanding.vision.page import (
     Page,
     erase_captions,
     mask_captions,

@@ -11,8 +11,8 @@ from PIL import Image
 
 from memantics.core.lines import ImageReading, TextLine
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
-from memantics.vision import roles
-from memantics.vision.roles import (
+from memantics.understanding.vision import roles
+from memantics.understanding.vision.roles import (
     assign_roles,
     choose_roles,
     measure_lines,

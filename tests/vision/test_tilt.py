@@ -9,8 +9,8 @@ from PIL import Image, ImageDraw
 from memantics.core.images import encode_png
 from memantics.core.lines import TextLine
 from memantics.models.embedded.ocr import RapidReader
-from memantics.vision.hashes import share_changed
-from memantics.vision.page import (
+from memantics.understanding.vision.hashes import share_changed
+from memantics.understanding.vision.page import (
     erase_captions,
     mask_captions,
     read_page,

@@ -11,9 +11,21 @@ from hypothesis import strategies as st
 
 from memantics.core.errors import InputError
 from memantics.core.fonts import FOLDER
-from memantics.vision.lettering import Lettering
-from memantics.vision.typefaces import ANTON, BLACK, FACES, REGULAR, find_face, find_missing
-from memantics.vision.typesetting import break_lines, count_fitting, fit_text, split_pieces
+from memantics.understanding.vision.lettering import Lettering
+from memantics.understanding.vision.typefaces import (
+    ANTON,
+    BLACK,
+    FACES,
+    REGULAR,
+    find_face,
+    find_missing,
+)
+from memantics.understanding.vision.typesetting import (
+    break_lines,
+    count_fitting,
+    fit_text,
+    split_pieces,
+)
 from tests.places import ROOT
 
 LOOK = Lettering(
@@ -118,7 +130,7 @@ def test_fonts_ship_with_their_licences() -> None:
 
 
 def test_fonts_and_starter_pack_stay_small() -> None:
-    folders = (FOLDER, ROOT / "src" / "memantics" / "starter", ROOT / "starter")
+    folders = (FOLDER, ROOT / "src" / "memantics" / "core" / "samples", ROOT / "starter")
     size = sum(
         path.stat().st_size for folder in folders for path in folder.rglob("*") if path.is_file()
     )
@@ -138,8 +150,8 @@ def test_chinese_is_never_set_in_a_latin_font() -> None:
 
 
 def test_a_character_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memantics.vision.typefaces.shutil.which", lambda _: None)
-    from memantics.vision import typefaces
+    monkeypatch.setattr("memantics.understanding.vision.typefaces.shutil.which", lambda _: None)
+    from memantics.understanding.vision import typefaces
 
     typefaces._ask_system.cache_clear()
     with pytest.raises(InputError, match="no font draws"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PIL import Image, ImageDraw
 
 from memantics.core.lines import Role
-from memantics.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
+from memantics.understanding.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
 from tests.vision.pictures import blank, photo
 
 

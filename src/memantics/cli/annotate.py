@@ -1,4 +1,7 @@
-"""``memantics annotate``: the web app in which people validate, edit and agree."""
+"""``memantics annotate``: the web app in which people validate, edit and agree.
+
+``memantics annotate questionnaire``, ``texts``, ``apply-texts`` and ``errors``.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,41 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from memantics.actions import annotate as actions
-from memantics.actions import annotate_export, annotate_setup, guideline
-from memantics.cli import queues
+from memantics import annotation, construction
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, print_lines, say
+
+
+@expose(construction.make_questionnaire, json=None)
+def make_questionnaire(done: construction.MadeQueue) -> None:
+    """Write a questionnaire for annotators: consent and demographics, apart from votes."""
+    _show(done, "forms", " --db people.db")
+
+
+@expose(construction.make_text_queue, json=None)
+def make_texts(done: construction.MadeQueue) -> None:
+    """Write what OCR read of memes as a queue in which people correct it."""
+    _show(done, "texts")
+
+
+@expose(construction.apply_texts, json=None)
+def apply_texts(done: construction.AppliedTexts) -> None:
+    """Put texts that people corrected back into the folder of memes."""
+    told = f"{done.changed} texts changed, {done.unreadable} memes cannot be read"
+    console().print(plain(f"{done.folder}: {told}"))
+
+
+@expose(construction.make_error_queue, json=None)
+def make_errors(done: construction.MadeQueue) -> None:
+    """Write items that most runs got wrong as a queue in which people say why."""
+    _show(done, "items")
+
+
+def _show(done: construction.MadeQueue, what: str, more: str = "") -> None:
+    """Folders may be called as a command of ours: 'annotate open' takes them by any name."""
+    where = f"{done.folder}; next: memantics annotate open {done.folder}{more}"
+    console().print(plain(f"{done.items} {what}: {where}"), soft_wrap=True)
+
 
 FIRST = "open"
 
@@ -32,13 +65,13 @@ app = typer.Typer(
     cls=OpenByDefault,
     help="Annotate in the browser: judge, edit, review, vote. 'annotate QUEUE' opens a queue.",
 )
-app.command("questionnaire")(queues.make_questionnaire)
-app.command("texts")(queues.make_texts)
-app.command("apply-texts")(queues.apply_texts)
-app.command("errors")(queues.make_errors)
+app.command("questionnaire")(make_questionnaire)
+app.command("texts")(make_texts)
+app.command("apply-texts")(apply_texts)
+app.command("errors")(make_errors)
 
 
-def _show_start(start: actions.AppStart) -> None:
+def _show_start(start: annotation.AppStart) -> None:
     for done in start.imported:
         print_lines(done.lines())
     out = console()
@@ -50,7 +83,7 @@ def _show_start(start: actions.AppStart) -> None:
 
 @app.command(FIRST)
 @expose(
-    actions.serve_annotations,
+    annotation.serve_annotations,
     json=None,
     watch=lambda: nullcontext({"started": _show_start}),
     first=("database", "media", "workflow", "people", "limit", "demo"),
@@ -60,61 +93,61 @@ def open_app(_: None) -> None:
 
 
 @app.command("import")
-@expose(actions.import_annotations, json=None)
-def take_in(done: actions.ImportSummary) -> None:
+@expose(annotation.import_annotations, json=None)
+def take_in(done: annotation.ImportSummary) -> None:
     """Bring in a queue, memes or Label Studio tasks, without starting the web app."""
     print_lines(done.lines())
 
 
 @app.command("setup")
-@expose(annotate_setup.set_up_project)
+@expose(annotation.set_up_project)
 def set_up(settings: dict[str, object]) -> None:
     """Show the settings of a project, or change how many people judge and who settles ties."""
     print_lines(f"{name}: {value}" for name, value in settings.items() if value != "")
 
 
 @app.command("export")
-@expose(annotate_export.export_annotations, json=None, first=("out",))
+@expose(annotation.export_annotations, json=None, first=("out",))
 def hand_out(_: None, what: str, project: int, out: Path) -> None:
     """Write the verdicts or the data of a project to a file."""
     console().print(plain(f"{what} of project {project}: {out}"))
 
 
 @app.command("guideline")
-@expose(guideline.grow_guideline)
-def grow_guideline(state: guideline.GuidelineState) -> None:
+@expose(annotation.grow_guideline)
+def grow_guideline(state: annotation.GuidelineState) -> None:
     """Find what people read in different ways, have a rule drafted, and add it to the guideline."""
     print_lines(state.lines())
 
 
 @app.command("password")
-@expose(actions.reset_password, json=None)
+@expose(annotation.reset_password, json=None)
 def give_password(new: str, name: str) -> None:
     """Give an account a new password and print it; its sessions end, and a closed one opens."""
     console().print(plain(f"new password of {name}: {new} (change it under Settings)"))
 
 
 @app.command("close")
-@expose(actions.close_account, json=None)
+@expose(annotation.close_account, json=None)
 def close_account(_: None, name: str) -> None:
     """Close an account: nobody can use it any more, what it answered stays."""
     console().print(plain(f"closed: {name}; 'annotate password {name}' opens it again"))
 
 
 @app.command("backup")
-@expose(actions.back_up, json=None)
-def back_up(done: actions.BackupSummary) -> None:
+@expose(annotation.back_up, json=None)
+def back_up(done: annotation.BackupSummary) -> None:
     """Back up database and images into one file, while the app may run."""
     _show_backup("backup", done)
 
 
 @app.command("restore")
-@expose(actions.restore_backup, json=None)
-def bring_back(done: actions.BackupSummary) -> None:
+@expose(annotation.restore_backup, json=None)
+def bring_back(done: annotation.BackupSummary) -> None:
     """Restore a backup into an empty database."""
     _show_backup("restored", done)
 
 
-def _show_backup(verb: str, done: actions.BackupSummary) -> None:
+def _show_backup(verb: str, done: annotation.BackupSummary) -> None:
     held = f"{done.answers:,} answers, {done.images:,} images"
     console().print(plain(f"{verb}: {done.file} ({held})"))

@@ -1,29 +1,44 @@
-"""``memantics build``: knowledge, questions and their draws, captions, intents, chats."""
+"""``memantics build``: knowledge, questions and their draws, captions, intents, chats.
+
+``memantics build chat-quality``: a table of chat data sets.
+
+``memantics build look-alikes``: PunMemeCN's groups of three.
+
+``memantics build remake``: memes that people sent back, made again.
+
+``memantics collect``: from a folder of images to memes that can be worked with.
+
+``memantics publish``: a reviewed queue becomes a benchmark that runs, and a data set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from memantics.actions import build
-from memantics.actions import build_tables as tables
-from memantics.actions.build_settings import ExtractSettings
-from memantics.cli.expose import expose
-from memantics.cli.progress import stop_at_failures, tell_tokens, watch
-from memantics.cli.terminal import console, plain, print_json, print_lines, say, show_table
-from memantics.core.memes import CAPTIONS
+import typer
+
+from memantics import construction
+from memantics.cli.expose import AsJson, expose
+from memantics.cli.progress import Watcher, stop_at_failures, tell_tokens, watch
+from memantics.cli.terminal import console, plain, print_json, print_lines, say, show_table, tell
+from memantics.construction import ChatFigures, Collected, measure_chats
+from memantics.core.memes import CAPTIONS, MEMES
 from memantics.core.parameters import Flag
+from memantics.models.drafts import Miss
+from memantics.understanding import KNOWLEDGE, ExtractSettings, KnowledgeReport
 
 Explain = Annotated[bool, Flag("Show the steps and what each is told; ask nothing.")]
 
 
-def _end(built: build.Built[Any]) -> None:
+def _end(built: construction.Built[Any]) -> None:
     stop_at_failures(built.counts)
 
 
-def _report(built: build.Built[Any]) -> object:
+def _report(built: construction.Built[Any]) -> object:
     return built.report
 
 
@@ -34,46 +49,46 @@ def _show_plan(settings: ExtractSettings, as_json: bool, explain: Explain = Fals
         found = {"order": plan.name, "refine": settings.when, "waves": plan.waves()}
         print_json({**found, "steps": plan.steps})
     elif explain:
-        show_table(tables.tabulate_plan(settings))
-        console().print(tables.describe_plan(settings))
+        show_table(construction.tabulate_plan(settings))
+        console().print(construction.describe_plan(settings))
     return explain
 
 
 @expose(
-    build.knowledge,
+    construction.knowledge,
     dump=_report,
     watch=watch("knowledge"),
     instead=_show_plan,
     end=_end,
     first=("model", "out"),
 )
-def build_knowledge(built: build.Built[build.KnowledgeReport]) -> None:
+def build_knowledge(built: construction.Built[KnowledgeReport]) -> None:
     """Extract what memes show, say and mean, one structured call for each dimension.
 
     Running the same command again asks nothing twice.
     """
-    show_table(tables.tabulate_knowledge(built.report))
-    print_lines(tables.note_knowledge(built.report))
+    show_table(construction.tabulate_knowledge(built.report))
+    print_lines(construction.note_knowledge(built.report))
     tell_tokens(built.tokens, built.report.memes, built.adapted)
-    say(str(built.folder / build.KNOWLEDGE))
+    say(str(built.folder / KNOWLEDGE))
 
 
-@expose(build.questions, dump=_report, watch=watch("questions"), end=_end)
-def make_questions(built: build.Built[build.QuestionReport], folder: Path) -> None:
+@expose(construction.questions, dump=_report, watch=watch("questions"), end=_end)
+def make_questions(built: construction.Built[construction.QuestionReport], folder: Path) -> None:
     """Write questions about what is known, try them, and level the set.
 
     Running the same command again asks nothing twice.
     """
-    show_table(tables.tabulate_questions(built.report))
-    show_table(tables.tabulate_leaks(built.report))
-    print_lines(tables.note_questions(built.report))
+    show_table(construction.tabulate_questions(built.report))
+    show_table(construction.tabulate_leaks(built.report))
+    print_lines(construction.note_questions(built.report))
     tell_tokens(built.tokens, built.report.memes, built.adapted)
-    say(str(folder / build.QUESTIONS))
-    say(f"for people to check: {folder / build.QUESTION_QUEUE}")
+    say(str(folder / construction.QUESTIONS))
+    say(f"for people to check: {folder / construction.QUEUE}")
 
 
-@expose(build.draw)
-def draw_questions(drawn: build.Drawn) -> None:
+@expose(construction.draw)
+def draw_questions(drawn: construction.Drawn) -> None:
     """Draw the questions that people judge: a first round, then N per dimension among kept memes.
 
     No model is asked. A further round draws among the memes that people kept in those before.
@@ -83,52 +98,146 @@ def draw_questions(drawn: build.Drawn) -> None:
 
 
 @expose(
-    build.captions,
-    dump=build.summarise_captions,
+    construction.captions,
+    dump=construction.summarise_captions,
     watch=watch("captions"),
     end=_end,
     first=("model", "out", "language", "limit"),
 )
-def build_captions(built: build.Built[Any]) -> None:
+def build_captions(built: construction.Built[Any]) -> None:
     """Mine what words mean and pictures show, in each meme's language, for detectors and chats."""
-    show_table(tables.tabulate_captions(built))
+    show_table(construction.tabulate_captions(built))
     _show_end(built, built.report.tally.misses, len(built.report.drafts))
     say(str(built.folder / CAPTIONS))
 
 
 @expose(
-    build.intents,
-    dump=build.summarise_intents,
+    construction.intents,
+    dump=construction.summarise_intents,
     watch=watch("intents"),
     end=_end,
     first=("model", "out", "language", "intents", "captions", "limit"),
 )
-def build_intents(built: build.Built[Any]) -> None:
+def build_intents(built: construction.Built[Any]) -> None:
     """Draft background knowledge and ranked intents; people edit and review them in a queue."""
-    found = build.summarise_intents(built)
-    console().print(plain(tables.describe_intents(built)))
+    found = construction.summarise_intents(built)
+    console().print(plain(construction.describe_intents(built)))
     _show_end(built, built.report.tally.misses, len(built.report.drafts))
     say(f"{found['intents']}\n{found['queue']}")
 
 
 @expose(
-    build.chats,
+    construction.chats,
     dump=lambda built: asdict(built.report),
     watch=watch("chats"),
     end=_end,
     first=("model", "out"),
 )
-def make_chats(built: build.Built[build.ChatReport]) -> None:
+def make_chats(built: construction.Built[construction.ChatReport]) -> None:
     """Write chats that end in a meme, keep the best, and add near and random wrong answers."""
-    show_table(tables.tabulate_chats(built.report))
-    print_lines(tables.note_chats(built.report))
+    show_table(construction.tabulate_chats(built.report))
+    print_lines(construction.note_chats(built.report))
     _show_end(built, built.report.misses, built.report.corpus.memes)
     say(str(built.folder / "chats.jsonl"))
 
 
-def _show_end(built: build.Built[Any], misses: Sequence[build.Miss], memes: int) -> None:
+def _show_end(built: construction.Built[Any], misses: Sequence[Miss], memes: int) -> None:
     """Say how the steps ended, and what did not come."""
     counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())
     console().print(plain(f"steps: {counts}"))
     tell_tokens(built.tokens, memes, built.adapted)
-    print_lines(tables.note_misses(built.skips, misses))
+    print_lines(construction.note_misses(built.skips, misses))
+
+
+Out = Annotated[
+    Path | None,
+    Flag("Write the figures for 'paper --figures', the benchmark's own chats first."),
+]
+
+
+def _save(found: ChatFigures, out: Out = None) -> None:
+    if out is not None:
+        found.save(out)
+
+
+@expose(measure_chats, dump=lambda found: found.files, save=_save)
+def show_quality(found: ChatFigures) -> None:
+    """Measure files of chats: perplexity, coherence of neighbouring turns, distinct words."""
+    show_table(found.table())
+    console().print(plain(found.note))
+
+
+@expose(construction.group_look_alikes)
+def group_memes(done: construction.Grouped) -> None:
+    """Give each pun two look-alikes: the non-puns nearest in picture and in words."""
+    console().print(plain(f"{len(done.groups)} groups of three: {done.file}"), soft_wrap=True)
+
+
+@expose(construction.check_look_alikes)
+def check_groups(done: construction.LookAlikeCheck) -> None:
+    """Find PunMemeCN's groups of three again: how many are right by picture and by words."""
+    told = f"{done.image} by picture, {done.text} by words of {done.groups} groups are right"
+    console().print(plain(told), soft_wrap=True)
+
+
+def _end_regenerating(done: construction.Remade) -> None:
+    for name, reason in done.failed.items():
+        tell(f"{name}: {reason}")
+    if done.failed:
+        raise typer.Exit(1)
+
+
+@expose(
+    construction.remake,
+    end=_end_regenerating,
+    hide=("asking", "model", "best_of", "mood", "face", "editor_params"),
+)
+def build_remake(done: construction.Remade) -> None:
+    """Make memes again that people sent back, or whose caption or plan they revised."""
+    if done.queue is not None:
+        text = f"{done.memes} memes made again; for people to check: {done.queue}"
+        console().print(plain(text))
+
+
+@contextmanager
+def _watch(folder: Path) -> Iterator[Mapping[str, Any]]:
+    with Watcher(f"collect {folder.resolve().name}", None, None) as view:
+        yield {"progress": view.show}
+
+
+def _show_rules(
+    as_json: bool, rules: Annotated[bool, Flag("Show the rules and stop.")] = False
+) -> bool:
+    if rules and as_json:
+        print_json(
+            [
+                {"rule": r.name, "at_least": r.threshold, "of": r.what}
+                for r in construction.list_rules()
+            ]
+        )
+    elif rules:
+        show_table(construction.tabulate_rules())
+    return rules
+
+
+@expose(construction.collect, json=None, watch=_watch, instead=_show_rules)
+def collect_memes(done: Collected, page: bool, as_json: AsJson = False) -> None:
+    """Read a folder of images: text, language, copies, templates, filters. Deletes nothing."""
+    if as_json:
+        print_json(construction.summarise(done, page=page))
+        return
+    show_table(construction.tabulate(done))
+    console().print(plain(f"{done.families} templates have several memes: keep them together"))
+    console().print(plain(f"list: {done.folder / MEMES}"))
+    if page:
+        console().print(plain(f"what was dropped: {construction.find_page(done)}"))
+
+
+@expose(construction.publish)
+def publish(done: construction.Published, name: str) -> None:
+    """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
+
+    The folder runs at once: memantics run NAME. What people dropped stays out; nothing of the
+    queue is changed.
+    """
+    print_lines([*done.lines(), f"next: memantics run {name} --model MODEL"])

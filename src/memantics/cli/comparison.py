@@ -1,28 +1,60 @@
-"""``memantics compare``: runs of one task item by item, and models over a suite of tasks."""
+"""``memantics compare``: runs of one task item by item, and models over a suite of tasks.
+
+``memantics power``: how many memes a difference needs.
+
+``memantics report``, ``gallery`` and ``export-inspect``: runs shown elsewhere.
+
+``memantics audit``: what a benchmark measures besides what it means to measure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from memantics.actions import compare as action
-from memantics.actions.report import find_folder
-from memantics.cli.expose import AsJson, spread
-from memantics.cli.terminal import console, plain, print_json, show_table, tell
+import typer
+from rich.padding import Padding
+
+from memantics import evaluation
+from memantics.cli.expose import AsJson, expose, save_page, spread
+from memantics.cli.progress import Watcher, resumable
+from memantics.cli.terminal import (
+    console,
+    plain,
+    print_data,
+    print_json,
+    print_lines,
+    show_table,
+    tell,
+)
 from memantics.core.parameters import Flag
-from memantics.report.runs import differing_options
+from memantics.core.waiting import make_sync
+from memantics.evaluation import (
+    Audit,
+    Folders,
+    TableStyle,
+    conduct_audit,
+    describe_finding,
+    differing_options,
+    find_folder,
+    tabulate_chains,
+    tabulate_gaps,
+)
+from memantics.evaluation import audit_chains as look_at_chains
+from memantics.models.engine import Progress
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @spread
 def compare(
-    folders: action.ComparedRuns,
-    metrics: action.Metrics = (),
-    against_first: action.AgainstFirst = False,
-    against: action.Against = "",
-    correction: action.Corrections = "holm",
+    folders: evaluation.ComparedRuns,
+    metrics: evaluation.Metrics = (),
+    against_first: evaluation.AgainstFirst = False,
+    against: evaluation.Against = "",
+    correction: evaluation.Corrections = "holm",
     picture: Annotated[
         Path | None, Flag("Draw the differences of several tasks into this file (SVG).")
     ] = None,
@@ -42,25 +74,25 @@ def compare(
     corrected for the number of comparisons (Holm). Runs of several tasks are compared by their main
     figures, task by task, and corrected over all of it.
     """
-    if against or picture is not None or correction != "holm" or action.spans_tasks(folders):
-        suite = action.compare_models(folders, against=against, correction=correction)
+    if against or picture is not None or correction != "holm" or evaluation.spans_tasks(folders):
+        suite = evaluation.compare_models(folders, against=against, correction=correction)
         if picture is not None:
-            tell(f"picture: {action.draw_comparison(suite, picture)}")
+            tell(f"picture: {evaluation.draw_comparison(suite, picture)}")
         if as_json:
             print_json(suite.rows)
         else:
             show_table(suite.table())
         return
     if by is not None:
-        found_by = action.contrast(folders, by, metrics=metrics)
+        found_by = evaluation.contrast(folders, by, metrics=metrics)
         if as_json:
             print_json(found_by)
             return
         show_table(found_by.table())
         show_table(found_by.effect_table())
         return
-    sides = [action.open_run(find_folder(run)) for run in folders]
-    found = action.compare_sides(sides, metrics, against_first=against_first)
+    sides = [evaluation.open_run(find_folder(run)) for run in folders]
+    found = evaluation.compare_sides(sides, metrics, against_first=against_first)
     if as_json:
         print_json(found)
         return
@@ -76,7 +108,7 @@ def _name(place: int) -> str:
     return _NAMES[place] if place < len(_NAMES) else f"R{place + 1}"
 
 
-def _show_runs(sides: Sequence[action.Side]) -> None:
+def _show_runs(sides: Sequence[evaluation.Side]) -> None:
     out = console()
     out.print(plain(sides[0].facts.title, "bold"))
     everything = [side.facts for side in sides]
@@ -87,16 +119,157 @@ def _show_runs(sides: Sequence[action.Side]) -> None:
         out.print(plain(f"     {side.folder}", "dim"))
 
 
-def _show_differences(found: Sequence[action.Comparison], names: Mapping[str, str]) -> None:
-    show_table(action.tabulate_pairs(found, names))
-    for remark in action.list_remarks(found, names):
+def _show_differences(found: Sequence[evaluation.Comparison], names: Mapping[str, str]) -> None:
+    show_table(evaluation.tabulate_pairs(found, names))
+    for remark in evaluation.list_remarks(found, names):
         console().print(plain(remark, "yellow" if "note: " in remark else "dim"))
 
 
-def _show_changes(one: action.Comparison, names: Mapping[str, str], show: int) -> None:
-    console().print(plain(action.count_changes(one, names), "bold"))
+def _show_changes(one: evaluation.Comparison, names: Mapping[str, str], show: int) -> None:
+    console().print(plain(evaluation.count_changes(one, names), "bold"))
     if not show or not one.changes:
         return
-    show_table(action.tabulate_changes(one, names, show))
+    show_table(evaluation.tabulate_changes(one, names, show))
     if (left := len(one.changes) - show) > 0:
         console().print(plain(f"{left} more: --show N, or --json for all", "dim"))
+
+
+@expose(evaluation.power)
+def show_power(done: evaluation.PowerAnalysis) -> None:
+    """Say how many memes are needed to see a difference of that size, from pilot runs."""
+    show_table(done.table())
+    print_lines([done.sentence()])
+
+
+@spread
+def report(
+    folders: Folders,
+    out: Annotated[
+        Path | None,
+        Flag("File to write. Default: report.html; other formats go to the terminal."),
+    ] = None,
+    form: Annotated[
+        str,
+        Flag("What to write: html, markdown, latex, csv, json, or an installed form.", "--format"),
+    ] = "html",
+    table: Annotated[
+        bool, Flag("Only the table of models × tasks; LaTeX is always that.", "--table")
+    ] = False,
+    style: Annotated[TableStyle | None, Flag("How LaTeX sets it.")] = None,
+    images: Annotated[bool, Flag("Put small copies of the images into the page.")] = True,
+) -> None:
+    """Compare runs on one self-contained page, or as a table."""
+    folders, left = evaluation.split_unfinished(folders)
+    for reason in left.values():
+        tell(f"left out: {reason}")
+    if out is None and (form != "html" or table or style):
+        print_data(evaluation.render_report(folders, form, table=table, style=style))
+        return
+    path = evaluation.report(
+        folders, out or "report.html", form=form, images=images, table=table, style=style
+    )
+    if form == "html":
+        console().print(plain(f"report: {path}"))
+
+
+@expose(evaluation.write_gallery, json=None)
+def show_gallery(page: Path) -> None:
+    """Show what editors made of memes: source, outputs, scores, failures, on one page."""
+    console().print(plain(f"page: {page}"))
+
+
+@expose(evaluation.export_inspect)
+def export_inspect(paths: list[Path], out: Path) -> None:
+    """Write runs as logs of Inspect, one file each (extra: inspect)."""
+    for path in paths:
+        console().print(plain(str(path)), soft_wrap=True)
+    console().print(plain(f"look at them: inspect view --log-dir {out}"), soft_wrap=True)
+
+
+STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
+
+
+@contextmanager
+def _watch() -> Iterator[Mapping[str, Any]]:
+    """A progress bar for each thing that is asked; the one before it ends."""
+    with resumable(), ExitStack() as bars:
+
+        def begin(title: str, total: int) -> Callable[[Progress], None]:
+            bars.close()
+            return bars.enter_context(Watcher(title, total, None)).show
+
+        yield {"watch": begin}
+
+
+def _end(found: Audit) -> None:
+    if found.failed:
+        tell(f"{found.failed} calls failed; run the same command to ask again")
+        raise typer.Exit(1)
+
+
+@expose(
+    make_sync(conduct_audit),
+    watch=_watch,
+    save=save_page,
+    end=_end,
+    hide=("prices",),
+    first=(
+        "resplit",
+        "labels",
+        "everything",
+        "reviewed",
+        "models",
+        "data",
+        "split",
+        "options",
+        "limit",
+        "published",
+        "probed",
+        "out",
+    ),
+)
+def audit_benchmark(audit: Audit, out: Path | None) -> None:
+    """Audit a benchmark: shortcuts, dead options, leaks, impossible tables.
+
+    With a model also: blind run, order of options, consistency of judges. Each finding has a
+    figure, a verdict in plain words, and what to do about it.
+    """
+    to = console()
+    to.print(plain(f"Audit of {audit.card.title}, {audit.data.kind} data", "bold"))
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in audit.counts.items())
+    to.print(plain(f"  {len(audit.findings)} findings: {counts}"))
+    for finding in audit.findings:
+        to.print()
+        to.print(plain(f"{finding.verdict:<14}{finding.title}", STYLES[finding.verdict]))
+        to.print(_indent(describe_finding(finding)))
+        to.print(_indent(finding.meaning))
+        if finding.verdict != "sound":
+            to.print(_indent(f"To do: {finding.advice}", "dim"))
+    if audit.gaps:
+        show_table(tabulate_gaps(audit))
+    for what, path in audit.files.items():
+        to.print(plain(f"{what}: {path}"))
+    if out is not None:
+        console().print(plain(f"audit: {out}"))
+
+
+def _indent(text: str, style: str = "") -> Padding:
+    return Padding(plain(text, style), (0, 0, 0, 2))
+
+
+@spread
+def audit_chains(
+    folders: Folders,
+    show: Annotated[int, Flag("How many items at fault to name.", min=0)] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Audit chains of thought: cut off, silent on what they must name, contrary to the answer."""
+    found = [look_at_chains(folder) for folder in folders]
+    if as_json:
+        print_json(found)
+        return
+    show_table(tabulate_chains(found))
+    for audit in found:
+        for word, items in (("silent", audit.silent), ("contrary", audit.contrary)):
+            for item in items[:show]:
+                console().print(plain(f"{word}: {item}"))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from memantics.actions import datasets
+from memantics import evaluation
 from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, show_table
 from memantics.core.data import Statistic
@@ -33,14 +33,14 @@ def _wait(name: str) -> Iterator[dict[str, object]]:
         yield {}
 
 
-def _show_found(survey: datasets.Survey) -> None:
-    head, *lines = datasets.describe_found(survey)
+def _show_found(survey: evaluation.Survey) -> None:
+    head, *lines = evaluation.describe_found(survey)
     console().print(plain(head, "bold"))
     for line in lines:
         console().print(plain(f"  {line}", "yellow" if line.startswith("note: ") else ""))
 
 
-def _printed(survey: datasets.Survey) -> list[Statistic]:
+def _printed(survey: evaluation.Survey) -> list[Statistic]:
     """The figures that the paper prints; the rest is a command away."""
     rows, kept = survey.statistics, [row for row in survey.statistics if row.paper is not None]
     if not kept:
@@ -52,7 +52,7 @@ def _printed(survey: datasets.Survey) -> list[Statistic]:
 
 def _show_statistics(rows: Sequence[Statistic]) -> None:
     if rows:
-        show_table(datasets.tabulate_statistics(rows))
+        show_table(evaluation.tabulate_statistics(rows))
     if any(row.paper is None and row.known is not None for row in rows):
         note = "* not printed in the paper: what the complete release gives"
         console().print(note, style="dim")
@@ -62,8 +62,8 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
 
 
 @app.command("add")
-@expose(datasets.add_release, json=None, watch=_wait)
-def add(survey: datasets.Survey) -> None:
+@expose(evaluation.add_release, json=None, watch=_wait)
+def add(survey: evaluation.Survey) -> None:
     """Register a release, check it, and show its figures beside the paper's.
 
     A table of your own needs no recipe: memantics data add my.csv --label COLUMN --text COLUMN.
@@ -74,33 +74,33 @@ def add(survey: datasets.Survey) -> None:
 
 
 @app.command("list")
-@expose(datasets.list_benchmarks)
-def show_list(known: list[datasets.BenchmarkInfo]) -> None:
+@expose(evaluation.list_benchmarks)
+def show_list(known: list[evaluation.BenchmarkInfo]) -> None:
     """List the benchmarks, their tasks and whether you have registered a release."""
-    show_table(datasets.tabulate_benchmarks(known))
+    show_table(evaluation.tabulate_benchmarks(known))
 
 
 @app.command("check")
-@expose(datasets.check_release, json=None, watch=_wait)
-def check(found: tuple[datasets.Survey, Registered]) -> None:
+@expose(evaluation.check_release, json=None, watch=_wait)
+def check(found: tuple[evaluation.Survey, Registered]) -> None:
     """Read a registered release again and say whether it is still the same."""
     survey, entry = found
     _show_found(survey)
     _show_statistics(_printed(survey))
-    datasets.refuse_changed(survey, entry)
+    evaluation.refuse_changed(survey, entry)
     console().print(f"unchanged since {entry.added} (checksum {entry.checksum[:12]})")
 
 
 @app.command("stats")
-@expose(datasets.survey_data, watch=_wait)
-def stats(survey: datasets.Survey) -> None:
+@expose(evaluation.survey_data, watch=_wait)
+def stats(survey: evaluation.Survey) -> None:
     """Recompute the paper's figures from your copy."""
     _show_found(survey)
     _show_statistics(survey.statistics)
 
 
 @models.command("list")
-@expose(datasets.list_models)
-def show_models(known: list[datasets.ModelKindInfo]) -> None:
+@expose(evaluation.list_models)
+def show_models(known: list[evaluation.ModelKindInfo]) -> None:
     """List the kinds of models and how each is named."""
     show_table(Table(("--model", "what answers"), tuple((kind.name, kind.what) for kind in known)))

@@ -1,30 +1,208 @@
-"""``memantics detector``: train, measure, use, compare, export and explain detectors."""
+"""``memantics detector``: train, measure, use, compare, export and explain detectors.
+
+``memantics detector teach|forget|precedents``: decided memes that a detector remembers.
+
+``memantics build pairs`` and ``memantics detector check``: minimal pairs.
+
+``memantics detector train-neural`` and ``memantics detector tune`` (extra ``detector``).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.text import Text
 
-from memantics.actions import detect
-from memantics.actions import detector_files as files
-from memantics.actions import detector_verbs as verbs
-from memantics.actions import study as action
-from memantics.actions.learn import Learnt, learn
-from memantics.actions.wrap import WrappedDetector, wrap_classifier
-from memantics.cli import detector_neural, pairs, precedents
-from memantics.cli.expose import AsJson, expose, spread
-from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
+from memantics import construction, evaluation, moderation
+from memantics.cli.expose import AsJson, expose, save_page, spread
+from memantics.cli.terminal import console, plain, print_json, print_lines, say, show_table, tell
+from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
+from memantics.evaluation import TaskOptions
+from memantics.moderation import Learnt, WrappedDetector, wrap_classifier
+
+
+def _show(found: list[moderation.Precedent]) -> None:
+    for one in found:
+        what = one.text[:60].replace("\n", " ") or one.phash or one.sha256[:12]
+        console().print(plain(f"{one.id}  {one.label}  {what}  {one.why}"), soft_wrap=True)
+
+
+@expose(moderation.teach_precedents)
+def teach(done: list[moderation.Precedent]) -> None:
+    """Remember memes with their label: copies of them are judged alike from now on."""
+    _show(done)
+
+
+@expose(moderation.forget_precedents)
+def forget(done: list[moderation.Precedent]) -> None:
+    """Forget precedents; verdicts are the detector's own again."""
+    _show(done)
+
+
+@spread
+def list_precedents(
+    detector: moderation.DetectorFile,
+    read: Annotated[Path | None, Flag("CSV of hashes to learn.", "--import")] = None,
+    write: Annotated[Path | None, Flag("CSV of hashes to write.", "--export")] = None,
+    as_json: Annotated[bool, Flag("Print JSON.", "--json")] = False,
+) -> None:
+    """List the precedents of a detector, or exchange them as CSV."""
+    if read is not None:
+        console().print(plain(f"learnt: {moderation.import_precedents(detector, read):,}"))
+    if write is not None:
+        console().print(plain(f"{moderation.export_precedents(detector, write):,} hashes: {write}"))
+    if as_json:
+        print_json(moderation.list_precedents(detector))
+    elif read is None and write is None:
+        _show(moderation.list_precedents(detector))
+
+
+@expose(construction.build_pairs)
+def build_pairs(done: construction.BuiltPairs) -> None:
+    """Draw minimal pairs on memes: two captions that differ in one thing, layout kept, read back.
+
+    Words come from a list that you name, mild ones by default. No model is asked.
+    """
+    counts = ", ".join(f"{kind} {count}" for kind, count in done.kinds.items())
+    console().print(plain(f"{done.pairs} pairs: {counts}"))
+    console().print(plain(f"read back: {done.read:.3f} of the letters; {done.clear:.0%} at 0.9"))
+    for name, reason in list(done.failed.items())[:5]:
+        console().print(plain(f"carries none: {name}: {reason}"))
+    say(str(done.folder))
+
+
+@expose(construction.check_pairs, save=save_page)
+def check_pairs(done: construction.PairCheck, out: Path | None) -> None:
+    """Say how consistent a detector or a run is on minimal pairs, kind by kind."""
+    show_table(done.table())
+    if done.unjudged:
+        console().print(plain(f"left out: {done.unjudged} pairs; a side has no answer"))
+    if done.failing:
+        names = ", ".join(pair.id for pair in done.failing[:3])
+        console().print(plain(f"{len(done.failing)} fail, such as {names}"))
+    if out is not None:
+        say(str(out))
+
+
+def _listen(as_json: bool) -> Callable[[str], None]:
+    return (lambda _: None) if as_json else (lambda line: console().print(plain(line)))
+
+
+@expose(
+    moderation.train_network,
+    json=None,
+    watch=lambda as_json: nullcontext({"say": _listen(as_json)}),
+    first=("data", "preset", "out", "text", "image", "clip", "from_scratch", "captions"),
+)
+def train_network(made: moderation.TrainedNetwork, as_json: AsJson = False) -> None:
+    """Train a network, every seed in one command; run again, it goes on where it stopped."""
+    trained, left = made.trained, made.skips
+    if not trained.first:
+        return
+    if as_json:
+        print_json(made)
+        return
+    show_table(made.table())
+    if left:
+        first = f"first {left[0].row}: {left[0].reason}"
+        console().print(plain(f"left out: {len(left)} memes, {first}"))
+    folder = f"{trained.folder} (seed {trained.chosen})"
+    console().print(plain(f"detector: {folder}, card: {made.card.name}"))
+
+
+@spread
+def tune(
+    model: Annotated[Path, Argument("Folder of a local model that sees.")],
+    question: Annotated[
+        Literal["pun", "harm", "intent"],
+        Flag("Whether a meme puns, whether it harms, or what its author does with it."),
+    ] = "pun",
+    style: Annotated[
+        moderation.Style | None,
+        Flag(
+            "For pun and harm: the image alone, with its caption (default), or also reasons before"
+            " a verdict."
+        ),
+    ] = None,
+    language: Annotated[
+        moderation.Language | None, Flag("Of the questions. Default: that of most captions.")
+    ] = None,
+    words: Annotated[
+        Literal["ours", "official"],
+        Flag("Ask about puns in our words, or in those of a PunMemeCN clone.", "--wording"),
+    ] = "ours",
+    data: Annotated[
+        str | None,
+        Flag(
+            "For harm: as in train-neural. For pun and intent: starter or release; for intent also"
+            " a benchmark that was published from intents, or the folder of MemeCap."
+        ),
+    ] = None,
+    split: Annotated[str | None, Flag("For intent: the part of the data to learn from.")] = None,
+    option: TaskOptions | None = None,
+    external: Annotated[Path | None, Flag("Folder of memes of which none puns or harms.")] = None,
+    out: Annotated[Path, Flag("The folder to write.")] = Path("tuned"),
+    *,
+    tuning: moderation.Tuning,
+    as_json: AsJson = False,
+) -> None:
+    """Tune a local model by LoRA to tell puns or harm, or to write intents.
+
+    Held-out memes judge it, before and after.
+    """
+    tuning = replace(tuning, alpha=2 * tuning.rank)
+    listen = _listen(as_json)
+    if question == "intent":
+        words_given = "official" if words == "official" else None
+        others = {"--style": style, "--language": language, "--external": external}
+        _refuse("intent", {**others, "--wording": words_given})
+        done = evaluation.tune_intents(
+            evaluation.WriterOptions(model, tuning, out, data, split, option or {}), listen
+        )
+    else:
+        _refuse(question, {"--split": split, "--set": option})
+        chosen = moderation.TuneOptions(
+            model, tuning, out, question, style or "caption", language, data, external,
+            words == "official",
+        )  # fmt: skip
+        done = moderation.tune_model(chosen, listen)
+    _show_tuned(done, as_json)
+
+
+def _show_tuned(done: moderation.TunedModel, as_json: bool) -> None:
+    tuned = done.tuned
+    if as_json:
+        print_json(tuned)
+        return
+    show_table(tuned.table())
+    if done.left_out:
+        console().print(plain(f"left out: {done.left_out} memes without an image"))
+    adapter = f"adapter: {tuned.folder / 'adapter'}, trained on {tuned.trained_on:,} memes"
+    console().print(plain(f"{adapter}; card: CARD.md"))
+
+
+def _refuse(question: str, given: Mapping[str, object]) -> None:
+    """Say that a flag does not belong to what is learnt."""
+    for flag, value in given.items():
+        if value is not None:
+            hint = "memes are put as memeintent/intent puts them: use --set"
+            raise InputError(
+                f"{flag} has no meaning with --question {question}",
+                hint=hint if question == "intent" else "leave it out",
+            )
+
 
 # ``memantics detector study``: variants × seeds × tasks in one command (extra ``detector``).
 
 
-@expose(action.study, watch=lambda as_json: nullcontext({} if as_json else {"say": tell}))
-def study(done: action.Study, out: Path) -> None:
+@expose(moderation.study, watch=lambda as_json: nullcontext({} if as_json else {"say": tell}))
+def study(done: moderation.Study, out: Path) -> None:
     """Train many detectors alike, test each once, and compare them: the paper's Table 5.
 
     A validation part of the training memes ends each training; the test part decides nothing.
@@ -34,18 +212,18 @@ def study(done: action.Study, out: Path) -> None:
     if done.contrasts:
         show_table(done.contrast_table())
     print_lines(f"note: {note}" for note in done.notes)
-    where = f"{out / action.STUDY}; its tables: memantics paper NAME --detectors {out}"
+    where = f"{out / moderation.STUDY}; its tables: memantics paper NAME --detectors {out}"
     console().print(plain(where), soft_wrap=True)
 
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
-app.command("train-neural")(detector_neural.train)
-app.command("tune")(detector_neural.tune)
+app.command("train-neural")(train_network)
+app.command("tune")(tune)
 app.command("study")(study)
-app.command("check")(pairs.check_pairs)
-app.command("teach")(precedents.teach)
-app.command("forget")(precedents.forget)
-app.command("precedents")(precedents.precedents)
+app.command("check")(check_pairs)
+app.command("teach")(teach)
+app.command("forget")(forget)
+app.command("precedents")(list_precedents)
 Page = Annotated[Path | None, Flag("Write a page with curve and error browser.")]
 
 
@@ -56,19 +234,19 @@ def watch_folds() -> nullcontext[dict[str, object]]:
 
 @app.command("train")
 @expose(
-    verbs.train_detector,
+    moderation.train_detector,
     dump=lambda done: {"model": done.file, "card": done.card, "figures": done.figures},
     defaults={"split": "train"},
     first=("data", "preset", "out", "captions"),
 )
-def train(done: verbs.TrainedFile) -> None:
+def train(done: moderation.TrainedFile) -> None:
     """Train a detector, and write it with its model card."""
     print_lines(done.data.describe())
     show_evaluation(done.figures, "Held out inside training")
     size, card = done.file.stat().st_size / 1e6, done.card.name.removesuffix(".md")
     console().print(plain(f"{done.file} ({size:.1f} MB), card: {card}.md, {card}.json"))
     if done.detector.sample:
-        console().print(plain(detect.SAMPLE_LIMIT, "dim"))
+        console().print(plain(moderation.SAMPLE_LIMIT, "dim"))
 
 
 @app.command("wrap")
@@ -88,7 +266,7 @@ def wrap(done: WrappedDetector) -> None:
 @spread
 def info(model: Annotated[Path, Argument("A detector file.")], as_json: AsJson = False) -> None:
     """Show a detector's model card: data, figures, errors by target, limits."""
-    judge = detect.Detector.load(model)
+    judge = moderation.Detector.load(model)
     if as_json:
         print_json(dict(judge.card))
     else:
@@ -96,8 +274,8 @@ def info(model: Annotated[Path, Argument("A detector file.")], as_json: AsJson =
 
 
 @app.command("set")
-@expose(files.set_point)
-def set_point(done: files.PointSet) -> None:
+@expose(moderation.set_point)
+def set_point(done: moderation.PointSet) -> None:
     """Store how a detector decides wherever nobody says otherwise: threshold, range for people."""
     print_lines(done.lines)
     span = (
@@ -113,7 +291,7 @@ def _end_learning(done: Learnt) -> None:
 
 
 @app.command("learn")
-@expose(learn, watch=lambda: nullcontext({"watch": tell}), end=_end_learning)
+@expose(moderation.learn, watch=lambda: nullcontext({"watch": tell}), end=_end_learning)
 def learn_from_people(done: Learnt) -> None:
     """Learn from people's verdicts beside the old labels, and replace a detector by a better one.
 
@@ -134,20 +312,20 @@ def use(
 ) -> None:
     """Use a detector in analyze, screen and serve wherever none is named."""
     if str(model) == "sample" and not model.exists():
-        files.forget_detector()
+        moderation.forget_detector()
         console().print(plain("the sample detector of the starter pack is in use"))
     else:
-        console().print(plain(f"in use: {files.use_detector(model)}"))
+        console().print(plain(f"in use: {moderation.use_detector(model)}"))
 
 
-def _save_page(done: detect.Measured, page: Page = None) -> None:
+def _save_page(done: moderation.Measured, page: Page = None) -> None:
     if page is not None:
         done.save(page)
 
 
 @app.command("eval")
 @expose(
-    verbs.measure_detector,
+    moderation.measure_detector,
     watch=watch_folds,
     save=_save_page,
     dump=lambda done: {
@@ -157,7 +335,7 @@ def _save_page(done: detect.Measured, page: Page = None) -> None:
         "robustness": done.robustness,
     },
 )
-def evaluate_detector(done: detect.Measured, page: Path | None) -> None:
+def evaluate_detector(done: moderation.Measured, page: Path | None) -> None:
     """Measure a detector file on labelled memes, or a preset by cross-validation."""
     show_measured(done)
     if done.robustness is not None:
@@ -171,8 +349,8 @@ def evaluate_detector(done: detect.Measured, page: Path | None) -> None:
 
 
 @app.command("predict")
-@expose(verbs.predict_harm, dump=lambda done: done.harms)
-def predict(done: verbs.Predicted, out: Path | None) -> None:
+@expose(moderation.predict_harm, dump=lambda done: done.harms)
+def predict(done: moderation.Predicted, out: Path | None) -> None:
     """Judge texts, images, or memes from a file, with a trained detector."""
     print_lines(done.data.describe_skips())
     if done.blank:
@@ -183,7 +361,7 @@ def predict(done: verbs.Predicted, out: Path | None) -> None:
     if out is not None:
         console().print(plain(f"{len(done.harms):,} predictions: {out}"))
     else:
-        show_table(files.tabulate(done.data.examples, done.harms))
+        show_table(moderation.tabulate(done.data.examples, done.harms))
         if len(done.harms) > 40:
             console().print(plain(f"{len(done.harms):,} in all; --json or --out gives every one"))
     if done.detector.sample:
@@ -191,8 +369,8 @@ def predict(done: verbs.Predicted, out: Path | None) -> None:
 
 
 @app.command("compare")
-@expose(verbs.compare_detectors, dump=lambda done: done.found)
-def compare(done: verbs.Compared, first: Path, second: Path) -> None:
+@expose(moderation.compare_detectors, dump=lambda done: done.found)
+def compare(done: moderation.Compared, first: Path, second: Path) -> None:
     """Compare two detectors on the same labelled memes, pair by pair."""
     print_lines(done.data.describe())
     for note in done.notes:
@@ -202,15 +380,15 @@ def compare(done: verbs.Compared, first: Path, second: Path) -> None:
 
 
 @app.command("export")
-@expose(files.export)
-def export(done: files.ExportedDetector) -> None:
+@expose(moderation.export)
+def export(done: moderation.ExportedDetector) -> None:
     """Write the single file that the other commands load without PyTorch."""
     console().print(plain(f"{done.file}: {done.bytes / 1e6:.1f} MB\nsha256 {done.sha256}"))
 
 
 @app.command("explain")
-@expose(verbs.explain_meme, dump=lambda done: done.found)
-def explain(done: verbs.Explained, page: Path | None) -> None:
+@expose(moderation.explain_meme, dump=lambda done: done.found)
+def explain(done: moderation.Explained, page: Path | None) -> None:
     """Show which characters, words and captions moved a decision."""
     _show_explanation(done.found)
     if done.detector.sample:
@@ -219,7 +397,7 @@ def explain(done: verbs.Explained, page: Path | None) -> None:
         console().print(plain(f"page: {page}"))
 
 
-def show_measured(done: detect.Measured) -> None:
+def show_measured(done: moderation.Measured) -> None:
     """The figures of a detector, with what belongs beside them."""
     print_lines(done.data.describe())
     for note in done.notes:
@@ -227,10 +405,10 @@ def show_measured(done: detect.Measured) -> None:
     show_evaluation(done.figures, done.title)
 
 
-def show_evaluation(found: detect.Evaluation | detect.LabelEvaluation, title: str) -> None:
+def show_evaluation(found: moderation.Evaluation | moderation.LabelEvaluation, title: str) -> None:
     """All tables of an evaluation."""
     show_table(found.table(title))
-    if isinstance(found, detect.Evaluation):
+    if isinstance(found, moderation.Evaluation):
         show_table(found.threshold_table)
         if found.target_table is not None:
             show_table(found.target_table)
@@ -238,7 +416,7 @@ def show_evaluation(found: detect.Evaluation | detect.LabelEvaluation, title: st
         console().print(plain(f"{found.count:,} memes; {error}"))
 
 
-def _show_explanation(found: detect.Explanation) -> None:
+def _show_explanation(found: moderation.Explanation) -> None:
     out = console()
     verdict, score = found.lines
     out.print(Text(verdict, "bold"))

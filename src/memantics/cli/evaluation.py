@@ -1,4 +1,17 @@
-"""``memantics run`` and ``score``: what they say before and after."""
+"""``memantics run`` and ``score``: what they say before and after.
+
+``memantics judge``: free text judged by models.
+
+``memantics humans``: replies to a blind queue, and people's ratings to figures.
+
+``memantics paper``: a benchmark's paper, redone.
+
+``memantics prompts``: what a task sends, and its prompt files to change.
+
+``memantics probe``: what a model's answers rest on.
+
+``memantics import-answers`` and ``export-task``: other tools' answers, and tasks for them.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +25,40 @@ from typing import Annotated
 
 import typer
 
-from memantics.actions import evaluate
-from memantics.actions.options import Folders, ScoringOptions
-from memantics.actions.score import score as score_run
-from memantics.cli.expose import AsJson, spread, spread_with
-from memantics.cli.progress import Prices, SuiteView, wait_for
-from memantics.cli.terminal import console, plain, print_json, show_table, tell
+from memantics import evaluation
+from memantics.cli.expose import AsJson, expose, spread, spread_with
+from memantics.cli.progress import Prices, SuiteView, resumable, wait_for
+from memantics.cli.terminal import (
+    console,
+    plain,
+    print_data,
+    print_json,
+    print_lines,
+    show_table,
+    tell,
+)
 from memantics.core.errors import DataError, InputError, Unavailable
-from memantics.core.parameters import Flag, Invalid
-from memantics.report import load_runs
-from memantics.report import table as tabulate
+from memantics.core.parameters import Argument, Flag, Invalid, MadeBy, Rewordings
+from memantics.core.records import Score
+from memantics.evaluation import (
+    DEFAULT_PROBES,
+    AskedModels,
+    Evaluation,
+    Folders,
+    HumanExport,
+    Judgement,
+    PaperForm,
+    RedonePaper,
+    Scope,
+    ScoringOptions,
+    Variation,
+    load_runs,
+    probe_evaluation,
+    read_settings,
+)
+from memantics.evaluation import score as score_run
+from memantics.evaluation import table as tabulate
+from memantics.models.client import Asking, make_asking
 
 # More folders than this are named by the one they are in.
 _FEW = 8
@@ -29,7 +66,7 @@ _FEW = 8
 
 @spread_with(first=("models", "captioner"))
 def run(
-    wanted: evaluate.Evaluation,
+    wanted: evaluation.Evaluation,
     dry_run: Annotated[
         bool, Flag("Say how many calls and tokens it would take; send nothing.")
     ] = False,
@@ -41,15 +78,15 @@ def run(
     Running the same command again goes on where it stopped.
     """
     asking = wanted.asking
-    jobs, skipped = evaluate.plan_evaluation(wanted)
+    jobs, skipped = evaluation.plan_evaluation(wanted)
     for task, error in skipped.items():
         tell(f"skipped {task}: {error}")
     if dry_run:
-        _show_estimates(evaluate.estimate_plan(jobs, asking), asking.prices, as_json=as_json)
+        _show_estimates(evaluation.estimate_plan(jobs, asking), asking.prices, as_json=as_json)
         return
     page = _serve_page(wanted.out) if watch else nullcontext()
     with page, SuiteView(jobs, asking.prices) as view:
-        ends = wait_for(evaluate.conduct(jobs, asking, view))
+        ends = wait_for(evaluation.conduct(jobs, asking, view))
     _show_ends(ends, skipped, as_json=as_json)
     if (took := view.conclude(ends)) and not as_json:
         console().print(plain(took, "dim"), soft_wrap=True)
@@ -97,12 +134,12 @@ def score(
 
 
 def _show_ends(
-    ends: Sequence[evaluate.RunEnd], skipped: Mapping[str, DataError], *, as_json: bool
+    ends: Sequence[evaluation.RunEnd], skipped: Mapping[str, DataError], *, as_json: bool
 ) -> None:
     """The tables of what was asked for, where the runs are, and what is missing."""
     if as_json:
         left_out = [{"task": task, "skipped": str(error)} for task, error in skipped.items()]
-        print_json([*map(evaluate.dump_end, ends), *left_out])
+        print_json([*map(evaluation.dump_end, ends), *left_out])
         return
     out = console()
     scored = [end for end in ends if end.ended is not None and end.ended.scores is not None]
@@ -118,27 +155,188 @@ def _show_ends(
         out.print(plain(f"skipped: {task}: {error.what}", "yellow"))
 
 
-def _finish(ends: Sequence[evaluate.RunEnd]) -> None:
+def _finish(ends: Sequence[evaluation.RunEnd]) -> None:
     """Say what went wrong, each thing once, and end with the exit code that fits."""
-    for line in evaluate.list_errors(ends):
+    for line in evaluation.list_errors(ends):
         tell(line)
     for end in ends:
         if end.fault is not None:
             raise end.fault
-    for line in evaluate.list_failures(ends):
+    for line in evaluation.list_failures(ends):
         tell(line)
     errors = [end.error for end in ends if end.error is not None]
     if any(isinstance(error, InputError | Unavailable) for error in errors):
         raise typer.Exit(2)
-    if errors or evaluate.count_unanswered(ends):
+    if errors or evaluation.count_unanswered(ends):
         raise typer.Exit(1)
 
 
-def _show_estimates(found: Sequence[evaluate.Estimate], prices: Prices, *, as_json: bool) -> None:
+def _show_estimates(found: Sequence[evaluation.Estimate], prices: Prices, *, as_json: bool) -> None:
     if as_json:
         print_json([estimate.dump(prices) for estimate in found])
         return
-    for shown in evaluate.tabulate_estimates(found, prices):
+    for shown in evaluation.tabulate_estimates(found, prices):
         show_table(shown)
-    for note in evaluate.note_estimates(found, prices):
+    for note in evaluation.note_estimates(found, prices):
         console().print(plain(note, "dim"))
+
+
+@expose(evaluation.judge, watch=resumable, dump=lambda found: [run.to_dict() for run in found])
+def judge(found: list[Judgement]) -> None:
+    """Have models judge free-text answers: correctness and coverage, checked against people.
+
+    The figures stand beside those of the run from then on, in scores and reports.
+    """
+    for run in found:
+        show_table(run.table())
+
+
+humans_app = typer.Typer(
+    help="Replies rated by people: export a blind queue, and score what came back.",
+    no_args_is_help=True,
+)
+
+
+@humans_app.command("export")
+@expose(evaluation.export_humans, json=None)
+def export(done: HumanExport) -> None:
+    """Export answers for rating by people: a blind queue, and the key that tells who said what."""
+    written = f"{done.rows} ratings of {done.memes} memes: {done.queue}"
+    console().print(plain(f"{written}; keep {done.key} from the raters"))
+
+
+@humans_app.command("score")
+@expose(evaluation.score_humans)
+def score_ratings(done: evaluation.HumanScores) -> None:
+    """Join ratings with the key: means by setting, tests, agreement, metrics against people."""
+    show_table(done.table())
+    if done.contrasts:
+        show_table(done.contrast_table())
+    show_table(done.agreement_table())
+    if done.followed:
+        show_table(done.metric_table())
+
+
+@humans_app.command("preferences")
+@expose(evaluation.score_preferences)
+def preferences(done: list[Score]) -> None:
+    """Compare what people chose among versions of memes with what judges say of them."""
+    show_table(evaluation.tabulate_agreement(done))
+
+
+@expose(evaluation.paper, json=None)
+def show_paper(
+    sheet: RedonePaper,
+    name: str,
+    out: Annotated[
+        Path | None,
+        Flag("File to write. Default: NAME-paper.html; other formats go to the terminal."),
+    ] = None,
+    form: Annotated[PaperForm, Flag("What to write.", "--format")] = "html",
+) -> None:
+    """Redo a paper: all its tables and figures from your data, runs, verdicts and detectors."""
+    if form != "html" and out is None:
+        print_data(sheet.render(form))
+        return
+    path = sheet.save(out or f"{name}-paper.html", form if form != "html" else "")
+    counts = ", ".join(f"{n} {status}" for status, n in sheet.counts.items() if n)
+    console().print(plain(f"cells: {counts or 'none'}"))
+    console().print(plain(f"paper: {path}"), soft_wrap=True)
+
+
+prompts_app = typer.Typer(
+    help="What a task sends, and its prompt files to change.", no_args_is_help=True
+)
+
+
+@prompts_app.command("show")
+@expose(evaluation.show_prompt, hide=("invalid",))
+def show(shown: evaluation.ShownPrompt) -> None:
+    """Print what would be sent about an item, word for word; no model is asked."""
+    tell(shown.head)
+    print_data(shown.text + "\n")
+
+
+@prompts_app.command("copy")
+@expose(evaluation.copy_prompts, hide=("invalid", "limit", "sample", "seed"))
+def copy(done: evaluation.CopiedPrompts, task: str, folder: Path) -> None:
+    """Copy the prompt files that a task uses, to change them and run with --prompts."""
+    print_lines([str(done.folder / f"{name}.md") for name in done.copied])
+    if done.kept:
+        tell(f"{len(done.kept)} files were there already and stay: {', '.join(done.kept)}")
+    print_lines([f"next: memantics run {task} --prompts {folder} --model MODEL"])
+
+
+@spread
+def probe(
+    name: Annotated[str, Argument("NAME/TASK.")],
+    model: AskedModels,
+    probes: Annotated[
+        Sequence[str],
+        Flag(
+            "What to change, may be repeated: picture=swapped|blank, "
+            "caption=removed|reworded|shuffled, meme=removed, options=permuted, "
+            "memory=caption|id|template|canary. Default: picture=swapped and blank, "
+            "caption=removed, options=permuted.",
+            "--probe",
+            metavar="WHAT=HOW",
+        ),
+    ] = (),
+    rewordings: Rewordings = None,
+    scope: Scope = Scope(),  # noqa: B008 - frozen
+    option: Annotated[
+        list[str] | None,
+        Flag("Choose an option of a task.", "--set", metavar="OPTION=VALUE"),
+    ] = None,
+    out: Annotated[Path, Flag("Where the run directories go.")] = Path("runs"),
+    *,
+    asking: Annotated[Asking, MadeBy(make_asking)],
+    as_json: AsJson = False,
+) -> None:
+    """Say what answers rest on: change picture, caption or options, and compare with the plain run.
+
+    Differences are paired by item and clustered by meme. memory=… asks what a model knows by heart.
+    """
+    wanted = Evaluation(
+        [name],
+        model,
+        scope,
+        read_settings("--set", option),
+        out,
+        asking=asking,
+        variation=Variation(rewordings=rewordings),
+    )
+    found = wait_for(probe_evaluation(wanted, probes or DEFAULT_PROBES))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_table(found.table())
+
+
+def _end(done: evaluation.Imported, file: Path) -> None:
+    if done.without_answer:
+        asked = f"{done.without_answer} of {done.answers + done.without_answer} items"
+        tell(f"{asked} are not in {file.name}: figures are over those that are")
+    if done.left_out:
+        tell(f"{len(done.left_out)} of {done.rows} rows were left out: {done.listed}")
+    if done.left_out or any(run.counts["failed"] for run in (done.run, *done.repeats)):
+        raise typer.Exit(1)
+
+
+@expose(evaluation.import_answers, end=_end, first=("task", "model", "format", "columns", "values"))
+def bring_in(done: evaluation.Imported) -> None:
+    """Make a run of answers that another tool wrote: joined to the items, scored, marked imported.
+
+    Rows that fit no item, or several, are listed in the run's left_out.jsonl.
+    """
+    console().print(tabulate([done.run, *done.repeats]))
+    for run in (done.run, *done.repeats):
+        console().print(plain(str(run.folder)), soft_wrap=True)
+
+
+@expose(evaluation.export_task, hide=("invalid",), first=("format", "out", "model", "params"))
+def send_out(done: evaluation.Exported) -> None:
+    """Write a task for another tool to ask: OpenAI's batches, lmms-eval, lm-eval, VLMEvalKit."""
+    console().print(plain(f"{done.items} items of {done.task}"))
+    for path in done.files:
+        console().print(plain(str(path)), soft_wrap=True)

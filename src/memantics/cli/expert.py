@@ -7,15 +7,13 @@ from typing import Annotated
 
 import typer
 
-from memantics.actions import detector_verbs as verbs
-from memantics.actions import expert as experts
-from memantics.actions.detect import LabelExplanation, Measured
-from memantics.actions.expert import LabelInfo, list_labels, tabulate_labels
+from memantics import moderation
 from memantics.cli.detector import show_evaluation, show_measured, watch_folds
 from memantics.cli.expose import expose, spread
 from memantics.cli.terminal import console, plain, print_lines, show_table
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
+from memantics.moderation import LabelExplanation, LabelInfo, Measured, list_labels, tabulate_labels
 
 app = typer.Typer(
     help="Experts for any label: emotion, sentiment, intent, your own.", no_args_is_help=True
@@ -24,13 +22,13 @@ app = typer.Typer(
 
 @app.command("train")
 @expose(
-    verbs.train_expert,
+    moderation.train_expert,
     dump=lambda done: {"expert": done.file, "in_use": done.in_use, "figures": done.figures},
     defaults={"split": "all"},
     hide=("labels", "types", "disguised"),
     first=("preset", "data", "split", "out"),
 )
-def train(done: verbs.TrainedFile) -> None:
+def train(done: moderation.TrainedFile) -> None:
     """Train an expert, and write it with its model card."""
     print_lines(done.data.describe())
     show_evaluation(done.figures, "Held out inside training")
@@ -42,7 +40,7 @@ def train(done: verbs.TrainedFile) -> None:
 
 @app.command("eval")
 @expose(
-    verbs.measure_expert,
+    moderation.measure_expert,
     watch=watch_folds,
     dump=lambda done: {
         "data": done.data.name,
@@ -56,19 +54,19 @@ def evaluate(done: Measured) -> None:
 
 
 @app.command("predict")
-@expose(verbs.predict_labels, dump=lambda done: done.labels)
-def predict(done: verbs.Predicted, out: Path | None) -> None:
+@expose(moderation.predict_labels, dump=lambda done: done.labels)
+def predict(done: moderation.Predicted, out: Path | None) -> None:
     """Give texts, images, or memes from a file their labels."""
     if out is not None:
         console().print(plain(f"{len(done.labels):,} predictions: {out}"))
     else:
-        show_table(experts.tabulate_predictions(done.data.examples, done.labels))
+        show_table(moderation.tabulate_predictions(done.data.examples, done.labels))
     if done.detector.note:
         console().print(plain(done.detector.note, "dim"))
 
 
 @app.command("explain")
-@expose(verbs.explain_meme_label)
+@expose(moderation.explain_meme_label)
 def explain(found: LabelExplanation) -> None:
     """Show which words moved an expert towards a label."""
     print_lines(found.lines)
@@ -96,9 +94,9 @@ def use(
     if model and forget:
         raise InputError("an expert and --forget do not go together", hint="give one of them")
     if forget:
-        experts.forget_expert(forget)
+        moderation.forget_expert(forget)
     elif model:
-        topic, place = experts.use_expert(model)
+        topic, place = moderation.use_expert(model)
         console().print(plain(f"in use for {topic}: {place}"))
         return
-    show_table(experts.tabulate_used())
+    show_table(moderation.tabulate_used())

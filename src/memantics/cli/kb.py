@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 import typer
 from rich.tree import Tree
 
-from memantics.actions import knowledge
-from memantics.actions.knowledge import retrieve, tabulate_near
+from memantics import understanding
 from memantics.cli.expose import AsJson, spread
 from memantics.cli.terminal import console, plain, print_data, print_json, read_input, show_table
 from memantics.core.parameters import Argument, Flag
+from memantics.understanding import retrieve, tabulate_near
 
 app = typer.Typer(
     help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
@@ -41,13 +41,13 @@ def import_knowledge(
     as_json: AsJson = False,
 ) -> None:
     """Put knowledge into the store; what was known about the same memes is replaced."""
-    opened = knowledge.KnowledgeStore.create(store)
+    opened = understanding.KnowledgeStore.create(store)
     total = {source: opened.import_path(source) for source in sources}
     if as_json:
         print_json({source: asdict(account) for source, account in total.items()})
         return
     for source, account in total.items():
-        show_table(knowledge.tabulate_account(source, account))
+        show_table(understanding.tabulate_account(source, account))
         if account.dangling:
             hint = "'memantics kb stats --dangling' lists what leads nowhere."
             console().print(plain(hint, "dim"))
@@ -64,11 +64,11 @@ def query_knowledge(
 ) -> None:
     """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
     text = read_input() if query == "-" else query
-    found = knowledge.KnowledgeStore.open(store).query(text, limit=limit, timeout=timeout)
+    found = understanding.KnowledgeStore.open(store).query(text, limit=limit, timeout=timeout)
     if as_json:
         print_json({"variables": found.variables, "rows": list(found), "cut": found.cut})
         return
-    show_table(knowledge.tabulate_rows(found))
+    show_table(understanding.tabulate_rows(found))
     note = f"{len(found.rows):,} rows" + (", and more: raise --limit" if found.cut else "")
     console().print(plain(note, "dim"))
 
@@ -80,11 +80,11 @@ def show_stats(
     dangling: Annotated[
         bool, Flag("List every reference that leads nowhere.", "--dangling")
     ] = False,
-    timeout: Timeout = knowledge.PATIENCE,
+    timeout: Timeout = understanding.PATIENCE,
     as_json: AsJson = False,
 ) -> None:
     """Count what the store holds."""
-    opened = knowledge.KnowledgeStore.open(store)
+    opened = understanding.KnowledgeStore.open(store)
     if dangling:
         _show_dangling(opened.dangling(timeout), as_json)
         return
@@ -98,15 +98,15 @@ def show_stats(
             f"{found.statements:,} statements, {found.confirmed:,} confirmed by people"
         )
     )
-    for shown in knowledge.tabulate_figures(found):
+    for shown in understanding.tabulate_figures(found):
         show_table(shown)
 
 
-def _show_dangling(found: Sequence[knowledge.Dangling], as_json: bool) -> None:
+def _show_dangling(found: Sequence[understanding.Dangling], as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    show_table(knowledge.tabulate_dangling(found))
+    show_table(understanding.tabulate_dangling(found))
     console().print(plain(f"{len(found):,} references lead nowhere", "dim"))
 
 
@@ -122,18 +122,18 @@ def validate_knowledge(
         Flag("Who checks: the store (fast), or pyshacl (independent, slow)."),
     ] = "store",
     every: Annotated[bool, Flag("List every breach, not kinds of it.", "--all")] = False,
-    timeout: Timeout = knowledge.PATIENCE,
+    timeout: Timeout = understanding.PATIENCE,
     as_json: AsJson = False,
 ) -> None:
     """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
-    opened = knowledge.KnowledgeStore.open(store)
+    opened = understanding.KnowledgeStore.open(store)
     found = opened.validate(shapes, engine, timeout)
     violations = [breach for breach in found if breach.severity == "Violation"]
     if as_json:
         print_json({"memes": len(opened.ids()), "breaches": [asdict(breach) for breach in found]})
     else:
         if found:
-            show_table(knowledge.tabulate_breaches(found, every=every))
+            show_table(understanding.tabulate_breaches(found, every=every))
         where = f" in {len({breach.meme for breach in violations}):,} graphs" if violations else ""
         line = f"{len(opened.ids()):,} graphs checked: {len(violations):,} violations{where}"
         console().print(plain(line, "bold"))
@@ -154,7 +154,7 @@ def show_meme(
     as_json: Annotated[bool, Flag("Print JSON-LD instead.", "--json")] = False,
 ) -> None:
     """Show what is known about a meme: a tree here, and a page with a drawing beside the meme."""
-    opened = knowledge.KnowledgeStore.open(store)
+    opened = understanding.KnowledgeStore.open(store)
     if as_json:
         print_data(opened.serialize([meme], "jsonld").decode())
         return
@@ -166,10 +166,10 @@ def show_meme(
         console().print(plain(f"wrote {target}", "dim"))
 
 
-def draw_tree(known: knowledge.Knowledge) -> Tree:
+def draw_tree(known: understanding.Knowledge) -> Tree:
     """What is known about a meme, for the terminal: dimensions, individuals, and their links."""
     tree = Tree(plain(f"meme {known.meme}", "bold"), guide_style="dim")
-    for title, members in knowledge.outline(known):
+    for title, members in understanding.outline(known):
         branch = tree.add(plain(title, "bold cyan"))
         for individual, links in members:
             kind = f" ({individual.kind})" if individual.kind else ""
@@ -188,12 +188,12 @@ def export_knowledge(
     store: Store = STORE,
     out: Annotated[Path | None, Flag("File to write. Default: standard output.")] = None,
     form: Annotated[
-        knowledge.Format | None,
+        understanding.Format | None,
         Flag("Default: by the file's name, else nquads.", "--format"),
     ] = None,
 ) -> None:
     """Write knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads it again."""
-    opened = knowledge.KnowledgeStore.open(store)
+    opened = understanding.KnowledgeStore.open(store)
     if out is None:
         print_data(opened.serialize(memes, form or "nquads").decode())
         return

@@ -15,9 +15,8 @@ import typer.main
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from memantics import __version__
-from memantics.cli.terminal import say, tell
+from memantics.cli.terminal import guard_streams, say, tell
 from memantics.core.errors import InputError, MemanticsError, Unavailable, explain_os_error
-from memantics.core.terminal import guard_streams
 
 # Names of commands, where each is, and its line in the help.
 COMMANDS: dict[str, tuple[str, str]] = tomllib.loads(

@@ -13,12 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Column
 
-from memantics.actions import progress as action
+from memantics import evaluation
 from memantics.cli.terminal import console, tell
-from memantics.run import suite_progress as suite
-from memantics.run.engine import Progress
-from memantics.run.evaluate import Job
-from memantics.run.suite import RunEnd
+from memantics.evaluation import Job, RunEnd
+from memantics.models import progress as action
+from memantics.models.engine import Progress
 
 _EVERY = 10.0
 T = TypeVar("T")
@@ -136,7 +135,7 @@ class SuiteView(_View):
         self._jobs = jobs
         self._prices = prices
         super().__init__()
-        self._sum = suite.SuiteTotal(jobs, lambda _: None)
+        self._sum = evaluation.SuiteTotal(jobs, lambda _: None)
         self._lines: dict[int, TaskID] = {}
         self._bars = Bars(
             TextColumn(
@@ -159,7 +158,7 @@ class SuiteView(_View):
 
     def conclude(self, ends: Sequence[RunEnd]) -> str:
         """What it took, for the last line."""
-        return suite.conclude(self._sum.add_up(), ends, self._prices)
+        return evaluation.conclude(self._sum.add_up(), ends, self._prices)
 
     def begin(self, job: Job) -> None:
         """Add a line."""

@@ -1,4 +1,9 @@
-"""``memantics screen``: images or texts in, verdicts out."""
+"""``memantics screen``: images or texts in, verdicts out.
+
+``memantics drift``: whether what is screened now is still what was screened then.
+
+``memantics build shards``: analyses, knowledge or captions of any number of memes.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,19 @@ from typing import Any
 
 import typer
 
-from memantics.actions import screen as action
-from memantics.actions.build_shards import ShardsBuilt
-from memantics.actions.progress import show_duration
-from memantics.cli.expose import expose
+from memantics import moderation, workbench
+from memantics.cli.expose import expose, save_page
 from memantics.cli.progress import resumable
-from memantics.cli.terminal import console, plain, tell
+from memantics.cli.terminal import console, plain, show_table, tell
+from memantics.models.progress import show_duration
+from memantics.workbench import ShardsBuilt
 
 
-def watch_shards() -> Callable[[action.ScaleProgress], None]:
+def watch_shards() -> Callable[[moderation.ScaleProgress], None]:
     """Say how far it is, at once and then at most once a second: finished shards fly by."""
     said = -1.0
 
-    def watch(now: action.ScaleProgress) -> None:
+    def watch(now: moderation.ScaleProgress) -> None:
         nonlocal said
         if now.seconds - said >= 1 or now.rows == now.total:
             said = now.seconds
@@ -29,7 +34,7 @@ def watch_shards() -> Callable[[action.ScaleProgress], None]:
     return watch
 
 
-def _show_progress(now: action.ScaleProgress) -> None:
+def _show_progress(now: moderation.ScaleProgress) -> None:
     """Say how far it is, how fast, and how long it will take."""
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(now.statuses.items()))
     total = "" if now.total is None else f" of {now.total:,}"
@@ -44,15 +49,15 @@ def watch() -> Iterator[Mapping[str, Any]]:
         yield {"progress": watch_shards()}
 
 
-def stop_at_failures(done: action.Screened | ShardsBuilt) -> None:
+def stop_at_failures(done: moderation.Screened | ShardsBuilt) -> None:
     """Exit code 1 where memes failed, and how to try them again."""
     if done.statuses.get("failed"):
         tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
         raise typer.Exit(1)
 
 
-@expose(action.screen, watch=watch, end=stop_at_failures, first=("detector", "out"))
-def screen(done: action.Screened, review: tuple[float, float] | None) -> None:
+@expose(moderation.screen, watch=watch, end=stop_at_failures, first=("detector", "out"))
+def screen(done: moderation.Screened, review: tuple[float, float] | None) -> None:
     """Judge memes by the million: one row each, with probability, type and reasons.
 
     Running the same command again does only what is not finished. What cannot be judged says why.
@@ -75,3 +80,38 @@ def screen(done: action.Screened, review: tuple[float, float] | None) -> None:
         out.print("for people: nothing")
     if done.note:
         out.print(plain(done.note, "yellow"))
+
+
+def _end(found: moderation.Drift) -> None:
+    """Exit code 1 beyond the limits, for whatever watches."""
+    if found.beyond:
+        tell(f"beyond the limits: {', '.join(found.beyond)}")
+        raise typer.Exit(1)
+
+
+@expose(moderation.drift, save=save_page, end=_end)
+def drift(found: moderation.Drift) -> None:
+    """Say whether memes screened now differ from those screened then; exit code 1 if they do.
+
+    Scores, verdicts, types, languages, novelty and templates are compared, and p-values corrected
+    for all of them (Holm). A shift counts where it is sure (--alpha) and large (--distance).
+    """
+    show_table(found.table)
+    if found.note:
+        tell(f"note: {found.note}")
+
+
+@expose(
+    workbench.build_shards,
+    watch=watch,
+    end=stop_at_failures,
+    hide=("columns",),
+    first=("product", "model", "out", "language", "detector", "workers"),
+)
+def build_shards(done: workbench.ShardsBuilt) -> None:
+    """Analyses, knowledge or captions of memes, in shards over processes or a Ray cluster.
+
+    Running the same command again does only what is not finished, and asks nothing twice.
+    """
+    counts = ", ".join(f"{count:,} {name}" for name, count in sorted(done.statuses.items()))
+    console().print(plain(f"{done.rows:,} memes: {counts}; results: {done.file}"))

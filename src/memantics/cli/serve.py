@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from memantics.actions.desk import Asking, make_asking
-from memantics.actions.drift import SampleChoice, choose_sample
 from memantics.cli.expose import spread, spread_with
 from memantics.cli.terminal import say
 from memantics.core.language import read_language
 from memantics.core.parameters import Argument, Flag, MadeBy, TextTaken
+from memantics.models.client import Asking, make_asking
+from memantics.moderation import SampleChoice, choose_sample
 
 if TYPE_CHECKING:
     from memantics.serve.settings import ServeSettings
@@ -71,7 +71,7 @@ def serve(
     require_extra()
     from memantics.serve.app import run
     from memantics.serve.settings import Bounds, Models, Reach, ServeSettings, find_tokens
-    from memantics.web.address import check_public_url, read_proxies
+    from memantics.web.server import check_public_url, read_proxies
 
     proxies, public = read_proxies(trusted_proxy or ()), check_public_url(public_url)
     reach = Reach(host, port, public, proxies, tuple(origin or ()))
@@ -118,7 +118,7 @@ def make_token(
     rate: Annotated[float, Flag("Requests a minute.")] = 600.0,
 ) -> None:
     """Make a token for a client of the service; only its digest is kept."""
-    from memantics.serve.tokens import make_token as make
+    from memantics.serve.settings import make_token as make
 
     secret, made = make(file, name, scope or (), rate)
     say(secret)

@@ -1,6 +1,6 @@
 """What an audit says about a benchmark: findings with figures, and what could not be measured.
 
-A benchmark adds findings of its own through ``AuditHooks`` (:mod:`memantics.tasks.plugin`).
+A benchmark adds findings of its own through ``AuditHooks`` (:mod:`memantics.benchmarks.plugin`).
 """
 
 from __future__ import annotations

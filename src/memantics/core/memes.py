@@ -1,16 +1,20 @@
-"""A folder of memes as a user has it: images alone, or images beside a ``memes.jsonl``."""
+"""A folder of memes as a user has it: images alone, or images beside a ``memes.jsonl``.
+
+Which item an answer from elsewhere belongs to: by id, or by its image and question.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
+from memantics.core.records import Image, Item
 from memantics.core.text import escape_surrogates
 
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
@@ -138,3 +142,37 @@ def with_captions(
 ) -> tuple[Meme, ...]:
     """Memes with captions among their notes; notes that a meme has already are kept."""
     return tuple(replace(meme, notes={**captions.get(meme.id, {}), **meme.notes}) for meme in memes)
+
+
+def image_key(name: str) -> str:
+    """What names of one image have in common: no folder, no ending, no leading zeros.
+
+    Spreadsheets take ``01235`` for a number and drop its zero.
+
+    >>> image_key("img/01235.png"), image_key("1235"), image_key("CN90001.PNG")
+    ('1235', '1235', 'cn90001')
+    """
+    last = PurePosixPath(name.strip().replace("\\", "/")).name
+    head, dot, ending = last.rpartition(".")
+    stem = head if dot and ending.isalnum() and len(ending) <= 4 and head else last
+    stem = stem.casefold()
+    return stem.lstrip("0") or "0" if stem.isdecimal() else stem
+
+
+def question_key(text: str) -> str:
+    r"""A question without what may differ between two copies of it.
+
+    >>> question_key("What  does\nit SHOW? ")
+    'what does it show?'
+    """
+    return " ".join(text.casefold().split())
+
+
+def item_images(item: Item) -> tuple[str, ...]:
+    """The keys of an item's images, and of its meme."""
+    return tuple(dict.fromkeys([*image_keys(item.images), image_key(item.group)]))
+
+
+def image_keys(images: Iterable[Image]) -> list[str]:
+    """The keys of images."""
+    return [image_key(image.path.name) for image in images]

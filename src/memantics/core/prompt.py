@@ -1,4 +1,7 @@
-"""Prompt files with named holes: ``prompts/NAME.md``, ``$hole`` for a value, ``$$`` for ``$``."""
+"""Prompt files with named holes: ``prompts/NAME.md``, ``$hole`` for a value, ``$$`` for ``$``.
+
+Documents and drawings as templates beside the modules that fill them: cards, LaTeX, SVG.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING, Any
 
 from memantics.core.errors import PromptError, require_known
 
@@ -112,3 +116,51 @@ def prompts_beside(file: str) -> Callable[[], Mapping[str, Prompt]]:
 def read_prompts(folder: Path) -> Mapping[str, Prompt]:
     """All prompts of a folder by name (``detection.zh.md`` is ``detection.zh``)."""
     return {path.stem: read_prompt(path) for path in sorted(folder.glob("*.md"))}
+
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+Filters = Mapping[str, Callable[..., object]]
+
+
+def fill_template(module: str, name: str, filters: Filters, **values: object) -> str:
+    """The document ``name`` beside a module (its ``__file__``), with values in its holes.
+
+    Marks are ``<< >>`` and ``<% %>``: braces are LaTeX's own. Nothing is escaped, since each form
+    has its own rules: whoever fills a template hands over the filters that quote.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(  # noqa: S701 - these documents are no HTML
+        loader=FileSystemLoader(Path(module).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        variable_start_string="<<",
+        variable_end_string=">>",
+        block_start_string="<%",
+        block_end_string="%>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+    )
+    made.filters.update(filters)
+    return made.get_template(name).render(**values)
+
+
+@cache
+def _read_drawings(file: Path) -> Any:
+    from jinja2 import Environment, StrictUndefined
+
+    from memantics.core.text import mask_unseen
+
+    made = Environment(autoescape=True, undefined=StrictUndefined)
+    made.filters["mask"] = mask_unseen
+    return made.from_string(file.read_text(encoding="utf-8")).module
+
+
+def draw(file: Path, name: str, *values: object) -> Markup:
+    """A drawing by its name in a file of macros; all values in it are escaped."""
+    drawn: Markup = getattr(_read_drawings(file), name)(*values)
+    return drawn

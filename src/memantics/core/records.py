@@ -5,6 +5,10 @@ what is asked, so that models that are no language models (baselines, ``embedded
 answer, and so that raw answers can be parsed again later without the data set. A
 :class:`Request` is what goes over the wire. An :class:`Answer` is one attempt's result, an
 :class:`Outcome` an item with its last answer, a :class:`Score` one figure with its interval.
+
+The base of records that come from files, requests and replies of models.
+
+Show values and confidence intervals as text.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
 
 Status = Literal["answered", "refused", "unparsed", "failed"]
 # A figure that reports show beside the main one: 0 is what a constant reply gets.
@@ -233,3 +237,39 @@ class Score:
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval, where there is one."""
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+class Closed(BaseModel):
+    """A record that refuses fields it does not know, and does not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Lenient(BaseModel):
+    """A record that passes over fields it does not know, and does not change."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+_ABSENT = "–"
+
+
+def show_figure(value: float | None) -> str:
+    """Three decimals; a dash for what is undefined.
+
+    >>> show_figure(0.6), show_figure(-0.0001), show_figure(None)
+    ('0.600', '0.000', '–')
+    """
+    return _ABSENT if value is None else f"{value:z.3f}"
+
+
+def show_span(score: Score | None) -> str:
+    """The 95 % interval.
+
+    >>> show_span(Score("accuracy", 0.5, 10, 0.2, 0.8)), show_span(Score("r", 0, 9, -0.2, 0.3))
+    ('0.200–0.800', '-0.200 to 0.300')
+    """
+    if score is None or score.low is None or score.high is None:
+        return ""
+    low, high = show_figure(score.low), show_figure(score.high)
+    return f"{low} to {high}" if low.startswith("-") else f"{low}–{high}"

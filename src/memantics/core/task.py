@@ -1,15 +1,22 @@
-"""A task is data and pure functions; engines and models never know which one they run."""
+"""A task is data and pure functions; engines and models never know which one they run.
+
+What a task may ask for besides its data: layouts, readings by sound, neural text scores.
+
+Benchmarks import no models, no ``vision`` and no ``phonetics``: the registry hands these in.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from pathlib import Path
+from typing import Literal, NoReturn, Protocol, cast
 
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError
 from memantics.core.records import Form, Item, Outcome, Request, Score
+from memantics.core.retrieval import Retriever
 
 
 class Unparsed(Exception):
@@ -107,7 +114,7 @@ class Task:
     task has it, gives each outcome's own value of every figure that is a plain mean of such
     values (None: not scored), so that two runs can be compared item by item. ``complete`` adds
     what takes long to find, to items that are really asked and on a thread. ``probe`` says what was
-    changed on purpose (:mod:`memantics.run.probes`). ``people`` gives the figures of those who
+    changed on purpose (:mod:`.perturbations`). ``people`` gives the figures of those who
     labelled the data, on the items asked, by the name of their row. ``kinds`` names the tags over
     which ``--limit`` spreads, never one that holds the gold answer.
     """
@@ -128,3 +135,86 @@ class Task:
     probe: str = ""
     people: Callable[[Sequence[Outcome]], Mapping[str, tuple[Score, ...]]] | None = None
     kinds: tuple[str, ...] = ("kind",)
+
+
+Direction = Literal["generated_first", "reference_first"]
+LayoutTags = Callable[[Path, Path], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class BertSettings:
+    """Which model and how. ``layer`` None: the authors' for its kind and depth, else the last.
+
+    ``baseline`` is a table in the format of the package bert-score (``LAYER,P,R,F``); with it
+    scores are rescaled so that unrelated sentences get about zero.
+    """
+
+    path: Path
+    layer: int | None = None
+    baseline: Path | None = None
+    batch: int = 32
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class NliSettings:
+    """Which model and how.
+
+    ``direction`` says which text is the premise; SelfCheckGPT puts the generated sentence first.
+    ``labels`` are the places of entailment and contradiction; None reads the model's names.
+    ``by_sentence`` averages over the sentences of the generated text.
+    """
+
+    path: Path
+    direction: Direction = "generated_first"
+    labels: tuple[int, int] | None = None
+    by_sentence: bool = True
+    batch: int = 32
+    device: str = "auto"
+
+
+class TextScorer(Protocol):
+    """Scores pairs of a generated text and its reference; ``note`` says with which model."""
+
+    @property
+    def note(self) -> str:
+        """The model and its settings."""
+        ...
+
+    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """One value for each pair."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What captions sound like: ``name`` is the language model behind it."""
+
+    name: str
+    hint: Callable[[str], str]
+
+
+def _absent(*_: object) -> NoReturn:
+    raise InputError(
+        "this task asks for a service that was not handed in",
+        hint="make it through memantics.benchmarks.registry",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Functions that open a service; each is opened where it is first needed, and then kept.
+
+    ``likeness`` compares what texts mean by the encoder that ships; None where it is not installed.
+    ``layout`` (with caption regions or without) tells how the layouts of two images differ, as
+    tags of an item. ``check_text_model`` refuses a folder that holds no model. ``retriever``
+    searches a knowledge store, a build, a collection or texts.
+    """
+
+    layout: Callable[[bool], LayoutTags] = _absent
+    listener: Callable[[], Listener] = _absent
+    check_text_model: Callable[[Path], None] = _absent
+    bert: Callable[[BertSettings], TextScorer] = _absent
+    nli: Callable[[NliSettings], TextScorer] = _absent
+    retriever: Callable[[Path], Retriever] = _absent
+    likeness: Callable[[], TextScorer | None] = lambda: None

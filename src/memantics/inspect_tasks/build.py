@@ -21,30 +21,32 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import JSONSchema
 
-from memantics import __version__
-from memantics.actions import inspection
-from memantics.actions.inspection import (
-    Setup,
-    open_scoring,
-    pose_setup,
-    read_setup,
-    score_outcomes,
-    unpack_item,
-)
+from memantics import __version__, evaluation
 from memantics.core.errors import InputError
 from memantics.core.records import Item, Message, Outcome, Request
 from memantics.core.task import Need, Task
-from memantics.report.inspection import mark_sample, name_figures, pack_item, show_messages
-from memantics.report.payload import show_value
+from memantics.evaluation import (
+    Setup,
+    mark_sample,
+    name_figures,
+    open_scoring,
+    pack_item,
+    pose_setup,
+    read_setup,
+    score_outcomes,
+    show_messages,
+    show_value,
+    unpack_item,
+)
 
 # Asking: the task's own request, again while the answer is invalid, as its policy says.
 
 
-def judge_output(task: Task, item: Item, output: ModelOutput) -> inspection.Judged:
+def judge_output(task: Task, item: Item, output: ModelOutput) -> evaluation.Judged:
     """Parse an output; a parser that stumbles over a strange answer found none."""
     said, stopped = output.completion, output.stop_reason == "content_filter"
     refusal = output.error or said or "content filter" if stopped else ""
-    return inspection.judge_text(task, item, said, refusal)
+    return evaluation.judge_text(task, item, said, refusal)
 
 
 def read_config(request: Request, attempt: int = 0) -> dict[str, Any]:
@@ -71,12 +73,12 @@ def ask(
     options: dict[str, str] | None = None,
 ) -> Solver:
     """Ask an item as the task does."""
-    setup = inspection.Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
+    setup = evaluation.Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         spare_download(get_model())
-        value = inspection.pose_setup(setup).task
-        item = inspection.unpack_item(state.metadata["item"])
+        value = evaluation.pose_setup(setup).task
+        item = evaluation.unpack_item(state.metadata["item"])
         if value.needs:
             value, item = await feed_item(setup, value, item)
             state.metadata["item"] = pack_item(item)
@@ -113,7 +115,7 @@ def spare_download(model: Model) -> None:
         setattr(model.api, "count_text_tokens", count)  # noqa: B010 - it is no field of ours
 
 
-async def feed_item(setup: inspection.Setup, task: Task, item: Item) -> tuple[Task, Item]:
+async def feed_item(setup: evaluation.Setup, task: Task, item: Item) -> tuple[Task, Item]:
     """The task and the item with the answers about the item's meme that they need."""
     fed: dict[str, Mapping[str, str]] = {}
     for need in task.needs:
@@ -125,16 +127,16 @@ async def feed_item(setup: inspection.Setup, task: Task, item: Item) -> tuple[Ta
     return ready, next(value for value in ready.items() if value.id == item.id)
 
 
-async def ask_need(setup: inspection.Setup, need: Need, meme: str) -> str | None:
+async def ask_need(setup: evaluation.Setup, need: Need, meme: str) -> str | None:
     """What the model (or the one in the role ``captioner``) answers to the task before."""
-    first = inspection.find_need(setup, need)
-    task = inspection.pose_setup(first).task
+    first = evaluation.find_need(setup, need)
+    task = evaluation.pose_setup(first).task
     item = next((value for value in task.items() if value.group == meme), None)
     if item is None:
         return None
     if task.needs:
         task, item = await feed_item(first, task, item)
-    model: Model = get_model(role=inspection.CAPTIONER) if need.captioner else get_model()
+    model: Model = get_model(role=evaluation.CAPTIONER) if need.captioner else get_model()
     complaint: str | None = None
     for attempt in range(task.invalid.attempts):
         request = task.ask(item, complaint)

@@ -11,10 +11,9 @@ from typing import Any
 
 from inspect_ai import Task, task
 
-from memantics.actions.inspection import list_task_names
 from memantics.core.errors import InputError
+from memantics.evaluation import list_task_names, name_task
 from memantics.inspect_tasks.build import explain, make_task
-from memantics.report.inspection import name_task
 
 
 @task

@@ -25,8 +25,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Field, Form, Image, Reply, Request
-from memantics.models.kinds import ModelKind
-from memantics.models.replies import render_reply
+from memantics.models.kinds import ModelKind, render_reply
 
 Strategy = Literal["constant", "longest", "majority", "positive", "random"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

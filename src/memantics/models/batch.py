@@ -35,11 +35,16 @@ from memantics.core.errors import ModelError, Rejected, StoreError, Transient, U
 from memantics.core.journal import lock_folder, replace_file
 from memantics.core.records import Reply, Request
 from memantics.core.registry import home
-from memantics.models.faults import hide_key, judge_status
 from memantics.models.kinds import ModelSettings
-from memantics.models.logprobs import list_keys
-from memantics.models.openai import OpenAIModel, OpenAISettings, open_server, read_bounded
-from memantics.models.wire import decode_reply, encode_request
+from memantics.models.openai import (
+    OpenAIModel,
+    OpenAISettings,
+    hide_key,
+    judge_status,
+    open_server,
+    read_bounded,
+)
+from memantics.models.wire import decode_reply, encode_request, list_keys
 
 Step = Literal["written", "uploaded", "created", "collected"]
 # What OpenAI takes in one file.

@@ -19,8 +19,7 @@ from pydantic import JsonValue
 from memantics.core.data import toml_beside
 from memantics.core.errors import ModelError, Transient, UnknownName
 from memantics.core.records import Field, Image, Reply, Request
-from memantics.models.kinds import ModelKind
-from memantics.models.replies import render_reply
+from memantics.models.kinds import ModelKind, render_reply
 
 # ``fake/builder``: a valid reply to any JSON schema, made of words of the prompt.
 #

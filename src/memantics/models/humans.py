@@ -18,11 +18,10 @@ from urllib.parse import parse_qsl
 from pydantic import JsonValue
 
 from memantics.core.errors import DataError, InputError, Rejected, UnknownName
-from memantics.core.matching import image_key, image_keys, question_key
+from memantics.core.memes import image_key, image_keys, question_key
 from memantics.core.records import Image, Reply, Request
 from memantics.core.tables import Row, read_rows
-from memantics.models.kinds import ModelKind
-from memantics.models.replies import answer_choice
+from memantics.models.kinds import ModelKind, answer_choice
 
 # Names that columns have where the user names none; the first that is there counts.
 COLUMNS: Mapping[str, tuple[str, ...]] = {

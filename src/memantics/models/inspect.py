@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from memantics.core import errors
 from memantics.core.images import probe, read_bytes
-from memantics.core.masking import hide, learn_environment, learn_named
+from memantics.core.journal import hide, learn_environment, learn_named
 from memantics.core.records import Image, Message, Reply, Request
 from memantics.models.kinds import ModelKind, ModelSettings
 

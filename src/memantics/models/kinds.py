@@ -1,7 +1,11 @@
 """What a kind of model is, and what a user may say about a model.
 
-A kind is a module with a record ``KIND`` that :mod:`memantics.registry.models` names, or one that
+A kind is a module with a record ``KIND`` that :mod:`memantics.models.kinds` names, or one that
 another package names as an entry point of the group ``memantics.models``.
+
+Every kind of model: ours, and those of packages that are installed beside us.
+
+Between values and text: the reply that a form asks for, and what ``--param`` values say.
 """
 
 from __future__ import annotations
@@ -10,12 +14,86 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+import orjson
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from memantics.core.errors import InputError, UnknownName, require_known
+from memantics.core.errors import InputError, Rejected, UnknownName, require_known
 from memantics.core.model import Model
-from memantics.models.replies import json_or_text
+from memantics.core.plugins import Plugins
+from memantics.core.records import Form
+
+
+def render_reply(form: Form, values: Mapping[str, JsonValue]) -> str:
+    """The reply text for one value per field: a key, plain text, or a JSON object.
+
+    Dots in field names go deeper, and the object keeps the order of the fields.
+
+    >>> from memantics.core.records import Field
+    >>> render_reply(Form("Which?", (Field("answer", "choice"),)), {"answer": "B"})
+    'B'
+    >>> fields = (Field("text.rationale", "text"), Field("text.quality", "integer"))
+    >>> render_reply(Form("Judge.", fields, reply="json"),
+    ...              {"text.quality": 3, "text.rationale": "plain"})
+    '{"text":{"rationale":"plain","quality":3}}'
+    """
+    missing = [field.name for field in form.fields if field.name not in values]
+    if missing or not form.fields:
+        raise Rejected(f"form: no value for {', '.join(missing) or 'any field: it has none'}")
+    if form.reply != "json":
+        return _plain(values[form.fields[0].name])
+    return orjson.dumps(nest({field.name: values[field.name] for field in form.fields})).decode()
+
+
+def answer_choice(form: Form, key: str) -> str:
+    """The reply that chooses one option, where a form may also ask for reasons in words.
+
+    >>> from memantics.core.records import Field, Option
+    >>> options = (Option("yes", "yes"), Option("no", "no"))
+    >>> form = Form("?", (Field("why", "text"), Field("verdict", "choice", options)), reply="json")
+    >>> answer_choice(form, "no")
+    '{"why":"-","verdict":"no"}'
+    """
+    choices = [field for field in form.fields if field.options]
+    words = [field.name for field in form.fields if field.kind == "text" and not field.options]
+    if form.reply != "json" or len(choices) != 1 or len(words) + 1 != len(form.fields):
+        return key
+    return render_reply(form, {**dict.fromkeys(words, "-"), choices[0].name: key})
+
+
+def nest(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Objects within objects, by the dots in names.
+
+    >>> nest({"a.b": 1, "a.c": True, "d": None})
+    {'a': {'b': 1, 'c': True}, 'd': None}
+    """
+    tree: dict[str, JsonValue] = {}
+    for name, value in values.items():
+        *path, last = name.split(".")
+        node = tree
+        for part in path:
+            child = node.setdefault(part, {})
+            if not isinstance(child, dict):
+                raise Rejected(f"form: field {name!r} lies inside another field")
+            node = child
+        if last in node:
+            raise Rejected(f"form: field {name!r} is there twice, or holds another field")
+        node[last] = value
+    return tree
+
+
+def _plain(value: JsonValue) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def json_or_text(value: str) -> JsonValue:
+    """The JSON value that a text writes, else the text itself."""
+    try:
+        parsed: JsonValue = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+    return parsed
+
 
 # Words of ``--param`` as settings: the record says what each may be, and refusals say the same.
 
@@ -99,3 +177,34 @@ def read_wire_settings(params: Mapping[str, str]) -> WireSettings:
     named = {name: value for name, value in params.items() if name in known}
     extra = {name: json_or_text(value) for name, value in params.items() if name not in named}
     return read_params(WireSettings, named | {"extra": extra}, "openai/… models")
+
+
+MODEL_KINDS = Plugins(
+    "memantics.models",
+    ModelKind,
+    {
+        "openai": "memantics.models.openai:KIND",
+        "local": "memantics.models.local:KIND",
+        "embedded": "memantics.workbench.embedded:KIND",
+        "llm": "memantics.models.llm:KIND",
+        "baseline": "memantics.models.baseline:KIND",
+        "recorded": "memantics.models.recorded:KIND",
+        "humans": "memantics.models.humans:KIND",
+        "inspect": "memantics.models.inspect:KIND",
+        "fake": "memantics.models.fake:KIND",
+        "detector": "memantics.moderation.answering:KIND",
+    },
+)
+
+
+def open_model(name: str, settings: ModelSettings) -> Model:
+    """The model called ``KIND/NAME``."""
+    head, _, rest = name.partition("/")
+    kind = MODEL_KINDS.find(head)
+    if kind is None:
+        known = ", ".join(sorted(MODEL_KINDS.names()))
+        hint = f"for a model on a server write openai/{name}; known: {known}"
+        raise InputError(f"unknown kind of model {head!r}", hint=hint)
+    if not rest:
+        raise InputError(f"model {name!r} lacks its name", hint=f"such as {kind.example}")
+    return kind.open(name, settings)

@@ -25,9 +25,8 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
-from memantics.core.closed import Closed
 from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable
-from memantics.core.records import Image, Reply, Request
+from memantics.core.records import Closed, Image, Reply, Request
 from memantics.models.kinds import ModelKind, read_params
 
 SMALL = "llm/smollm2"

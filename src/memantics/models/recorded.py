@@ -16,11 +16,10 @@ from typing import IO
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from memantics.core.cache import request_digest
-from memantics.core.closed import Lenient
 from memantics.core.errors import DataError, Rejected, first_fault
-from memantics.core.records import Reply, Request, nest_reply
+from memantics.core.records import Lenient, Reply, Request, nest_reply
 from memantics.core.rundir import ANSWERS
+from memantics.models.cache import request_digest
 from memantics.models.kinds import ModelKind
 
 

@@ -1,26 +1,39 @@
-"""Analysis, puns, reappraisal and questions to knowledge over HTTP."""
+"""Analysis, puns, reappraisal and questions to knowledge over HTTP.
+
+Jobs over HTTP: how one stands, its progress as it happens, its end.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from memantics.actions.analyze import analyze
-from memantics.actions.phonetics import read_aloud
+from memantics import workbench
 from memantics.core.errors import UnknownName
 from memantics.core.images import MIME, probe
 from memantics.serve import inputs
 from memantics.serve.context import Service, find_service
-from memantics.serve.inputs import describe_fields, describe_upload, read_fields, read_upload
-from memantics.serve.jobs import JobKind, StoredJob
+from memantics.serve.inputs import (
+    JobRecord,
+    describe_fields,
+    describe_upload,
+    read_fields,
+    read_upload,
+    show_job,
+)
+from memantics.serve.jobs import ENDED, JobKind, StoredJob, show_analysis
 from memantics.serve.refusals import ERRORS, Refusal
-from memantics.serve.runner import show_analysis
+from memantics.serve.settings import Scope
+from memantics.understanding import read_aloud
 
 router = APIRouter(prefix="/v1", responses=ERRORS)
 ACCEPTED: dict[int | str, dict[str, Any]] = {
@@ -53,7 +66,7 @@ def look_at(service: Service, image: bytes) -> dict[str, JsonValue]:
     with tempfile.TemporaryDirectory(prefix="memantics-") as folder:
         path = Path(folder) / f"meme.{MIME[probe(image, 'upload').format].partition('/')[2]}"
         path.write_bytes(image)
-        return show_analysis(analyze(path, parts=service.engine.parts))
+        return show_analysis(workbench.analyze(path, parts=service.engine.parts))
 
 
 @router.post(
@@ -147,3 +160,75 @@ async def accept(
 def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A value as JSON."""
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
+
+
+jobs_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], responses=ERRORS)
+_LOOK = 0.3
+_QUIET = 10.0
+_SCOPES: dict[str, Scope] = {"analyze": "analyze", "reappraise": "reappraise"}
+
+
+async def find_job(request: Request, service: Service) -> StoredJob:
+    """A job of whoever asks; those of others are not there."""
+    job = await asyncio.to_thread(service.jobs.get, request.path_params["job"])
+    scope = _SCOPES[job.kind] if job is not None else "analyze"
+    owner = service.gate.admit(request, scope)
+    if job is None or job.owner != owner:
+        raise Refusal(404, "not_found", "there is no such job; ended ones are kept for a time only")
+    return job
+
+
+@jobs_router.get("/{job}", operation_id="get_job", response_model=JobRecord)
+async def get_job(request: Request, job: str) -> Response:  # noqa: ARG001 - named in the document
+    """How a job stands, with its result when it is done."""
+    return answer(show_job(await find_job(request, find_service(request))))
+
+
+@jobs_router.delete("/{job}", operation_id="delete_job", status_code=204)
+async def delete_job(request: Request, job: str) -> Response:  # noqa: ARG001
+    """Cancel a job, or forget one that has ended."""
+    service = find_service(request)
+    found = await find_job(request, service)
+    await asyncio.to_thread(service.jobs.drop, found.id)
+    return Response(status_code=204)
+
+
+@jobs_router.get(
+    "/{job}/events",
+    operation_id="follow_job",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Server-sent events: progress, then done, failed or cancelled.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def follow_job(request: Request, job: str) -> Response:  # noqa: ARG001
+    """Follow a job until it ends; each event holds the job as it stands."""
+    service = find_service(request)
+    found = await find_job(request, service)
+    return StreamingResponse(
+        _follow(service, found), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
+    )
+
+
+async def _follow(service: Service, job: StoredJob) -> AsyncIterator[bytes]:
+    told: tuple[object, ...] = ()
+    at = time.monotonic()
+    while True:
+        now = (job.status, job.done, job.total)
+        if now != told:
+            told, at = now, time.monotonic()
+            event = job.status if job.status in ENDED else "progress"
+            yield b"event: %s\ndata: %s\n\n" % (event.encode(), orjson.dumps(show_job(job)))
+        elif time.monotonic() - at > _QUIET:
+            at = time.monotonic()
+            yield b": waiting\n\n"  # proxies close connections that say nothing
+        if job.status in ENDED or not service.ready:
+            return
+        await asyncio.sleep(_LOOK)
+        found = await asyncio.to_thread(service.jobs.get, job.id)
+        if found is None:
+            return
+        job = found

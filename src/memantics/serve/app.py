@@ -1,4 +1,7 @@
-"""The application: routers, what surrounds them, and what lives as long as it does."""
+"""The application: routers, what surrounds them, and what lives as long as it does.
+
+The OpenAPI document, and a page that shows it without any script or other host.
+"""
 
 from __future__ import annotations
 
@@ -6,54 +9,138 @@ import asyncio
 import fcntl
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from memantics import __version__
-from memantics.actions.drift import DailySample
-from memantics.actions.phonetics import read_aloud
-from memantics.actions.studio import Studio
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.journal import refuse_unwritable
-from memantics.serve import (
-    analysis,
-    browse,
-    document,
-    following,
-    health,
-    login,
-    moderations,
-    reloading,
-    studio,
-)
+from memantics.moderation import DailySample
+from memantics.serve import access, analysis, browse, health, moderations, studio
+from memantics.serve.access import Gate
 from memantics.serve.browse.routes import list_tabs
-from memantics.serve.context import Service
+from memantics.serve.context import FOLDER, Metrics, Service
 from memantics.serve.engine import Engine
-from memantics.serve.gate import Gate
 from memantics.serve.inputs import ImageDoor
-from memantics.serve.jobs import JobStore
-from memantics.serve.metrics import FOLDER, Metrics
+from memantics.serve.jobs import JobStore, Runner
+from memantics.serve.moderations import ModerationBody
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal, answer_refusal, read_refusal
-from memantics.serve.runner import Runner
 from memantics.serve.settings import ServeSettings
-from memantics.web.address import listen
+from memantics.understanding import read_aloud
 from memantics.web.logs import note
-from memantics.web.server import serve, serve_many, wrap
+from memantics.web.server import listen, serve, serve_many, wrap
 from memantics.web.site import Site
+from memantics.workbench import Studio
+
+document_router = APIRouter(include_in_schema=False)
+OPEN = ("/healthz", "/readyz")
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document of the service, with the bodies that routes read by themselves."""
+    if app.openapi_schema is None:
+        made = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes
+        )
+        made = _plain_tuples(made)
+        made["servers"] = [{"url": "/"}]
+        schemas = made["components"]["schemas"]
+        _, bodies = models_json_schema(
+            [(ModerationBody, "validation")], ref_template="#/components/schemas/{model}"
+        )
+        schemas.update(bodies["$defs"])
+        made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, methods in made["paths"].items():
+            for operation in methods.values():
+                operation["security"] = [{}] if path in OPEN else [{"token": []}, {}]
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def _plain_tuples(schema: Any) -> Any:
+    """Tuples of one type as lists of so many: generators of clients know no other."""
+    if isinstance(schema, list):
+        return [_plain_tuples(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kinds = schema.get("prefixItems", [])
+    if kinds and all(kind == kinds[0] for kind in kinds):
+        schema = {key: part for key, part in schema.items() if key != "prefixItems"}
+        schema["items"] = kinds[0]
+    return {key: _plain_tuples(part) for key, part in schema.items()}
+
+
+@document_router.get("/openapi.json")
+def show_document(request: Request) -> Response:
+    """The OpenAPI document."""
+    return JSONResponse(describe(request.app))
+
+
+@document_router.get("/docs")
+def show_page(request: Request) -> Response:
+    """The document as a page."""
+    pages: Pages = request.app.state.pages
+    document = describe(request.app)
+    context = {
+        "operations": [
+            (method.upper(), path, operation, list(_list_bodies(document, operation)))
+            for path, methods in document["paths"].items()
+            for method, operation in methods.items()
+        ],
+        "schemas": document["components"]["schemas"],
+        "kind": show_kind,
+        "address": request.app.state.settings.reach.address,
+        "guarded": request.app.state.gate.guarded,
+    }
+    return pages.show(request, "docs.html", context)
+
+
+def _list_bodies(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Any:
+    for media, body in operation.get("requestBody", {}).get("content", {}).items():
+        schema = body["schema"]
+        if "$ref" in schema:
+            schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        yield media, schema
+
+
+def show_kind(schema: Mapping[str, Any]) -> str:
+    """A type in words.
+
+    >>> show_kind({"type": "array", "items": {"$ref": "#/components/schemas/Harm"}})
+    'list of Harm'
+    >>> show_kind({"anyOf": [{"type": "string"}, {"type": "null"}]})
+    'string or null'
+    """
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "const" in schema:
+        return repr(schema["const"])
+    if "enum" in schema:
+        return " or ".join(map(repr, schema["enum"]))
+    for word in ("anyOf", "oneOf"):
+        if word in schema:
+            return " or ".join(map(show_kind, schema[word]))
+    if schema.get("type") == "array":
+        return f"list of {show_kind(schema.get('items', {}))}"
+    return str(schema.get("format") or schema.get("type", "anything"))
+
 
 HERE = Path(__file__).parent
 # Rooms that bring parts of pages: the style of drawings, the list of what is said about a meme.
-ROOMS = tuple(Path(str(files(f"memantics.{room}"))) for room in ("knowledge", "report"))
+KNOWLEDGE = Path(str(files("memantics.understanding.knowledge")))  # the style of its drawings
 
 
 def build_app(settings: ServeSettings) -> FastAPI:
@@ -69,7 +156,7 @@ def build_app(settings: ServeSettings) -> FastAPI:
         await asyncio.to_thread(service.engine.warm_up)
         service.runner = Runner(service.jobs, service.engine)
         service.ready = True
-        reloading.listen(_app, partial(_open_studio, _app))
+        health.listen(_app, partial(_open_studio, _app))
         ear = asyncio.create_task(service.engine.work(read_aloud, "开始"))
         note("started", address=settings.reach.address, detector=service.engine.moderator.name)
         yield
@@ -92,8 +179,16 @@ def build_app(settings: ServeSettings) -> FastAPI:
     )
     app.state.service, app.state.settings, app.state.gate = service, settings, service.gate
     app.router.routes.append(moderations.plain)
-    for part in (moderations, reloading, analysis, following, health, document, login):
-        app.include_router(part.router)
+    for router in (
+        moderations.router,
+        health.reload_router,
+        analysis.router,
+        analysis.jobs_router,
+        health.router,
+        document_router,
+        access.router,
+    ):
+        app.include_router(router)
     _open_studio(app)
     _add_pages(app)
     for kind in (Refusal, MemanticsError, HTTPException):
@@ -127,10 +222,10 @@ def _open_studio(app: FastAPI) -> None:
 
 def _add_pages(app: FastAPI) -> None:
     """The pages for people; each part brings templates, static files and words of its own."""
-    site = Site(HERE / "studio", HERE / "browse", HERE, *ROOMS)
+    site = Site(HERE / "studio", HERE / "browse", HERE, KNOWLEDGE)
     site.add_static(app)
     app.state.pages = Pages(site, list_tabs(app.state.settings.models))
-    readers = [Depends(login.admit_reader)]
+    readers = [Depends(access.admit_reader)]
     app.include_router(studio.router, dependencies=readers)
     app.include_router(browse.router, dependencies=readers)
 

@@ -1,25 +1,115 @@
-"""What every request of the service can reach."""
+"""What every request of the service can reach.
+
+Figures for Prometheus: requests, verdicts, queues, batches, jobs.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.requests import Request
 
-from memantics.actions.detect import Subject, Verdict
-from memantics.actions.drift import DailySample
-from memantics.serve.engine import Engine
-from memantics.serve.gate import Gate
+from memantics.moderation import DailySample, Subject, Verdict
+from memantics.serve.access import Gate
+from memantics.serve.engine import Batcher, Engine
 from memantics.serve.inputs import ImageDoor
-from memantics.serve.jobs import JobStore
-from memantics.serve.metrics import Metrics
+from memantics.serve.jobs import JobStore, Runner
 from memantics.serve.refusals import Refusal
-from memantics.serve.runner import Runner
 from memantics.serve.settings import ServeSettings
 from memantics.web.logs import note
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SCORES = tuple(step / 10 for step in range(1, 11))
+_SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+class Metrics:
+    """The figures of a process; several processes write theirs into one folder."""
+
+    def __init__(self) -> None:
+        self._own = CollectorRegistry()
+        count = partial(Counter, registry=self._own)
+        spread = partial(Histogram, registry=self._own)
+        state = partial(Gauge, registry=self._own)
+        self._requests = count(
+            "memantics_requests", "Requests answered.", ("route", "method", "status")
+        )
+        self._seconds = spread(
+            "memantics_request_seconds", "Seconds of a request.", ("route",), buckets=_SECONDS
+        )
+        self._verdicts = count("memantics_verdicts", "Verdicts given.", ("status", "label"))
+        self._scores = spread(
+            "memantics_score", "Probability of harm, by detector.", ("detector",), buckets=_SCORES
+        )
+        words = "Verdicts by detector: judged, unjudged, failed, or out of its domain."
+        self._judged = count("memantics_judged", words, ("detector", "status"))
+        words = "Outcomes by the detector that answers and by the one in the shadow."
+        self._shadow = count("memantics_shadow", words, ("said", "shadow", "agree"))
+        words = "Items that wait, by queue."
+        self._waiting = state("memantics_waiting", words, ("queue",), multiprocess_mode="livesum")
+        words = "Items in a batch, by queue."
+        self._batches = spread("memantics_batch_size", words, ("queue",), buckets=_SIZES)
+        words = "Jobs, by status."
+        self._jobs = state("memantics_jobs", words, ("status",), multiprocess_mode="mostrecent")
+        self._seen: dict[tuple[str, str, int], Callable[[float], None]] = {}
+
+    def count_request(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
+        """Count one answered request, by its route and never by its path."""
+        route = getattr(scope.get("route"), "path", "unknown")
+        method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
+        key = (route, method, status)
+        if key not in self._seen:
+            counter = self._requests.labels(route, method, str(status))
+            timed = self._seconds.labels(route)
+
+            def count(spent: float) -> None:
+                counter.inc()
+                timed.observe(spent)
+
+            self._seen[key] = count
+        self._seen[key](seconds)
+
+    def count_verdict(self, verdict: Verdict) -> None:
+        """Count one verdict."""
+        self._verdicts.labels(verdict.status, verdict.label or "").inc()
+        status = "out of domain" if verdict.out_of_domain else verdict.status
+        self._judged.labels(verdict.detector, status).inc()
+        if verdict.probability is not None:
+            self._scores.labels(verdict.detector).observe(verdict.probability)
+
+    def count_shadow(self, said: Verdict, other: Verdict) -> None:
+        """Count whether the detector in the shadow agrees."""
+        pair = (said.outcome or said.status, other.outcome or other.status)
+        self._shadow.labels(*pair, str(pair[0] == pair[1]).lower()).inc()
+
+    def watch(self, batcher: Batcher[Any, Any]) -> None:
+        """Follow a queue."""
+        sizes, waiting = self._batches.labels(batcher.name), self._waiting.labels(batcher.name)
+
+        def see(size: int) -> None:
+            sizes.observe(size)
+            waiting.set(batcher.waiting)
+
+        batcher.batches = see
+
+    def show(self, jobs: dict[str, int]) -> bytes:
+        """All figures as Prometheus reads them."""
+        for status in ("queued", "running", "done", "failed", "cancelled"):
+            self._jobs.labels(status).set(jobs.get(status, 0))
+        registry = self._own
+        if os.environ.get(FOLDER):
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
 
 @dataclass(slots=True)

@@ -19,8 +19,8 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from memantics.actions.detect import HARMFUL, MOST_TEXT, Subject, Verdict
 from memantics.core.errors import MemanticsError
+from memantics.moderation import HARMFUL, MOST_TEXT, Subject, Verdict
 from memantics.serve.context import Service, find_service
 from memantics.serve.inputs import read_json
 from memantics.serve.refusals import ERRORS, Refusal

@@ -16,9 +16,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from memantics.actions.queues import make_questionnaire
-from memantics.annotate.records import Preferences
-from memantics.annotate.service import open_service
+from memantics.annotation.records import Preferences
+from memantics.annotation.service import open_service
+from memantics.construction.queues import make_questionnaire
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from tests.annotate.browser.site import Site, User, Windows, serve_site
 from tests.annotate.team import PASSWORD, plain_items, quick_hasher

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.annotate.service import open_service
+from memantics.annotation.service import open_service
 from tests.annotate.browser.site import Site, Windows, serve_site
 from tests.annotate.team import quick_hasher
 from tests.browser import launch

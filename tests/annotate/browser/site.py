@@ -14,11 +14,11 @@ import uvicorn
 from playwright.sync_api import Browser, Page
 from pydantic import JsonValue
 
-from memantics.annotate.records import Actor
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.web.app import make_app
-from memantics.annotate.web.settings import WebSettings
-from memantics.web.address import listen
+from memantics.annotation.records import Actor
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.web.app import make_app
+from memantics.annotation.web.settings import WebSettings
+from memantics.web.server import listen
 from tests.annotate.team import PASSWORD, make_lead
 
 SECRET = b"a secret of the tests"

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import expect
 from pydantic import JsonValue
 
-from memantics.actions.queues import make_questionnaire
-from memantics.annotate.records import Preferences
+from memantics.annotation.records import Preferences
+from memantics.construction.queues import make_questionnaire
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.browser.site import Site, User
 from tests.annotate.team import PASSWORD, make_queue, plain_items

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Route, expect
 from pydantic import JsonValue
 
-from memantics.annotate.records import Preferences
+from memantics.annotation.records import Preferences
 from tests.annotate.browser.site import Site, User
 from tests.annotate.team import PASSWORD, make_queue, plain_items
 from tests.annotate.web.queues import make_queue as make_starter_queue

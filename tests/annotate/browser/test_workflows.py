@@ -15,7 +15,7 @@ from statsmodels.stats.inter_rater import (  # type: ignore[import-untyped]
     fleiss_kappa,
 )
 
-from memantics.annotate.workflow import workflow_text
+from memantics.annotation.workflow import workflow_text
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.browser.site import Site, User
 from tests.annotate.team import PASSWORD, make_queue, plain_items

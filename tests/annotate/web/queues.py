@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
-from memantics.starter import image_path, read_starter
+from memantics.core.samples import image_path, read_starter
 
 MEMES = tuple(meme.id for meme in read_starter())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from memantics.annotate.records import Actor
+from memantics.annotation.records import Actor
 from tests.annotate.web.queues import make_queue
 from tests.annotate.web.visitors import PASSWORD, Office, Visitor
 

@@ -18,9 +18,9 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from memantics.actions.annotate import Storage, find_admin, open_annotations
-from memantics.actions.annotate_demo import COLLEAGUES, make_demo
-from memantics.annotate.errors import LoginFailed
+from memantics.annotation.commands import Storage, find_admin, open_annotations
+from memantics.annotation.demo import COLLEAGUES, make_demo
+from memantics.annotation.errors import LoginFailed
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
 from memantics.core.queue import read_verdicts
@@ -34,7 +34,7 @@ from tests.commands import Shell
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passwords take their time on purpose; here they need not. (Other processes are as always.)"""
-    monkeypatch.setattr("memantics.annotate.accounts.PasswordHasher", quick_hasher)
+    monkeypatch.setattr("memantics.annotation.accounts.PasswordHasher", quick_hasher)
 
 
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)(/enter/\S+)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memantics.annotate.project_settings import Words
+from memantics.annotation.project_settings import Words
 from memantics.core.errors import ModelError
 from tests.annotate.web.steps import HARMLESS, open_project, take
 from tests.annotate.web.visitors import Office, make_office, open_quick

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate.project_settings import ProjectSettings
-from memantics.annotate.records import Preferences
+from memantics.annotation.project_settings import ProjectSettings
+from memantics.annotation.records import Preferences
 from memantics.core.queue import Shown
 from tests.annotate.team import Clock
 from tests.annotate.web.queues import questions

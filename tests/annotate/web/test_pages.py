@@ -15,11 +15,12 @@ from string import Formatter
 import pytest
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.web import pages
-from memantics.annotate.web.exchange import EXPORTS
-from memantics.annotate.web.pages import LANGUAGES, SITE
+from memantics.annotation.web import pages
+from memantics.annotation.web.exchange import EXPORTS
+from memantics.annotation.web.pages import SITE
 from memantics.core.errors import StoreError
 from memantics.web.logs import JsonLines, note_failure
+from memantics.web.site import LANGUAGES
 from tests.annotate.web.queues import questions
 from tests.annotate.web.steps import HARMLESS, open_project, take
 from tests.annotate.web.visitors import PASSWORD, Office

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from memantics.annotate import schema
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.web.app import list_routes, make_app
-from memantics.annotate.web.settings import WebSettings
+from memantics.annotation import schema
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.web.app import list_routes, make_app
+from memantics.annotation.web.settings import WebSettings
 from tests.annotate.team import draw_image
 from tests.annotate.web.queues import make_queue
 from tests.annotate.web.visitors import (

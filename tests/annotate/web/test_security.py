@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from memantics.annotate.records import Actor
-from memantics.annotate.service import AnnotationService
-from memantics.annotate.web.app import make_app
-from memantics.annotate.web.settings import WebSettings, find_secret, make_form_token
+from memantics.annotation.records import Actor
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.web.app import make_app
+from memantics.annotation.web.settings import WebSettings, find_secret, make_form_token
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
-from memantics.web.address import is_local
+from memantics.web.server import is_local
 from tests.annotate.team import draw_image
 from tests.annotate.web.queues import make_queue
 from tests.annotate.web.visitors import PASSWORD, SECRET, Office, Visitor, make_office

@@ -12,10 +12,10 @@ from argon2 import PasswordHasher
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from memantics.annotate.records import Actor
-from memantics.annotate.service import AnnotationService, open_service
-from memantics.annotate.web.app import make_app
-from memantics.annotate.web.settings import WebSettings
+from memantics.annotation.records import Actor
+from memantics.annotation.service import AnnotationService, open_service
+from memantics.annotation.web.app import make_app
+from memantics.annotation.web.settings import WebSettings
 
 # The test client brings its own HTTP library, another one in each release.
 Response = Any

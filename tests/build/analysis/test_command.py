@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from memantics.build.analysis.records import Findings, Harm, Missing
 from memantics.core.memes import Meme
-from memantics.report.pages.analysis import render_page
-from memantics.starter import image_path, read_starter
+from memantics.core.samples import image_path, read_starter
+from memantics.understanding.analysis.records import Findings, Harm, Missing
+from memantics.workbench.analyze import render_page
 from tests.browser import launch, watch
 from tests.commands import Shell
 

@@ -11,21 +11,26 @@ from typing import Any
 import orjson
 import pytest
 
-from memantics.build.analysis.asking import ask_feeling, ask_harm
-from memantics.build.analysis.gather import ask_all, find_contradictions
-from memantics.build.analysis.records import Feeling, Findings, Harm, PunSeen, Sound
-from memantics.build.extract.asking import Situation, ask_individuals
-from memantics.build.extract.chain import ExtractSettings
-from memantics.build.extract.plan import DEFAULT
-from memantics.build.harm import HARM_TERMS, THRESHOLD, agrees
+from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.core.memes import Meme
 from memantics.core.records import Request
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, TOXICITY_KINDS, Dimension
-from memantics.knowledge.records import Individual, Knowledge
+from memantics.core.samples import image_path
+from memantics.models.client import Desk
 from memantics.models.fake import FakeModel, build_reply
-from memantics.report.pages.analysis import render_page
-from memantics.run.desk import Desk
-from memantics.starter import image_path
+from memantics.understanding.analysis.asking import (
+    HARM_TERMS,
+    THRESHOLD,
+    agrees,
+    ask_feeling,
+    ask_harm,
+)
+from memantics.understanding.analysis.gather import ask_all, find_contradictions
+from memantics.understanding.analysis.records import Feeling, Findings, Harm, PunSeen, Sound
+from memantics.understanding.extraction.chain import ExtractSettings
+from memantics.understanding.extraction.plan import DEFAULT, Situation, ask_individuals
+from memantics.understanding.knowledge.ontology.vocabulary import TOXICITY_KINDS
+from memantics.understanding.knowledge.records import Individual, Knowledge
+from memantics.workbench.analyze import render_page
 from tests.build.extract.scripts import text_of
 
 MEME = Meme("en-001", image_path("en-001"), "a caption", "en")

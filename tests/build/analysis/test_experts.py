@@ -9,26 +9,25 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memantics.actions.analysis_lines import describe
-from memantics.actions.analyze import analyze
-from memantics.actions.expert import Expert, find_labelled, use_expert
-from memantics.actions.reappraise import open_planner
-from memantics.actions.screen import screen
-from memantics.build.analysis.gather import Tools, look
+from memantics.core.labels import Judge, Opinion
 from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme
-from memantics.core.opinion import Judge, Opinion
 from memantics.core.records import Field, Form, Option
-from memantics.detector.opinions import open_judges
+from memantics.core.samples import image_path, read_starter
 from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
-from memantics.reappraise.planner import UNTOLD, EmbeddedPlanner
-from memantics.reappraise.stages import ReappraisalSubject
-from memantics.reappraise.understanding import understand
-from memantics.registry import ModelSettings, open_model
-from memantics.starter import image_path, read_starter
-from memantics.vision.page import Page
+from memantics.models.kinds import ModelSettings, open_model
+from memantics.moderation.classifier import Expert, find_labelled, use_expert
+from memantics.moderation.classifiers import open_judges
+from memantics.moderation.screen import screen
+from memantics.understanding.analysis.gather import Tools, look
+from memantics.understanding.reappraisal.planner import UNTOLD, EmbeddedPlanner
+from memantics.understanding.reappraisal.situation import understand
+from memantics.understanding.reappraisal.stages import ReappraisalSubject
+from memantics.understanding.reappraise import open_planner
+from memantics.understanding.vision.page import Page
+from memantics.workbench.analyze import analyze, describe
 from tests.places import SHARED_DATA, needs_shared_data
 
 pytestmark = pytest.mark.slow
@@ -183,7 +182,7 @@ def test_screening_adds_a_column_of_labels(expert: Expert, tmp_path: Path) -> No
 @needs_shared_data
 def test_on_the_starter_pack_emotions_are_told_better_than_by_any_trivial_answer() -> None:
     """The expert of the release has never seen our own memes."""
-    from memantics.actions.datasets import add_release
+    from memantics.evaluation.datasets import add_release
 
     add_release("mer_bench", SHARED_DATA / "mer_bench")
     made = Expert.train("mer_bench/emotion")

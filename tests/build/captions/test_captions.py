@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.captions.mine import (
+from memantics.core.errors import DataError
+from memantics.core.memes import Meme, read_captions, with_captions
+from memantics.core.records import Image, Request
+from memantics.core.task import Unparsed
+from memantics.models.drafts import Drafted
+from memantics.models.fake import FakeModel
+from memantics.moderation.examples import read_examples
+from memantics.understanding.captions.mine import (
     Captioned,
     find_prompts,
     mine_captions,
     read_caption,
     write_captions,
 )
-from memantics.build.drafts import Drafted
-from memantics.core.errors import DataError
-from memantics.core.memes import Meme, read_captions, with_captions
-from memantics.core.records import Image, Request
-from memantics.core.task import Unparsed
-from memantics.detector.examples import read_examples
-from memantics.models.fake import FakeModel
 from tests.build.drafting import starter_memes, text_of, with_desk
 from tests.commands import Shell
 from tests.punmemecn.release import write_release

@@ -9,25 +9,27 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.chats import KINDS, Turn, WrittenChat
 from memantics.benchmarks.punmemecn.load import ReadingFindings, read_chats
-from memantics.build.chats.build import ChatReport, build_chats
-from memantics.build.chats.distractors import Embedders, LayoutEncoder
-from memantics.build.chats.generate import (
-    ChatSettings,
-    find_prompts,
-    make_subject,
-    read_chat,
-)
-from memantics.build.chats.records import ChatDraft, Quality
-from memantics.build.chats.release import (
+from memantics.construction.chats.build import (
+    ChatReport,
     ReleasedChat,
+    build_chats,
     make_square,
     name_files,
     write_chat_lines,
     write_chat_queue,
     write_punmemecn,
 )
-from memantics.build.chats.selection import (
+from memantics.construction.chats.distractors import Embedders, LayoutEncoder
+from memantics.construction.chats.generate import (
+    ChatSettings,
+    find_prompts,
+    make_subject,
+    read_chat,
+)
+from memantics.construction.chats.rules import ChatDraft, Quality
+from memantics.construction.chats.selection import (
     CosineFlow,
     Gauges,
     describe_corpus,
@@ -35,17 +37,16 @@ from memantics.build.chats.selection import (
     rank_drafts,
     select_chats,
 )
-from memantics.build.drafts import DraftSource
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
+from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
+from memantics.models.drafts import DraftSource
 from memantics.models.fake import FakeModel, draft_reply
 from memantics.models.fake import Said as Reply
-from memantics.starter import image_path
-from memantics.tasks.chats import KINDS, Turn, WrittenChat
 from tests.build.drafting import (
     LetterEncoder,
     all_different,

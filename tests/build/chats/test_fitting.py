@@ -7,18 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.chats.distractors import ChatPool, Embedders, name_chat
-from memantics.build.chats.generate import (
+from memantics.benchmarks.chats import Turn, WrittenChat
+from memantics.construction.chats.distractors import ChatPool, Embedders, name_chat
+from memantics.construction.chats.generate import (
     ChatSettings,
     draw_topics,
     make_feeling_step,
     make_subject,
 )
-from memantics.build.chats.records import TARGETS, TYPES, ChatSubject, Vectors
-from memantics.build.chats.rules import find_broken
+from memantics.construction.chats.rules import TARGETS, TYPES, ChatSubject, Vectors, find_broken
 from memantics.core.memes import Meme
 from memantics.models.embedded.encoder import open_encoder
-from memantics.tasks.chats import Turn, WrittenChat
 from tests.build.chats.test_build import draft
 
 

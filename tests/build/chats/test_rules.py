@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.chats.records import ChatSubject
-from memantics.build.chats.rules import RULES, find_broken, find_leak
+from memantics.benchmarks.chats import Speaker, Turn, WrittenChat
+from memantics.construction.chats.rules import RULES, ChatSubject, find_broken, find_leak
 from memantics.core.memes import Meme
-from memantics.starter import read_starter
-from memantics.tasks.chats import Speaker, Turn, WrittenChat
+from memantics.core.samples import read_starter
 from tests.places import SHARED_DATA, needs_shared_data
 
 CAT = ChatSubject(

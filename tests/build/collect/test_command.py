@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from memantics.build.collect.gather import CollectSettings
-from memantics.build.collect.gather import gather as collect
-from memantics.report.pages.collection import render_page
-from memantics.starter import image_path
+from memantics.construction.collect.collect import render_page
+from memantics.construction.collect.gather import CollectSettings
+from memantics.construction.collect.gather import gather as collect
+from memantics.core.samples import image_path
 from tests.browser import launch, watch
 from tests.build.collect.pictures import ScriptedReader, draw, save
 from tests.commands import Shell
@@ -88,7 +88,7 @@ def test_pictures_are_blurred_until_asked_for(page: str, tmp_path: Path) -> None
 @needs_shared_data
 def test_real_memes_are_hardly_ever_taken_for_copies() -> None:
     from memantics.core.images import load
-    from memantics.vision.hashes import find_pairs, hash_image
+    from memantics.understanding.vision.hashes import find_pairs, hash_image
 
     paths = sorted((SHARED_DATA / "punmemecn" / "images").glob("*.png"))[:120]
     assert len(paths) == 120

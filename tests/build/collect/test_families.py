@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from memantics.build.collect.families import Face, find_kin, say_same
+from memantics.understanding.templates import Face, find_kin, say_same
 
 
 def face(name: str, text: str, bits: int = 0, weight: int = 1, sha: str = "") -> Face:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from memantics.build.collect.gather import Collected, CollectSettings
-from memantics.build.collect.gather import gather as collect
-from memantics.build.collect.rules import RuleSet
+from memantics.construction.collect.gather import Collected, CollectSettings
+from memantics.construction.collect.gather import gather as collect
+from memantics.construction.collect.rules import RuleSet
 from memantics.core.errors import DataError, StoreError
 from memantics.core.memes import read_memes
 from tests.build.collect.pictures import ScriptedReader, draw, save, write_bomb

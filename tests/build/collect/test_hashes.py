@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from memantics.core.images import load
-from memantics.starter import image_path, read_starter
-from memantics.vision.hashes import describe_image, find_pairs, hash_image, measure_distance
+from memantics.core.samples import image_path, read_starter
+from memantics.understanding.vision.hashes import (
+    describe_image,
+    find_pairs,
+    hash_image,
+    measure_distance,
+)
 from tests.build.collect.pictures import draw
 
 SOME = [meme.id for meme in read_starter()][::8]

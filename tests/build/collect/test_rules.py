@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from memantics.build.collect.looks import Look
-from memantics.build.collect.rules import MemeCandidate, RuleSet, read_thresholds
+from memantics.construction.collect.looks import Look
+from memantics.construction.collect.rules import MemeCandidate, RuleSet, read_thresholds
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.language import Guess, guess_language
-from memantics.vision.captions import is_signature
+from memantics.understanding.vision.regions import is_signature
 
 GOOD = Look(
     "0" * 64, "v", 400, 300, "0" * 16, "a fine caption here", 0.97, 30, covered=0.2, variety=0.6

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
-from memantics.starter import image_path
+from memantics.core.samples import image_path
 from tests.browser import launch, watch
 from tests.commands import Shell
 

@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from memantics.build.extract.chain import Extraction, ExtractSettings, extract_memes
 from memantics.core.memes import Meme
 from memantics.core.records import Image, Request
+from memantics.core.samples import image_path
+from memantics.models.client import Desk
+from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
-from memantics.run.calling import RetrySettings
-from memantics.run.desk import Desk
-from memantics.run.engine import AskSettings
-from memantics.starter import image_path
+from memantics.understanding.extraction.chain import Extraction, ExtractSettings, extract_memes
 
 Saying = Callable[[str, str, Request], Said]
 HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))

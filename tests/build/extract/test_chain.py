@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract.chain import ExtractSettings, extract_memes, in_order
-from memantics.build.extract.plan import find_plan
-from memantics.build.extract.report import KnowledgeReport
 from memantics.core.errors import Transient, Unavailable
 from memantics.core.records import Reply, Request
-from memantics.knowledge.records import Knowledge, dump_knowledge, read_knowledge
+from memantics.models.client import Desk
 from memantics.models.fake import FakeModel, Said
-from memantics.run.desk import Desk
+from memantics.understanding.extraction.chain import ExtractSettings, extract_memes, in_order
+from memantics.understanding.extraction.plan import find_plan
+from memantics.understanding.extraction.report import KnowledgeReport
+from memantics.understanding.knowledge.records import Knowledge, dump_knowledge, read_knowledge
 from tests.build.extract.scripts import (
     EMPTY,
     by_dimension,

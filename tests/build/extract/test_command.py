@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract.plan import PLANS
-from memantics.build.extract.report import adopt_memes, read_background, safe_id
 from memantics.core.errors import DataError, InputError
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.memes import Meme, read_memes
-from memantics.knowledge.records import read_knowledge
-from memantics.starter import IMAGES, image_path
+from memantics.core.samples import IMAGES, image_path
+from memantics.understanding.extraction.plan import PLANS
+from memantics.understanding.extraction.report import adopt_memes, read_background, safe_id
+from memantics.understanding.knowledge.records import read_knowledge
 from tests.commands import Shell
 
 

@@ -9,13 +9,20 @@ from pathlib import Path
 import pytest
 
 import memantics as mm
-from memantics.actions.build_settings import make_extract_settings, with_dimensions
-from memantics.build.extract.asking import Situation, ask_individuals
-from memantics.build.extract.plan import DEFAULT, adapt_plan, list_relations
+from memantics.benchmarks.registry import find_benchmark, find_source
+from memantics.construction.build import make_extract_settings, with_dimensions
 from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.meaning import DIMENSIONS
 from memantics.core.memes import Meme
-from memantics.knowledge.ontology.vocabulary import (
-    DIMENSIONS,
+from memantics.core.samples import image_path
+from memantics.understanding.extraction.plan import (
+    DEFAULT,
+    Situation,
+    adapt_plan,
+    ask_individuals,
+    list_relations,
+)
+from memantics.understanding.knowledge.ontology.vocabulary import (
     KIND_TERMS,
     RELATIONS,
     SPATIAL,
@@ -23,9 +30,7 @@ from memantics.knowledge.ontology.vocabulary import (
     DimensionSpec,
     read_specs,
 )
-from memantics.knowledge.records import Individual, read_knowledge
-from memantics.registry import find_benchmark, find_source
-from memantics.starter import image_path
+from memantics.understanding.knowledge.records import Individual, read_knowledge
 from tests.commands import Shell
 
 COLOUR = """

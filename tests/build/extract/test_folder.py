@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract.report import adopt_memes, safe_id
 from memantics.core.memes import Meme, MemeLine, read_memes
-from memantics.starter import image_path
+from memantics.core.samples import image_path
+from memantics.understanding.extraction.report import adopt_memes, safe_id
 
 
 @pytest.mark.parametrize(

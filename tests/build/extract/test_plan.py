@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.build.extract.plan import PLANS, ExtractionPlan, PlannedStep, find_plan
 from memantics.core.errors import InputError, UnknownName
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, SPATIAL
+from memantics.core.meaning import DIMENSIONS
+from memantics.understanding.extraction.plan import PLANS, ExtractionPlan, PlannedStep, find_plan
+from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, SPATIAL
 
 
 @pytest.mark.parametrize("name", PLANS)

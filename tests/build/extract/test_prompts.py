@@ -10,20 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract.asking import (
+from memantics.core.meaning import DIMENSIONS, Dimension
+from memantics.core.memes import Meme
+from memantics.core.model import ask_again
+from memantics.core.prompt import enclose
+from memantics.core.records import Image, Request
+from memantics.core.samples import image_path
+from memantics.understanding.extraction.chain import ExtractSettings
+from memantics.understanding.extraction.plan import (
+    PlannedStep,
     Situation,
     ask_individuals,
     ask_links,
+    find_plan,
+    list_relations,
 )
-from memantics.build.extract.chain import ExtractSettings
-from memantics.build.extract.plan import PlannedStep, find_plan, list_relations
-from memantics.core.memes import Meme
-from memantics.core.prompt import enclose
-from memantics.core.records import Image, Request
-from memantics.core.step import ask_again
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, SPECS, Dimension
-from memantics.knowledge.records import Individual
-from memantics.starter import image_path
+from memantics.understanding.knowledge.ontology.vocabulary import SPECS
+from memantics.understanding.knowledge.records import Individual
 from tests.build.extract.scripts import extract, one, text_of
 
 GOLDEN = Path(__file__).parent / "golden"

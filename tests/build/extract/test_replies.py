@@ -11,13 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.actions import build
-from memantics.build.extract.reading import MOST, Read, make_name, read_individuals, read_links
+from memantics.construction import build
 from memantics.core.meaning import Dimension
 from memantics.core.reply import MAX_DEPTH, find_values
 from memantics.core.task import Unparsed
-from memantics.knowledge.ontology.vocabulary import SPATIAL
-from memantics.knowledge.records import Individual, Relation, read_knowledge
+from memantics.understanding.extraction.reading import (
+    MOST,
+    Read,
+    make_name,
+    read_individuals,
+    read_links,
+)
+from memantics.understanding.knowledge.ontology.vocabulary import SPATIAL
+from memantics.understanding.knowledge.records import Individual, Relation, read_knowledge
 
 CAT = {"name": "cat", "label": "a cat", "description": "It sits."}
 DOG = {"name": "dog", "label": "a dog", "description": "It barks."}

@@ -11,8 +11,15 @@ from pathlib import Path
 import pytest
 import typer
 
-from memantics.build.drafts import Drafted, count_statuses
-from memantics.build.intents.draft import (
+from memantics.cli.progress import stop_at_failures
+from memantics.core.errors import Rejected
+from memantics.core.memes import Meme
+from memantics.core.queue import read_queue
+from memantics.core.records import Request
+from memantics.core.task import Unparsed
+from memantics.models.drafts import Drafted, count_statuses
+from memantics.models.fake import FakeModel, Said
+from memantics.understanding.intents.draft import (
     DraftedIntents,
     IntentSettings,
     check_intent,
@@ -23,13 +30,6 @@ from memantics.build.intents.draft import (
     write_intent_queue,
     write_intents,
 )
-from memantics.cli.progress import stop_at_failures
-from memantics.core.errors import Rejected
-from memantics.core.memes import Meme
-from memantics.core.queue import read_queue
-from memantics.core.records import Request
-from memantics.core.task import Unparsed
-from memantics.models.fake import FakeModel, Said
 from tests.build.drafting import fields_of, starter_memes, text_of, with_desk
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
@@ -164,7 +164,7 @@ def test_the_queue_fits_the_workflow(tmp_path: Path) -> None:
     report = draft(tmp_path / "run", FakeModel(script), starter_memes("en-001", "en-002"))
     write_intent_queue(tmp_path / "queue", report, "memantics build intents")
     card, items = read_queue(tmp_path / "queue")
-    place = files("memantics.annotate") / "workflows" / f"{card.workflow}.toml"
+    place = files("memantics.annotation") / "workflows" / f"{card.workflow}.toml"
     workflow = tomllib.loads(place.read_text(encoding="utf-8"))
     fields = {field["id"] for field in workflow["fields"]}
     for item in items:

@@ -16,7 +16,7 @@ from memantics.core.queue import (
     write_queue,
     write_verdicts,
 )
-from memantics.starter import StarterMeme, image_path, read_starter
+from memantics.core.samples import StarterMeme, image_path, read_starter
 
 
 def pick_memes(language: str, count: int) -> list[StarterMeme]:

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from memantics.build.publish.bundle import Bundle, CardFacts
-from memantics.build.publish.folder import describe_dataset, write_folder
-from memantics.build.publish.tables import write_tables
-from memantics.core.card import read_card
+from memantics.benchmarks.card import read_card
+from memantics.benchmarks.registry import find_benchmark
+from memantics.benchmarks.writing import Made, PublishedMeme
+from memantics.construction.publish.folder import describe_dataset, write_folder
+from memantics.construction.publish.tables import Bundle, CardFacts, write_tables
 from memantics.core.errors import InputError
-from memantics.core.writing import Made, PublishedMeme
-from memantics.registry import find_benchmark
-from memantics.starter import image_path
+from memantics.core.samples import image_path
 
 FACTS = CardFacts("mine", "Mine", "Some memes.", "CC0-1.0", ("en", "zh"), "Rude.", version="2.1.0")
 RECORDS: list[dict[str, JsonValue]] = [

@@ -13,11 +13,11 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.memeintent.write import write_intents
 from memantics.benchmarks.mquest.write import write_questions
-from memantics.build.publish.bundle import CardSection
-from memantics.build.publish.datacard import describe_contents, describe_review
+from memantics.construction.publish.datacard import describe_contents, describe_review
+from memantics.construction.publish.tables import CardSection
 from memantics.core.errors import DataError
 from memantics.core.queue import ItemVerdict, Vote, read_queue, read_review, write_verdicts
-from memantics.starter import StarterMeme, image_path, read_starter
+from memantics.core.samples import StarterMeme, image_path, read_starter
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.commands import Shell
 

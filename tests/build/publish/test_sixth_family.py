@@ -16,7 +16,14 @@ from tests.places import ROOT
 WRITE = """
 import orjson
 from memantics.core.queue import Review
-from memantics.core.writing import Made, Writer, gather_memes, take_text, take_texts, walk_kept
+from memantics.benchmarks.writing import (
+    Made,
+    Writer,
+    gather_memes,
+    take_text,
+    take_texts,
+    walk_kept,
+)
 
 def write(review: Review) -> Made:
     memes = gather_memes(review)

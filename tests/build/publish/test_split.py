@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from memantics.actions.detector_data import load_examples
+from memantics.benchmarks.writing import draw_parts, name_memes
 from memantics.core.errors import InputError
-from memantics.core.writing import draw_parts, name_memes
+from memantics.moderation.data import load_examples
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell

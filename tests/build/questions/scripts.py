@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.chain import BuiltQuestions, build_questions
-from memantics.build.questions.records import QuestionSettings
+from memantics.construction.questions.asking import QuestionSubject
+from memantics.construction.questions.chain import BuiltQuestions, build_questions
+from memantics.construction.questions.records import QuestionSettings
 from memantics.core.memes import Meme
 from memantics.core.records import Request
-from memantics.knowledge.records import Individual, Knowledge, Relation
+from memantics.core.samples import image_path, read_starter
+from memantics.models.client import Desk
 from memantics.models.fake import FakeModel, Said
-from memantics.run.desk import Desk
-from memantics.starter import image_path, read_starter
+from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 
 Writer = Callable[[Request], Said]
 Entry = dict[str, object]

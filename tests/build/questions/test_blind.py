@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions.asking import QuestionSubject, even_out
-from memantics.build.questions.blind import BlindTrial, read_letter, try_items
-from memantics.build.questions.chain import BuiltQuestions
-from memantics.build.questions.records import QuestionSettings
-from memantics.build.questions.report import report_questions
+from memantics.construction.questions.asking import QuestionSubject, even_out
+from memantics.construction.questions.chain import BuiltQuestions
+from memantics.construction.questions.records import QuestionSettings
+from memantics.construction.questions.report import report_questions
+from memantics.construction.questions.solver import BlindTrial, read_letter, try_items
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
+from memantics.models.client import Desk
 from memantics.models.fake import FakeModel, Said
-from memantics.run.desk import Desk
 from tests.build.questions.scripts import (
     build,
     complaint_of,

@@ -12,26 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.build import questions
-from memantics.annotate.workflow import read_workflow
-from memantics.build.extract.report import adopt_memes
-from memantics.build.questions.asking import ask_blind, ask_draft, ask_seen, ask_told
-from memantics.build.questions.chain import BuiltQuestions, build_questions
-from memantics.build.questions.records import QuestionSettings, plan_slots
-from memantics.build.questions.review import (
+from memantics.annotation.workflow import read_workflow
+from memantics.construction.build import questions
+from memantics.construction.questions.asking import ask_blind, ask_draft, ask_seen, ask_told
+from memantics.construction.questions.chain import BuiltQuestions, build_questions
+from memantics.construction.questions.records import QuestionSettings, plan_slots
+from memantics.construction.questions.report import (
     make_queue,
     read_questions,
     write_questions,
     write_review,
 )
 from memantics.core.errors import DataError, InputError, Unavailable
+from memantics.core.model import ask_again
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
-from memantics.core.step import ask_again
-from memantics.knowledge.records import Knowledge, dump_knowledge
+from memantics.core.samples import image_path
+from memantics.models.client import Desk
 from memantics.models.fake import FakeModel, Said
-from memantics.run.desk import Desk
-from memantics.starter import image_path
+from memantics.understanding.extraction.report import adopt_memes
+from memantics.understanding.knowledge.records import Knowledge, dump_knowledge
 from tests.build.questions.scripts import build, say, starter_subjects, text_of, write_honestly
 from tests.commands import Shell
 

@@ -11,13 +11,18 @@ from dataclasses import replace
 
 import pytest
 
-from memantics.build.questions.asking import QuestionSubject, ask_draft, read_draft
-from memantics.build.questions.critic import find_defects
-from memantics.build.questions.records import QuestionDraft, QuestionSettings, Slot, plan_slots
+from memantics.construction.questions.asking import QuestionSubject, ask_draft, read_draft
+from memantics.construction.questions.critic import find_defects
+from memantics.construction.questions.records import (
+    QuestionDraft,
+    QuestionSettings,
+    Slot,
+    plan_slots,
+)
 from memantics.core.memes import Meme
+from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
-from memantics.knowledge.records import Individual, Knowledge, Relation
-from memantics.starter import image_path
+from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.build.questions.scripts import text_of
 
 KNOWN = Knowledge(

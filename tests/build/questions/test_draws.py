@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.draw import draw
-from memantics.actions.paper import paper
+from memantics.benchmarks.registry import find_benchmark, find_source
+from memantics.construction.sample import draw
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
-from memantics.registry import find_benchmark, find_source
+from memantics.evaluation.paper import paper
 from tests.commands import Shell
 
 YES = {"question": "yes", "answer": "yes", "second_question": "yes", "second_answer": "yes"}

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 
-from memantics.build.questions.asking import QuestionSubject, ask_draft, list_places
-from memantics.build.questions.assembly import FROM_IMAGE
-from memantics.build.questions.critic import check_citations
-from memantics.build.questions.records import (
+from memantics.construction.questions.asking import QuestionSubject, ask_draft, list_places
+from memantics.construction.questions.assembly import FROM_IMAGE, read_sound
+from memantics.construction.questions.critic import check_citations
+from memantics.construction.questions.records import (
     QuestionDraft,
     QuestionSettings,
     find_toxic_element,
     plan_slots,
 )
-from memantics.build.questions.writing import read_sound
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
-from memantics.knowledge.records import Individual, Knowledge, Relation
-from memantics.starter import image_path
+from memantics.core.samples import image_path
+from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.commands import Shell
 
 BARE = Knowledge("m", (Individual("Scene", "duel", "a duel"),))

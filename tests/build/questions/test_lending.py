@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions.asking import QuestionSubject, ask_draft
-from memantics.build.questions.balance import Lengths
-from memantics.build.questions.chain import BuiltQuestions
-from memantics.build.questions.critic import find_support
-from memantics.build.questions.records import QuestionSettings, plan_slots
+from memantics.construction.questions.asking import QuestionSubject, ask_draft
+from memantics.construction.questions.balance import Lengths
+from memantics.construction.questions.chain import BuiltQuestions
+from memantics.construction.questions.critic import find_support
+from memantics.construction.questions.records import QuestionSettings, plan_slots
 from memantics.core.records import Request
 from tests.build.questions.scripts import (
     WRONG,

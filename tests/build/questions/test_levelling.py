@@ -14,10 +14,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import BernoulliNB
 
-from memantics.build.questions.chain import BuiltQuestions
-from memantics.build.questions.critic import alike
-from memantics.build.questions.records import DraftQuestion, QuestionSettings
-from memantics.build.questions.report import report_questions
+from memantics.construction.questions.chain import BuiltQuestions
+from memantics.construction.questions.critic import alike
+from memantics.construction.questions.records import DraftQuestion, QuestionSettings
+from memantics.construction.questions.report import report_questions
 from memantics.core.records import Request
 from tests.build.questions.scripts import (
     WRONG,

@@ -10,23 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from memantics.actions.build_tables import note_questions, tabulate_questions
-from memantics.build.questions.asking import even_out
-from memantics.build.questions.assembly import (
+from memantics.construction.build_tables import note_questions, tabulate_questions
+from memantics.construction.questions.asking import even_out
+from memantics.construction.questions.assembly import (
     AssembledQuestion,
+    SlotDraft,
     deal_none,
     make_item,
     show_others,
     take_key,
 )
-from memantics.build.questions.blind import BlindTrial
-from memantics.build.questions.chain import BuiltQuestions, find_needs
-from memantics.build.questions.lending import OptionPool, borrow_one, borrow_others
-from memantics.build.questions.records import QuestionDraft, QuestionOption, QuestionSettings, Slot
-from memantics.build.questions.report import report_questions
-from memantics.build.questions.writing import SlotDraft
+from memantics.construction.questions.chain import BuiltQuestions, find_needs
+from memantics.construction.questions.lending import OptionPool, borrow_one, borrow_others
+from memantics.construction.questions.records import (
+    QuestionDraft,
+    QuestionOption,
+    QuestionSettings,
+    Slot,
+)
+from memantics.construction.questions.report import report_questions
+from memantics.construction.questions.solver import BlindTrial
 from memantics.core.records import Field, Request
-from memantics.knowledge.records import Individual, Knowledge
+from memantics.understanding.knowledge.records import Individual, Knowledge
 from tests.build.questions.scripts import build, starter_subjects, text_of, write_honestly
 
 SETTINGS = QuestionSettings(

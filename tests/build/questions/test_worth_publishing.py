@@ -16,21 +16,26 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions.asking import QuestionSubject, even_out
-from memantics.build.questions.assembly import AssembledQuestion, deal_none, finish, make_item
-from memantics.build.questions.chain import BuiltQuestions
-from memantics.build.questions.lending import OptionPool, ask_alike, find_form
-from memantics.build.questions.records import (
+from memantics.construction.questions.asking import QuestionSubject, even_out
+from memantics.construction.questions.assembly import (
+    AssembledQuestion,
+    SlotDraft,
+    deal_none,
+    finish,
+    make_item,
+)
+from memantics.construction.questions.chain import BuiltQuestions
+from memantics.construction.questions.lending import OptionPool, ask_alike, find_form
+from memantics.construction.questions.records import (
     QuestionDraft,
     QuestionOption,
     QuestionSettings,
     Slot,
     plan_slots,
 )
-from memantics.build.questions.report import Leak, report_questions
-from memantics.build.questions.writing import SlotDraft
+from memantics.construction.questions.report import Leak, report_questions
 from memantics.core.records import Field, Request
-from memantics.knowledge.records import Individual, Knowledge, Relation
+from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.build.questions.scripts import (
     build,
     labels,

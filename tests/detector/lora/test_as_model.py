@@ -12,15 +12,15 @@ import orjson
 import pytest
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
-from memantics.actions.datasets import add_release
-from memantics.actions.detector_data import load_pun_cases
-from memantics.actions.train_networks import find_language, read_official
 from memantics.core.rundir import last_answers
-from memantics.detector.examples import Example
-from memantics.detector.judges import open_judge
-from memantics.detector.lora.tuning import tune
-from memantics.detector.lora.wording import Wording
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
+from memantics.evaluation.datasets import add_release
+from memantics.moderation.data import load_pun_cases
+from memantics.moderation.examples import Example
+from memantics.moderation.judges import open_judge
+from memantics.moderation.lora.judging import Wording
+from memantics.moderation.lora.tuning import tune
+from memantics.moderation.train_networks import find_language, read_official
 from tests.commands import Shell
 from tests.detector.lora.test_tuning import QUICK, draw_cases, tools
 from tests.local import tiny

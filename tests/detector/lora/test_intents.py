@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
-from memantics.actions.tune_writer import WriterOptions, tune_intents
 from memantics.core.errors import InputError, StoreError
 from memantics.core.records import Image
-from memantics.detector.judges import open_judge
-from memantics.detector.lora.writing import list_written
-from memantics.models.local import LocalModel
-from memantics.starter import image_path, read_starter
+from memantics.core.samples import image_path, read_starter
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
+from memantics.evaluation.tuning import WriterOptions, tune_intents
+from memantics.models.local.model import LocalModel
+from memantics.moderation.judges import open_judge
+from memantics.moderation.lora.tuning import list_written
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.commands import Shell
 from tests.detector.lora.test_tuning import QUICK

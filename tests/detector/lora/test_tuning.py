@@ -15,11 +15,17 @@ import pytest
 from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError, InputError, MissingExtra, StoreError
-from memantics.detector.lora.judging import ChatProcessor, TunedJudge, open_model
-from memantics.detector.lora.tuning import Tuning, TuningTools, add_adapter, answer_loss, tune
-from memantics.detector.lora.wording import TuningCase, Wording
-from memantics.detector.neural import machine as neural_packages
-from memantics.models.local import LocalModel, LocalSettings
+from memantics.models.local.model import LocalModel
+from memantics.models.local.settings import LocalSettings
+from memantics.moderation.lora.judging import (
+    ChatProcessor,
+    TunedJudge,
+    TuningCase,
+    Wording,
+    open_model,
+)
+from memantics.moderation.lora.tuning import Tuning, TuningTools, add_adapter, answer_loss, tune
+from memantics.moderation.neural import machine as neural_packages
 from tests.local import tiny
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning:peft")]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.detector.lora.judging import LoraVerdict, rate
-from memantics.detector.lora.wording import (
+from memantics.moderation.lora.judging import (
     LANGUAGES,
     QUESTIONS,
     STYLES,
+    LoraVerdict,
     TuningCase,
     Wording,
+    rate,
     split_groups,
 )
 

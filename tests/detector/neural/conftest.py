@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.detector.neural.settings import Backbones
+from memantics.moderation.neural.settings import Backbones
 from tests.detector.neural import tiny
 
 Make = Callable[[str], Path]

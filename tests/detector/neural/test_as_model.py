@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import memantics as mm
-from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.core.rundir import last_answers
-from memantics.detector.examples import Example
-from memantics.detector.neural.saved import load_neural, predict_neural
-from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, choose_shape
+from memantics.evaluation.answers import TaskChoiceSettings, pose_one
+from memantics.moderation.examples import Example
+from memantics.moderation.neural.saved import load_neural, predict_neural
+from memantics.moderation.neural.seeds import SeedPlan, train_neural
+from memantics.moderation.neural.settings import Backbones, choose_shape
 from tests.detector.neural.tiny import QUICK, draw_memes
 
 pytestmark = pytest.mark.slow

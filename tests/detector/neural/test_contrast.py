@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memantics.actions.train_networks import plan_network
 from memantics.core.errors import InputError
-from memantics.detector.neural.saved import load_neural, predict_neural
-from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, NetworkShape, choose_shape
-from memantics.detector.neural.training import VectorBank, find_neighbours
+from memantics.moderation.neural.saved import load_neural, predict_neural
+from memantics.moderation.neural.seeds import SeedPlan, train_neural
+from memantics.moderation.neural.settings import Backbones, NetworkShape, choose_shape
+from memantics.moderation.neural.training import VectorBank, find_neighbours
+from memantics.moderation.train_networks import plan_network
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 

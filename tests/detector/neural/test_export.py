@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import MissingExtra, StoreError
-from memantics.detector.neural import machine as neural_packages
-from memantics.detector.neural.export import export_onnx
-from memantics.detector.neural.saved import (
+from memantics.moderation.neural import machine as neural_packages
+from memantics.moderation.neural.saved import (
+    export_onnx,
     is_neural,
     load_neural,
     open_deployed,
@@ -25,8 +25,8 @@ from memantics.detector.neural.saved import (
     open_sealed,
     predict_neural,
 )
-from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, NetworkShape
+from memantics.moderation.neural.seeds import SeedPlan, train_neural
+from memantics.moderation.neural.settings import Backbones, NetworkShape
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 
@@ -41,8 +41,8 @@ class Absent(importlib.abc.MetaPathFinder):
         if name.split(".")[0] in ("torch", "transformers", "safetensors", "onnx"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
-from memantics.detector.examples import Example
-from memantics.detector.neural.saved import open_neural, predict_neural
+from memantics.moderation.examples import Example
+from memantics.moderation.neural.saved import open_neural, predict_neural
 memes = [Example(i, t, a, b, Path(p)) for i, t, a, b, p in json.load(sys.stdin)]
 asked = predict_neural(open_neural(Path(sys.argv[1])), memes)
 json.dump([one.chances for one in asked.predictions], sys.stdout)

@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.detector.examples import TYPES, Example
-from memantics.detector.neural.backbone import make_scratch, open_encoders
-from memantics.detector.neural.encoding import Encoded, encode
-from memantics.detector.neural.machine import get_torch
-from memantics.detector.neural.network import (
+from memantics.moderation.examples import TYPES, Example
+from memantics.moderation.neural.encoding import Encoded, encode
+from memantics.moderation.neural.machine import get_torch
+from memantics.moderation.neural.network import (
     ask_network,
     build_network,
     find_width,
+    make_scratch,
+    open_encoders,
     to_tensors,
 )
-from memantics.detector.neural.settings import (
+from memantics.moderation.neural.settings import (
     Backbones,
     CaptionUse,
     Integration,

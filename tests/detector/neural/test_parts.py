@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError, UnknownName
-from memantics.detector.examples import Example
-from memantics.detector.neural.feeding import hold_out, rate_at, split_rows
-from memantics.detector.neural.settings import (
+from memantics.moderation.examples import Example
+from memantics.moderation.neural.feeding import hold_out, rate_at, split_rows
+from memantics.moderation.neural.settings import (
     Backbones,
     NetworkShape,
     Training,

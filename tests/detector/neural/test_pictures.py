@@ -14,15 +14,15 @@ import pytest
 from PIL import Image as Pillow
 
 from memantics.core.errors import DataError, InputError
-from memantics.detector.examples import Example
-from memantics.detector.neural.encoding import (
+from memantics.moderation.examples import Example
+from memantics.moderation.neural.encoding import (
     Preparation,
     Reader,
     draw_images,
     encode,
     read_preparation,
 )
-from memantics.detector.neural.settings import NetworkShape
+from memantics.moderation.neural.settings import NetworkShape
 
 pytestmark = pytest.mark.slow
 

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from memantics.core.errors import StoreError
-from memantics.detector.neural.checkpoint import read_latest, read_progress, read_tensors
-from memantics.detector.neural.machine import get_torch
-from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, NetworkShape
+from memantics.moderation.neural.machine import get_torch
+from memantics.moderation.neural.seeds import SeedPlan, train_neural
+from memantics.moderation.neural.settings import Backbones, NetworkShape
+from memantics.moderation.neural.training import read_latest, read_progress, read_tensors
 from tests import forks
 from tests.detector.neural import worker
 from tests.detector.neural.conftest import Make

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memantics.core.errors import DataError
-from memantics.detector.neural.backbone import MARKS, describe_word_pieces
-from memantics.detector.neural.encoding import read_splitter
+from memantics.moderation.neural.encoding import read_splitter
+from memantics.moderation.neural.network import MARKS, describe_word_pieces
 
 pytestmark = pytest.mark.slow
 

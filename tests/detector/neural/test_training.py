@@ -14,18 +14,16 @@ import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.examples import Example, Loaded, keep_typed
-from memantics.detector.judges import NeuralJudge
-from memantics.detector.neural.backbone import open_encoders
-from memantics.detector.neural.checkpoint import digest
-from memantics.detector.neural.encoding import encode, gold_places
-from memantics.detector.neural.feeding import cut_portions, draw_order, split_rows, weigh_classes
-from memantics.detector.neural.machine import Ranks, get_torch
-from memantics.detector.neural.network import build_network, measure
-from memantics.detector.neural.saved import WEIGHTS, load_neural, predict_neural
-from memantics.detector.neural.seeds import SeedPlan, TrainedSeeds, train_neural
-from memantics.detector.neural.settings import Backbones, NetworkShape, Training, check_training
-from memantics.detector.neural.training import Material, Trainer
+from memantics.moderation.examples import Example, Loaded, keep_typed
+from memantics.moderation.judges import NeuralJudge
+from memantics.moderation.neural.encoding import encode, gold_places
+from memantics.moderation.neural.feeding import cut_portions, draw_order, split_rows, weigh_classes
+from memantics.moderation.neural.machine import Ranks, get_torch
+from memantics.moderation.neural.network import build_network, measure, open_encoders
+from memantics.moderation.neural.saved import WEIGHTS, load_neural, predict_neural
+from memantics.moderation.neural.seeds import SeedPlan, TrainedSeeds, train_neural
+from memantics.moderation.neural.settings import Backbones, NetworkShape, Training, check_training
+from memantics.moderation.neural.training import Material, Trainer, digest
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.detector.examples import TYPES, Example, Loaded
-from memantics.detector.neural.backbone import MARKS, describe_word_pieces
-from memantics.detector.neural.settings import Training
+from memantics.moderation.examples import TYPES, Example, Loaded
+from memantics.moderation.neural.network import MARKS, describe_word_pieces
+from memantics.moderation.neural.settings import Training
 
 LETTERS = "天地人你我他上下左右大小多少来去好坏红黄蓝绿春夏秋冬abcdefghijklmnopqrstuvwxyz"
 # Words that say which class a meme belongs to; harmless in themselves.

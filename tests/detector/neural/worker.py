@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from memantics.detector.neural.seeds import SeedPlan, train_neural
-from memantics.detector.neural.settings import Backbones, NetworkShape
-from memantics.detector.neural.training import Trainer
+from memantics.moderation.neural.seeds import SeedPlan, train_neural
+from memantics.moderation.neural.settings import Backbones, NetworkShape
+from memantics.moderation.neural.training import Trainer
 from tests.detector.neural.tiny import QUICK, draw_memes
 
 

@@ -1,28 +1,75 @@
-"""What models are asked about a meme: options read and checked, items, requests."""
+"""What models are asked about a meme: options read and checked, items, requests.
+
+Examples that are shown before a question: ours, or those of the user, with pictures.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
-from memantics.benchmarks.memeintent.demonstrations import Demonstration, read_demonstrations
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from memantics.benchmarks.memeintent.load import IntentMeme, open_release
-from memantics.core.data import Source, open_once
-from memantics.core.errors import InputError, MissingExtra
+from memantics.benchmarks.plugin import TaskSetup
+from memantics.core.data import Source, inside, load_toml, open_once
+from memantics.core.errors import DataError, InputError, MissingExtra, first_fault
+from memantics.core.images import read_bytes
 from memantics.core.language import read_script
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
-from memantics.core.retrieval import Library, make_library, read_library
-from memantics.core.retrieved import Passage
-from memantics.core.services import BertSettings, Direction, NliSettings, Services
-from memantics.core.task import Need
-from memantics.metrics.constant import find_constant_text
-from memantics.metrics.text import Smoothing, Tokenizer
-from memantics.tasks.plugin import TaskSetup
+from memantics.core.retrieval import Library, Passage, make_library, read_library
+from memantics.core.task import BertSettings, Direction, Need, NliSettings, Services
+from memantics.metrics.text import Smoothing, Tokenizer, find_constant_text
+
+_SHAPE = "[[demonstration]] with text, image_caption, background, intent, and perhaps image"
+
+
+class Demonstration(BaseModel):
+    """One example of the few-shot settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str
+    image_caption: str
+    background: tuple[str, ...]
+    intent: str
+    image: str = ""
+
+
+class _Demonstrations(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    demonstration: tuple[Demonstration, ...]
+
+
+def read_demonstrations(path: Path) -> tuple[tuple[Demonstration, ...], str]:
+    """Examples from a TOML file, with their hash, pictures included."""
+    try:
+        body = path.read_bytes()
+        shown = _Demonstrations.model_validate(load_toml(body.decode())).demonstration
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(path, f"cannot be read: {error}", hint=_SHAPE) from error
+    except ValidationError as error:
+        raise DataError(path, first_fault(error), hint=_SHAPE) from error
+    total = hashlib.sha256(body)
+    for demonstration in shown:
+        if demonstration.image:
+            total.update(read_bytes(inside(path.parent, demonstration.image)))
+    placed = (
+        demonstration.model_copy(update={"image": str(path.parent / demonstration.image)})
+        if demonstration.image
+        else demonstration
+        for demonstration in shown
+    )
+    return tuple(placed), total.hexdigest()[:16]
+
 
 _OFF, _OURS, _DATA = "off", "ours", "data"
 

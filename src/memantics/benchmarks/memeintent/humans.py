@@ -12,12 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memantics.benchmarks.plugin import (
+    KEY,
+    QUEUE,
+    HumanExport,
+    copy_image,
+    name_origin,
+    read_runs,
+    write_apart,
+)
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, last_answers, read_items
-from memantics.tasks.plugin import HumanExport
-from memantics.tasks.rating import KEY, QUEUE, copy_image, name_origin, read_runs, write_apart
 
 TASK = "memeintent/intent"
 MEMES = 30

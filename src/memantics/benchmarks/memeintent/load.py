@@ -12,10 +12,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memantics.core.closed import Lenient
 from memantics.core.data import Source, conform, find_file, list_names, read_file, read_json
 from memantics.core.errors import DataError, require_known
 from memantics.core.language import BY_SCRIPT, guess_language
+from memantics.core.records import Lenient
 
 Split = Literal["dev", "train", "test"]
 FILES = ("sigdial.json", "data/sigdial.json")

@@ -12,10 +12,11 @@ from statistics import fmean
 
 import orjson
 
+from memantics.benchmarks.factories import mean_score
 from memantics.benchmarks.memeintent.asking import FOLDER, read_scoring
 from memantics.benchmarks.memeintent.load import IntentRelease
 from memantics.benchmarks.memeintent.scoring import mark
-from memantics.core.paper import (
+from memantics.benchmarks.paper import (
     Cell,
     PaperMaterial,
     PaperPart,
@@ -25,15 +26,19 @@ from memantics.core.paper import (
     find_score,
     score_cell,
 )
-from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
-from memantics.core.paper_systems import fill_systems, show_scores
+from memantics.benchmarks.paper_file import (
+    DeclaredPart,
+    fill_systems,
+    read_paper,
+    show_declared,
+    show_scores,
+)
 from memantics.core.queue import Review, Vote
 from memantics.core.records import Outcome
 from memantics.core.rundir import last_answers, read_bare_items
-from memantics.core.services import Services
+from memantics.core.task import Services
+from memantics.metrics.agreement import spearman
 from memantics.metrics.comparison import contrast_pairs, correct_known
-from memantics.metrics.correlation import spearman
-from memantics.tasks.factories import mean_score
 
 Material = PaperMaterial[IntentRelease]
 _SETTING = ("role", "shots", "background")

@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from statistics import fmean
 
+from memantics.benchmarks.factories import mean_score
 from memantics.benchmarks.memeintent.asking import Scoring, split_facts
 from memantics.benchmarks.memeintent.load import PREFIX
 from memantics.core.errors import MissingExtra
 from memantics.core.records import CALIBRATED, Outcome, Score
-from memantics.core.services import TextScorer
-from memantics.metrics.constant import Constant, correct_for_constant, find_best_constant
+from memantics.core.task import TextScorer
 from memantics.metrics.text import (
+    Constant,
     RougeL,
     Stem,
     bleu_4,
+    correct_for_constant,
+    find_best_constant,
     load_porter,
     rouge_l,
     strip_prefix,
     tokenize,
 )
-from memantics.tasks.factories import mean_score
 
 # How near replies come in meaning, on a scale where a constant sentence gets nothing.
 #

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memantics.core import writing
+from memantics.benchmarks import writing
 from memantics.core.language import BY_SCRIPT, guess_language
 from memantics.core.queue import Review
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from memantics.benchmarks.factories import share
 from memantics.benchmarks.mer_bench.judgement import BROKEN, EMOTIONS, LABELS, EditJudgement
 from memantics.benchmarks.mer_bench.views import FACTORS
 from memantics.core.records import Outcome, Score
@@ -25,7 +26,6 @@ from memantics.metrics.reappraisal import (
     summarise,
     unit,
 )
-from memantics.tasks.factories import share
 
 _LIKERT = [METRICS.index(name) for name in ("vgq", "vea", "tgq", "tea", "hgq", "pes")]
 _SPREAD = ("rfs", "rfs_run")

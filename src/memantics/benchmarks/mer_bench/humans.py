@@ -18,18 +18,25 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from memantics.benchmarks.factories import mean_score, spanned
 from memantics.benchmarks.mer_bench.judgement import EditJudgement
+from memantics.benchmarks.plugin import (
+    KEY,
+    QUEUE,
+    HumanExport,
+    copy_image,
+    name_origin,
+    read_runs,
+    write_apart,
+)
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import InputError
-from memantics.core.preferences import Preference
+from memantics.core.labels import Preference
 from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item, Score
 from memantics.core.rundir import last_answers, read_items
 from memantics.metrics.agreement import krippendorff_alpha
 from memantics.metrics.interval import clustered_wilson
-from memantics.tasks.factories import mean_score, spanned
-from memantics.tasks.plugin import HumanExport
-from memantics.tasks.rating import KEY, QUEUE, copy_image, name_origin, read_runs, write_apart
 
 TASK, WORKFLOW, PAIRS = "mer_bench/judge", "rate-edits", "pairs.jsonl"
 LIKERT = ("vgq", "vea", "tgq", "tea", "hgq", "pes")

@@ -15,11 +15,11 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from memantics.benchmarks.parsing import clean, find_object
 from memantics.core.records import Field, Option
 from memantics.core.reply import describe_object
 from memantics.core.task import Unparsed
 from memantics.metrics.reappraisal import METRICS
-from memantics.tasks.parse import clean, find_object
 
 Checks = Literal["all", "schema"]
 _SCENARIO = re.compile(

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from memantics.benchmarks.parsing import assigned, find_function, parse_file, read_text
 from memantics.core.data import Source
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
-from memantics.tasks.literals import assigned, find_function, parse_file, read_text
 
 SCRIPT = "judge.py"
 _HOLES = {

@@ -10,12 +10,12 @@ from statistics import fmean
 
 import numpy as np
 
+from memantics.benchmarks import paper
 from memantics.benchmarks.mer_bench import humans
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease
 from memantics.benchmarks.mer_bench.views import FACTORS, LEVELS
-from memantics.core import paper
-from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
-from memantics.core.paper_parts import RowKind
+from memantics.benchmarks.paper import RowKind
+from memantics.benchmarks.paper_file import DeclaredPart, read_paper, show_declared
 from memantics.core.records import Score
 from memantics.core.rundir import read_bare_items
 from memantics.metrics.reappraisal import METRICS, components

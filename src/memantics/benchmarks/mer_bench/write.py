@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memantics.core import writing
+from memantics.benchmarks import writing
 from memantics.core.data import inside
 from memantics.core.errors import DataError
 from memantics.core.queue import Review, Reviewed

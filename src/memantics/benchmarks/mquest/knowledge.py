@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from memantics.core import releases as mquest
 from memantics.core.errors import DataError
 from memantics.core.meaning import ALIASES, DIMENSIONS
-from memantics.releases import mquest
 
 _OWN = re.compile(r"[A-Z][A-Za-z]{1,39}")
 EXTRA_DIMENSIONS = ("ColorComposition", "Metadata", "TemplateStructure")

@@ -16,7 +16,7 @@ from memantics.benchmarks.mquest import knowledge
 from memantics.core.data import Source, conform, list_names, read_json
 from memantics.core.errors import DataError, require_known
 from memantics.core.meaning import DIMENSIONS
-from memantics.releases.mquest import FOLDERS, RAW, REFINED, meme_of, read_file
+from memantics.core.releases import FOLDERS, RAW, REFINED, meme_of, read_file
 
 LIST_NAME = "toxmquest350.txt"
 SHIPPED = Path(__file__).with_name(LIST_NAME)

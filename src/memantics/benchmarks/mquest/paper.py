@@ -10,9 +10,10 @@ from statistics import fmean
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.factories import LETTERS, list_options, share
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import MquestRelease, QaRecord
-from memantics.core.paper import (
+from memantics.benchmarks.paper import (
     Cell,
     PaperMaterial,
     PaperPart,
@@ -25,12 +26,10 @@ from memantics.core.paper import (
     run_cell,
     score_cell,
 )
-from memantics.core.paper_file import DeclaredPart, read_paper
-from memantics.core.paper_systems import fill_systems, list_others
+from memantics.benchmarks.paper_file import DeclaredPart, fill_systems, list_others, read_paper
 from memantics.core.queue import JudgedQuestion, list_judged_questions
 from memantics.core.records import Image, Item
 from memantics.core.rundir import last_answers, read_bare_items, read_items
-from memantics.tasks.factories import LETTERS, list_options, share
 
 Material = PaperMaterial[MquestRelease]
 _CHARACTERS = 1200

@@ -1,16 +1,251 @@
-"""What M-QUEST offers to the registry."""
+"""What M-QUEST offers to the registry.
+
+M-QUEST: four-way questions about a meme, over ten dimensions of its meaning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 
-from memantics.benchmarks.mquest import audit
-from memantics.benchmarks.mquest.load import MquestRelease, open_release
+from pydantic import JsonValue
+
+from memantics.benchmarks import factories
+from memantics.benchmarks.mquest import statistics as audit
+from memantics.benchmarks.mquest.load import MquestRelease, QaRecord, open_release
 from memantics.benchmarks.mquest.statistics import statistics, survey
-from memantics.benchmarks.mquest.task import make, official_prompts
-from memantics.core.labelled import LabelledMeme, LabelSource
-from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
+from memantics.benchmarks.parsing import find_function, parse_file, parse_letter, read_text
+from memantics.benchmarks.plugin import AuditHooks, BenchmarkPlugin, TaskSetup
+from memantics.core.data import Source, open_once
+from memantics.core.errors import DataError, InputError
+from memantics.core.labels import LabelledMeme, LabelSource
+from memantics.core.prompt import Prompt
+from memantics.core.records import Form, Item, Outcome, Score
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.classification import accuracy_by, group_hits, macro, macro_interval
+
+TOXICITY = "Toxicity"
+
+
+def make(setup: TaskSetup) -> Task:
+    """The task ``qa``."""
+    prompts = factories.Prompts(setup.prompts[setup.options["order"]], setup.prompts["again"])
+
+    def parse(text: str, form: Form) -> JsonValue:
+        return _parse(text, form, setup.options)
+
+    task = factories.choice_task(
+        setup, lambda: _items(setup), prompts=prompts, parse=parse, score=score
+    )
+    return replace(task, kinds=("dimension",))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A split: its commonest key, and the toxicity question of each meme."""
+
+    release: MquestRelease
+    majority: str | None
+    toxic: Mapping[str, str]
+
+    def find_pair(self, question: QaRecord, split: str) -> str:
+        """The toxicity question that a question gives the reason for; empty where none is known.
+
+        A file may name it. The evaluated list holds only such reasons. Elsewhere the knowledge
+        base says which dimension the toxic element is of.
+        """
+        if question.pair or question.dimension == TOXICITY:
+            return question.pair
+        known = split == "toxmquest350" or question.dimension in (
+            self.release.toxic_dimensions.get(question.meme, ())
+        )
+        return self.toxic.get(question.meme, "") if known else ""
+
+
+@cache
+def _open(source: Source, split: str) -> _Opened:
+    """Read once, since items are walked more than once."""
+    release = open_once(open_release, source)
+    keys: list[str] = []
+    toxic: dict[str, str] = {}
+    for record in release.questions(split):
+        if record.answer is not None:
+            keys.append(factories.LETTERS[record.answer])
+            if record.dimension == TOXICITY:
+                toxic.setdefault(record.meme, record.id)
+    return _Opened(release, factories.commonest(keys), toxic)
+
+
+def _items(setup: TaskSetup) -> Iterator[Item]:
+    opened = _open(setup.need_source(), setup.split)
+    for question in opened.release.questions(setup.split):
+        if question.answer is None:
+            continue
+        picture = setup.picture(question.image, question.meme)
+        if picture is not None:
+            pair = opened.find_pair(question, setup.split)
+            yield Item(
+                id=question.id,
+                group=question.meme,
+                gold=factories.LETTERS[question.answer],
+                form=Form(
+                    question.question, (factories.letter_field(question.options, opened.majority),)
+                ),
+                images=(picture,),
+                tags={
+                    "dimension": question.dimension,
+                    "kind": "T" if question.dimension == TOXICITY else "R",
+                    **({"pair": pair} if pair else {}),
+                },
+            )
+
+
+def _parse(text: str, form: Form, options: Mapping[str, str]) -> JsonValue:
+    known = {option.key: option.text for option in form.fields[0].options}
+    if options["parser"] == "paper":
+        return parse_as_published(text)
+    return parse_letter(text, known, "first" if options["order"] == "answer_first" else "last")
+
+
+@cache
+def _published_patterns() -> tuple[re.Pattern[str], ...]:
+    return tuple(
+        re.compile(pattern)
+        for pattern in (
+            r"\b([A-Z])\.",
+            r"[Oo]ption\s+([A-Z])\b",
+            r"\(([A-Z])\)",
+            r"[Aa]nswer:\s*([A-Z])\b",
+            r"\b([A-Z])\s*$",
+        )
+    )
+
+
+def parse_as_published(text: str) -> str:
+    """The official scripts' rule: five patterns in turn, the last match of the first that hits.
+
+    Any capital counts, so "U.S." is an answer; kept to compare with published figures.
+
+    >>> parse_as_published("The U.S. flag. So B. it is")
+    'B'
+    """
+    for pattern in _published_patterns():
+        found = pattern.findall(text)
+        if found:
+            return str(found[-1])
+    raise Unparsed("none of the five published patterns matches")
+
+
+def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
+    """Toxicity questions with the questions that give their reason: whether all are right.
+
+    Where no question is linked, a meme's questions are one group, as far as it has both kinds.
+    """
+    linked = any(outcome.item.tags.get("pair") for outcome in outcomes)
+    kept: list[tuple[Outcome, str]] = []
+    for outcome in outcomes:
+        tags = outcome.item.tags
+        name = outcome.item.id if tags["kind"] == "T" else tags.get("pair", "")
+        kept += [(outcome, name if linked else outcome.item.group)] if name or not linked else []
+    memes = {name: outcome.item.group for outcome, name in kept}
+    right = factories.hits([outcome for outcome, _ in kept])
+    kinds = [outcome.item.tags["kind"] for outcome, _ in kept]
+    found = group_hits(right, [name for _, name in kept], kinds, frozenset("TR"))
+    note = (
+        "toxicity questions with the questions linked to them, all of them right"
+        if linked
+        else "memes with a toxicity and a reasoning question, all of them right"
+    )
+    return [(hit, memes[str(name)]) for name, hit in found.items()], note
+
+
+def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Accuracy over all, T, R, groups with both, macro over dimensions, and each dimension."""
+    right = factories.hits(outcomes)
+    memes = [o.item.group for o in outcomes]
+    dimensions = [o.item.tags["dimension"] for o in outcomes]
+    groups, note = _group(outcomes)
+    low, high = macro_interval(right, dimensions, memes) or (None, None)
+    return (
+        factories.share("accuracy", right, memes),
+        *(
+            factories.share_right(key, [o for o in outcomes if o.item.tags["kind"] == kind])
+            for key, kind in (("toxicity_accuracy", "T"), ("reasoning_accuracy", "R"))
+        ),
+        factories.share(
+            "group_accuracy",
+            [hit for hit, _ in groups],
+            [meme for _, meme in groups],
+            note=note,
+        ),
+        Score(
+            "macro_accuracy",
+            macro(accuracy_by(right, dimensions)),
+            len(set(dimensions)),
+            low,
+            high,
+            note="unweighted mean over dimensions; n counts dimensions",
+        ),
+        *factories.share_by_tag(outcomes, "dimension", sorted(set(dimensions))),
+    )
+
+
+# The authors' own prompt, read from the script of their second repository, which asks models.
+#
+# Nothing of it is run: only the texts of ``_format_prompt`` are taken.
+
+SCRIPTS = ("VLMs_inference.py", "HF_inference/VLMs_inferences.py")
+REPOSITORY = "VLMs_meme-inference"
+ORDER = "explain_first"
+_HOLES = {"question": "$question", "i": "A", "chr(65 + i)": "A", "option": "a"}
+# An option as the script writes it, with these letters for its own.
+_OPTION = "A. a\n"
+
+
+def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Prompt]:
+    """The prompt of ``qa`` as its authors send it: it asks for the reasons first."""
+    if options["order"] != ORDER:
+        raise InputError(
+            f"wording=official has no words for order={options['order']}",
+            hint=f"use order={ORDER}, or leave wording out",
+        )
+    place = next(filter(Path.is_file, _list_places(source.root)), None)
+    if source.kind != "release" or place is None:
+        raise DataError(
+            source.root,
+            f"neither it nor a folder {REPOSITORY} beside it holds {SCRIPTS[0]}, from which"
+            " wording=official reads the authors' prompt",
+            hint=f"clone {REPOSITORY} beside the release that you registered",
+        )
+    function = find_function(parse_file(place), "_format_prompt")
+    text = "".join(_read(function.body)) if function is not None else ""
+    prompt = Prompt(ORDER, text)
+    if prompt.holes != {"question", "options"}:
+        raise DataError(place, "does not hold the prompt in the form that we know")
+    return {ORDER: prompt}
+
+
+def _list_places(root: Path) -> Iterator[Path]:
+    for folder in (root, *root.resolve().parents[:2]):
+        for name in SCRIPTS:
+            yield folder / name
+            yield folder / REPOSITORY / name
+
+
+def _read(body: list[ast.stmt]) -> Iterator[str]:
+    """The pieces of which the script makes up its prompt; the loop over options is one of them."""
+    for one in body:
+        if isinstance(one, ast.For):
+            if "".join(_read(one.body)) == _OPTION:
+                yield "$options\n"
+        elif isinstance(one, ast.Assign | ast.AugAssign):
+            yield read_text(one.value, _HOLES) or ""
+
 
 # What experts can learn from M-QUEST's knowledge bases, from what is printed on the memes.
 

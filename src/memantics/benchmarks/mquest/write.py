@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from memantics.core import writing
+from memantics.benchmarks import writing
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.meaning import DIMENSIONS, Dimension

@@ -8,13 +8,14 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
-from memantics.benchmarks.punmemecn.load import PunRelease
+from memantics.benchmarks.factories import share, spanned
+from memantics.benchmarks.published import read_published
+from memantics.benchmarks.punmemecn.load import PunMeme, PunRelease
 from memantics.benchmarks.punmemecn.matching import plain
-from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import one_line
 from memantics.core.finding import Finding, FindingVerdict, FindingWords, Maker, rank
-from memantics.core.published import read_published
 from memantics.core.records import Score
+from memantics.core.releases import is_test
 from memantics.metrics.classification import (
     balanced_accuracy,
     binary_intervals,
@@ -22,8 +23,6 @@ from memantics.metrics.classification import (
     f1,
     macro_f1,
 )
-from memantics.releases.punmemecn import is_test
-from memantics.tasks.factories import share, spanned
 
 FOLDER = Path(__file__).parent
 _WORDS = FindingWords(__file__)

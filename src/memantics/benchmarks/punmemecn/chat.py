@@ -10,16 +10,15 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.factories import LETTERS, commonest, list_options, share_by, share_right
+from memantics.benchmarks.parsing import parse_letter
 from memantics.benchmarks.punmemecn import examples
 from memantics.benchmarks.punmemecn import wording as words
-from memantics.benchmarks.punmemecn.load import CHATS
-from memantics.benchmarks.punmemecn.records import LEVELS, TOPICS, ChatRecord, PunMeme
+from memantics.benchmarks.punmemecn.load import CHATS, LEVELS, TOPICS, ChatRecord, PunMeme
 from memantics.core import records
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.task import Task, Unparsed
-from memantics.tasks.factories import LETTERS, commonest, list_options, share_by, share_right
-from memantics.tasks.parse import parse_letter
 
 QUESTION = {
     "zh": "哪一张表情包最适合回复这段聊天？",

@@ -9,17 +9,17 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.factories import commonest, share_by, spanned
+from memantics.benchmarks.parsing import clean, parse_label
 from memantics.benchmarks.punmemecn.examples import DETECTION, MemePrompt, prepare
-from memantics.benchmarks.punmemecn.records import ROLES, PunMeme
-from memantics.benchmarks.punmemecn.replies import find_objects, read_choice
+from memantics.benchmarks.punmemecn.load import ROLES, PunMeme
+from memantics.benchmarks.punmemecn.matching import find_objects, read_choice
 from memantics.benchmarks.punmemecn.wording import Brief, describe
 from memantics.core import records
 from memantics.core.errors import InputError
 from memantics.core.reply import describe_object
 from memantics.core.task import Task, Unparsed
 from memantics.metrics import classification as figures
-from memantics.tasks.factories import commonest, share_by, spanned
-from memantics.tasks.parse import clean, parse_label
 
 PUN, NON_PUN = "pun", "non-pun"
 WORDS = {"zh": {PUN: "双关", NON_PUN: "非双关"}, "en": {PUN: "pun", NON_PUN: "non-pun"}}

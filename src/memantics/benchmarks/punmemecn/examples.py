@@ -9,8 +9,13 @@ from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
 from memantics.benchmarks.punmemecn import wording as words
-from memantics.benchmarks.punmemecn.load import PunRelease, open_release
-from memantics.benchmarks.punmemecn.records import TARGETS, ChatRecord, PunMeme
+from memantics.benchmarks.punmemecn.load import (
+    TARGETS,
+    ChatRecord,
+    PunMeme,
+    PunRelease,
+    open_release,
+)
 from memantics.core.data import Source
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt

@@ -19,16 +19,16 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
+from memantics.benchmarks.factories import share
+from memantics.benchmarks.parsing import clean
+from memantics.benchmarks.punmemecn.matching import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.official import asked_keys, write_official
-from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import STARTER, Brief, one_line, read_wording
 from memantics.core import records
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.interval import Floats, bootstrap, sum_by_cluster
-from memantics.tasks.factories import share
-from memantics.tasks.parse import clean
 
 Kind = Literal["pun", "nonpun", "toxicn"]
 FOLDERS: Mapping[Kind, str] = {

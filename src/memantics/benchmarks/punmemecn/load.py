@@ -1,4 +1,7 @@
-"""Open a copy of PunMemeCN, in any of its official layouts."""
+"""Open a copy of PunMemeCN, in any of its official layouts.
+
+The records of PunMemeCN: memes in groups of three, and chats that end in a meme.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,176 @@ import json
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 
-from memantics.benchmarks.punmemecn import records
-from memantics.benchmarks.punmemecn.records import Mended, mend_turns, split_conversation
 from memantics.core.data import Skip, Source, read_json
 from memantics.core.errors import DataError, first_row_fault, require_known
-from memantics.releases.punmemecn import META, find_folder
+from memantics.core.releases import META, find_folder
+
+Role = Literal["pun", "similar_image", "similar_text"]
+Topic = Literal["sports", "entertainment", "technology", "games", "work", "daily"]
+Level = Literal["easy", "hard"]
+ROLES: tuple[Role, ...] = get_args(Role)
+TOPICS: tuple[Topic, ...] = get_args(Topic)
+LEVELS: tuple[Level, ...] = get_args(Level)
+TARGETS = ("self", "both", "other")
+TYPES = ("positive", "neutral", "negative")
+LABELS = tuple(f"{target}-{type_}" for target in TARGETS for type_ in TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class PunMeme:
+    """One meme; ``id`` is its file name without ``.png``, ``group`` the id of its pun.
+
+    ``caption`` is what is printed, ``reading`` what it is meant to be heard as (None for memes
+    that are no puns; equal to the caption where one word has two senses). ``target`` and
+    ``type`` are the final sentiment, ``votes`` the three annotators' full labels.
+    """
+
+    id: str
+    group: str
+    role: Role
+    caption: str
+    reading: str | None
+    target: str
+    type: str
+    votes: tuple[str, ...]
+    explanation: str
+    image: Path | None
+
+    @property
+    def file(self) -> str:
+        """The official file name."""
+        return f"{self.id}.png"
+
+    @property
+    def is_pun(self) -> bool:
+        """Whether the meme is the pun of its group."""
+        return self.role == "pun"
+
+    @property
+    def sentiment(self) -> str:
+        """The full label.
+
+        >>> PunMeme("CN1", "CN1", "pun", "茶", "查", "self", "neutral", (), "", None).sentiment
+        'self-neutral'
+        """
+        return f"{self.target}-{self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRecord:
+    """A chat whose last message is to be a meme: the right one and three distractors.
+
+    ``turns`` are whole, mended turns with their speaker tags; ``speaker`` is who answers with the
+    meme. Memes are named by id. ``candidates`` holds, per kind of distractor, the longer list it
+    was drawn from (hard level only); those may lie outside a partial copy.
+    """
+
+    id: str
+    topic: Topic
+    turns: tuple[str, ...]
+    speaker: str
+    correct: str
+    distractors: tuple[tuple[str, str], ...]
+    candidates: Mapping[str, tuple[str, ...]]
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A chat as it stands with its pun in the metadata.
+
+    ``lines`` are as released, the last one without its meme; ``turns`` are mended.
+    """
+
+    meme: str
+    topic: Topic
+    turns: tuple[str, ...]
+    speaker: str
+    lines: tuple[str, ...]
+
+
+# Chat turns as released, and the slips in them mended.
+#
+# A turn is ``甲：…`` or ``乙：…``; the last one is a bare speaker tag, where the meme goes.
+
+GLUED_TAG = "last speaker tags glued to the turn before"
+STRAY_STOP = "turns that began with a stray full stop"
+LOST_BREAK = "turns glued together by a lost line break"
+NO_TAG = "lines without a speaker joined to the turn before"
+
+_TAG = re.compile(r"[甲乙]：")
+_LAST_TAG = re.compile(r"(?P<turn>[甲乙]：.*\S)(?P<tag>[甲乙]：)", re.DOTALL)
+# A line break that was lost on the way left its letter, or a backspace, before the next tag.
+_BREAK = re.compile(r"(?:\x08|(?<=[。！？…])\\?n)(?=[甲乙]：)")
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """Whole turns, who speaks next, and what was mended on the way."""
+
+    turns: tuple[str, ...]
+    speaker: str
+    repairs: Counter[str]
+
+
+def mend_turns(lines: Sequence[str]) -> Mended:
+    """Mend a history whose last line is the speaker tag before the meme.
+
+    Raises ``ValueError`` with the reason where the lines make no chat even so.
+
+    >>> mend_turns(["甲：早", "乙：早。甲："]).turns, mend_turns(["甲：早", "乙：早。甲："]).speaker
+    (('甲：早', '乙：早。'), '甲')
+    """
+    repairs: Counter[str] = Counter()
+    turns: list[str] = []
+    for line in _split(lines, repairs):
+        if line.startswith("。") and _TAG.match(line, 1):
+            turns.append(line[1:])
+            repairs[STRAY_STOP] += 1
+        elif _TAG.match(line):
+            turns.append(line)
+        elif turns:
+            turns[-1] += f"\n{line}"
+            repairs[NO_TAG] += 1
+        else:
+            raise ValueError("the first line does not begin with 甲： or 乙：")
+    if len(turns) < 2 or turns[-1] not in ("甲：", "乙："):
+        raise ValueError("the last line is not the bare speaker tag 甲： or 乙： after a turn")
+    return Mended(tuple(turns[:-1]), turns[-1][0], repairs)
+
+
+def _split(lines: Sequence[str], repairs: Counter[str]) -> Iterator[str]:
+    """Undo glue: a lost line break between two turns, a last tag at the end of a turn."""
+    for number, line in enumerate(lines, 1):
+        *before, last = _BREAK.split(line)
+        yield from before
+        if before:
+            repairs[LOST_BREAK] += len(before)
+        glued = _LAST_TAG.fullmatch(last) if number == len(lines) else None
+        if glued:
+            repairs[GLUED_TAG] += 1
+            yield from (glued["turn"], glued["tag"])
+        else:
+            yield last
+
+
+def split_conversation(text: str, file: str) -> list[str] | None:
+    r"""The lines of a conversation of the metadata, its meme cut off; None if it has no meme.
+
+    >>> split_conversation("甲：早\n乙：![表情包](CN90001.png)", "CN90001.png")
+    ['甲：早', '乙：']
+    """
+    body, mark, rest = text.rpartition(f"![表情包]({file})")
+    return body.split("\n") if mark and not rest.strip() else None
+
 
 # The official files of PunMemeCN, row by row, checked as they enter.
 
@@ -53,7 +213,7 @@ class _PunRow(_Closed):
     meme_sentiment: Text
     meme_sentiment_annotations: Text
     meme_explanation: str
-    meme_chat: dict[records.Topic, str | None]
+    meme_chat: dict[Topic, str | None]
 
 
 class _EasyOptions(_Closed):
@@ -74,13 +234,13 @@ class _HardOptions(_Closed):
 
 
 class _EasyRow(_Closed):
-    topic: records.Topic
+    topic: Topic
     chat_history: list[str]
     meme_response: _EasyOptions
 
 
 class _HardRow(_Closed):
-    topic: records.Topic
+    topic: Topic
     chat_history: list[str]
     meme_response: _HardOptions
 
@@ -95,11 +255,11 @@ class ReadingFindings:
 
 def read_memes(
     path: Path, find_image: Callable[[str], Path | None], findings: ReadingFindings
-) -> tuple[tuple[records.PunMeme, ...], tuple[records.Conversation, ...]]:
+) -> tuple[tuple[PunMeme, ...], tuple[Conversation, ...]]:
     """Read the metadata: every meme, and the conversations that stand with the puns."""
-    memes: list[records.PunMeme] = []
-    conversations: list[records.Conversation] = []
-    roles: defaultdict[str, set[records.Role]] = defaultdict(set)
+    memes: list[PunMeme] = []
+    conversations: list[Conversation] = []
+    roles: defaultdict[str, set[Role]] = defaultdict(set)
     for name, value in _entries(path):
         group, role = _parse_name(name, path, name)
         row: _PunRow | _PlainRow
@@ -109,13 +269,13 @@ def read_memes(
             reading = row.caption_2
         else:
             row, reading = _check(_PlainRow, value, path, name), None
-        if row.meme_sentiment not in records.LABELS:
+        if row.meme_sentiment not in LABELS:
             raise DataError(
                 path.name, f"meme_sentiment {row.meme_sentiment!r} is no target-type", row=name
             )
         target, _, type_ = row.meme_sentiment.partition("-")
         memes.append(
-            records.PunMeme(
+            PunMeme(
                 id=name.removesuffix(".png"),
                 group=group,
                 role=role,
@@ -132,7 +292,7 @@ def read_memes(
     # Sets built with 'memantics publish' have no look-alikes: there every group is one meme.
     alone = all(len(present) == 1 for present in roles.values())
     for group, present in roles.items():
-        if not alone and (missing := [role for role in records.ROLES if role not in present]):
+        if not alone and (missing := [role for role in ROLES if role not in present]):
             raise DataError(
                 path.name,
                 f"the group has no {' and no '.join(missing)} meme; a group is three memes",
@@ -142,10 +302,10 @@ def read_memes(
 
 
 def read_chats(
-    path: Path, level: records.Level, puns: frozenset[str], findings: ReadingFindings
-) -> tuple[records.ChatRecord, ...]:
+    path: Path, level: Level, puns: frozenset[str], findings: ReadingFindings
+) -> tuple[ChatRecord, ...]:
     """Read one file of chats; a chat with an option outside ``puns`` is left out and listed."""
-    chats: list[records.ChatRecord] = []
+    chats: list[ChatRecord] = []
     for key, value in _entries(path):
         if not _CHAT_ID.fullmatch(key):
             raise DataError(path.name, "not a chat id (letters, digits, _ and -)", row=key)
@@ -195,7 +355,7 @@ def _check(model: type[Row], value: JsonValue, path: Path, key: str) -> Row:
         raise DataError(path.name, problem, row=key, hint=hint) from error
 
 
-def _parse_name(name: str, path: Path, key: str) -> tuple[str, records.Role]:
+def _parse_name(name: str, path: Path, key: str) -> tuple[str, Role]:
     parts = _FILE.fullmatch(name)
     if parts is None:
         raise DataError(
@@ -203,7 +363,7 @@ def _parse_name(name: str, path: Path, key: str) -> tuple[str, records.Role]:
             f"{name!r} is not CN, five digits, .similar_image or .similar_text or nothing, .png",
             row=key,
         )
-    for role in records.ROLES:
+    for role in ROLES:
         if role == parts["role"]:
             return parts["group"], role
     return parts["group"], "pun"
@@ -234,15 +394,15 @@ def _parse_votes(text: str, path: Path, key: str) -> tuple[str, ...]:
             path.name, f"meme_sentiment_annotations: not {', '.join(_ANNOTATORS)}", row=key
         )
     for vote in votes.values():
-        if vote not in records.LABELS:
+        if vote not in LABELS:
             raise DataError(path.name, f"vote {vote!r} is no target-type", row=key)
     return tuple(str(votes[name]) for name in _ANNOTATORS)
 
 
 def _read_conversations(
     row: _PunRow, name: str, path: Path, findings: ReadingFindings
-) -> Iterator[records.Conversation]:
-    findings.repairs[_LEFT_OUT] += sum(topic not in row.meme_chat for topic in records.TOPICS)
+) -> Iterator[Conversation]:
+    findings.repairs[_LEFT_OUT] += sum(topic not in row.meme_chat for topic in TOPICS)
     for topic, text in row.meme_chat.items():
         if not text:
             continue
@@ -251,7 +411,7 @@ def _read_conversations(
             raise DataError(path.name, f"meme_chat.{topic}: does not end in its meme", row=name)
         mended = _mend(lines, path, name, f"meme_chat.{topic}")
         findings.repairs.update(mended.repairs)
-        yield records.Conversation(
+        yield Conversation(
             name.removesuffix(".png"), topic, mended.turns, mended.speaker, tuple(lines)
         )
 
@@ -264,8 +424,8 @@ def _mend(lines: list[str], path: Path, key: str, name: str) -> Mended:
 
 
 def _read_chat(
-    value: JsonValue, level: records.Level, path: Path, key: str
-) -> tuple[records.ChatRecord, Mapping[str, int]]:
+    value: JsonValue, level: Level, path: Path, key: str
+) -> tuple[ChatRecord, Mapping[str, int]]:
     row: _EasyRow | _HardRow
     if level == "easy":
         row = _check(_EasyRow, value, path, key)
@@ -286,7 +446,7 @@ def _read_chat(
             "sentiment_sim": hard.sentiment_candidates,
         }
     mended = _mend(row.chat_history, path, key, "chat_history")
-    chat = records.ChatRecord(
+    chat = ChatRecord(
         id=key,
         topic=row.topic,
         turns=mended.turns,
@@ -312,7 +472,7 @@ def _is_text(name: object, path: Path, key: str) -> bool:
     return True
 
 
-CHATS: Mapping[records.Level, str] = MappingProxyType(
+CHATS: Mapping[Level, str] = MappingProxyType(
     {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
 )
 
@@ -323,19 +483,19 @@ class PunRelease:
 
     folder: Path
     files: tuple[Path, ...]
-    memes: tuple[records.PunMeme, ...]
-    conversations: tuple[records.Conversation, ...]
-    easy: tuple[records.ChatRecord, ...]
-    hard: tuple[records.ChatRecord, ...]
+    memes: tuple[PunMeme, ...]
+    conversations: tuple[Conversation, ...]
+    easy: tuple[ChatRecord, ...]
+    hard: tuple[ChatRecord, ...]
     skips: tuple[Skip, ...]
     repairs: Mapping[str, int]
 
-    def chats(self, level: str) -> tuple[records.ChatRecord, ...]:
+    def chats(self, level: str) -> tuple[ChatRecord, ...]:
         """The chats of a level whose four options lie in this copy."""
-        require_known("level", level, records.LEVELS)
+        require_known("level", level, LEVELS)
         return self.easy if level == "easy" else self.hard
 
-    def by_id(self) -> dict[str, records.PunMeme]:
+    def by_id(self) -> dict[str, PunMeme]:
         """The memes by id."""
         return {meme.id: meme for meme in self.memes}
 
@@ -349,7 +509,7 @@ def open_release(source: Source) -> PunRelease:
     puns = frozenset(meme.id for meme in memes if meme.is_pun)
     # The same slips stand in the metadata and in both chat files: count each file by itself.
     repairs = Counter({f"{META}: {what}": n for what, n in (+findings.repairs).items()})
-    chats: dict[records.Level, tuple[records.ChatRecord, ...]] = {"easy": (), "hard": ()}
+    chats: dict[Level, tuple[ChatRecord, ...]] = {"easy": (), "hard": ()}
     files = [folder / META]
     for level, name in CHATS.items():
         if (folder / name).is_file():

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.parsing import find_function, parse_file, read_text
+from memantics.benchmarks.published import PublishedRow
 from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.core.data import Source, read_json, toml_beside
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
-from memantics.core.published import PublishedRow
-from memantics.tasks.literals import find_function, parse_file, read_text
 
 SCRIPT = "utils/eval/task.py"
 # Data lie in data/pun_meme/cn of a clone; a user may have registered that folder, or the clone.

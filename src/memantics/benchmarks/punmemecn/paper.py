@@ -6,14 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from memantics.benchmarks import paper as papers
+from memantics.benchmarks.paper import RowKind
+from memantics.benchmarks.paper_file import (
+    DeclaredPart,
+    Metric,
+    fill_systems,
+    read_paper,
+    show_declared,
+    show_scores,
+)
+from memantics.benchmarks.published import PublishedRow
 from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.benchmarks.punmemecn.official import read_released
 from memantics.benchmarks.punmemecn.wording import STYLES
-from memantics.core import paper as papers
-from memantics.core.paper_file import DeclaredPart, Metric, read_paper, show_declared
-from memantics.core.paper_parts import RowKind
-from memantics.core.paper_systems import fill_systems, show_scores
-from memantics.core.published import PublishedRow
 
 Material = papers.PaperMaterial[PunRelease]
 

@@ -1,17 +1,85 @@
-"""What PunMemeCN offers to the registry."""
+"""What PunMemeCN offers to the registry.
+
+PunMemeCN's tasks: four on puns, two on what puns presuppose, and a stress test.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from memantics.benchmarks.punmemecn import audit
-from memantics.benchmarks.punmemecn.load import PunRelease, open_release
+from memantics.benchmarks.plugin import AuditHooks, BenchmarkPlugin, TaskSetup
+from memantics.benchmarks.punmemecn import (
+    audit,
+    chat,
+    detection,
+    harmful,
+    punchline,
+    sentiment,
+    transcription,
+)
+from memantics.benchmarks.punmemecn.load import PunMeme, PunRelease, open_release
 from memantics.benchmarks.punmemecn.official import official_prompts
-from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.statistics import statistics, survey
-from memantics.benchmarks.punmemecn.task import make
-from memantics.core.labelled import LabelledMeme, LabelSource
-from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
+from memantics.benchmarks.punmemecn.wording import Brief
+from memantics.core.labels import LabelledMeme, LabelSource
+from memantics.core.records import Item
+from memantics.core.releases import is_test
+from memantics.core.task import Task
+
+MAKERS: Mapping[str, Callable[[Brief], Task]] = {
+    "detection": detection.make,
+    "sentiment": sentiment.make,
+    "chat": chat.make,
+    "ocr": transcription.make_ocr,
+    "pinyin": transcription.make_pinyin,
+    "harmful": harmful.make,
+    "punchline": punchline.make,
+}
+
+
+def make(setup: TaskSetup) -> Task:
+    """The task of that name."""
+    brief = Brief.of(setup)
+    return _hear(_split(MAKERS[setup.card.name](brief), brief, setup.split), setup)
+
+
+def _split(task: Task, brief: Brief, split: str) -> Task:
+    if split == "all":
+        return task
+
+    def items() -> Iterator[Item]:
+        # Items of one meme or chat are grouped by a meme: its group decides.
+        groups = {meme.id: meme.group for meme in brief.release.memes}
+        for item in task.items():
+            if is_test(groups.get(item.group, item.group)) == (split == "test"):
+                yield item
+
+    return replace(task, items=items)
+
+
+def _hear(task: Task, setup: TaskSetup) -> Task:
+    """With ``hint=readings`` a prompt also tells what its caption sounds like.
+
+    The readings come from the sound alone, never from the annotated one.
+    """
+    if setup.options.get("hint") != "readings" or setup.source is None:
+        return task
+    listener = setup.services.listener()
+
+    def complete(item: Item) -> Item:
+        heard = listener.hint(item.form.context["caption"])
+        if not heard or "readings" in item.form.context:
+            return item
+        context = {**item.form.context, "readings": heard}
+        return replace(item, form=replace(item.form, context=context))
+
+    return replace(
+        task,
+        complete=complete,
+        prompts={**task.prompts, "readings": listener.name},
+    )
+
 
 # What experts can learn from PunMemeCN; a pun and its two look-alikes are one group.
 

@@ -13,10 +13,11 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.factories import share
+from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn.audit import find_difference
-from memantics.benchmarks.punmemecn.matching import plain
-from memantics.benchmarks.punmemecn.records import PunMeme
-from memantics.benchmarks.punmemecn.replies import find_objects
+from memantics.benchmarks.punmemecn.load import PunMeme
+from memantics.benchmarks.punmemecn.matching import find_objects, plain
 from memantics.benchmarks.punmemecn.wording import (
     Brief,
     describe,
@@ -27,8 +28,6 @@ from memantics.benchmarks.punmemecn.wording import (
 from memantics.core.errors import InputError
 from memantics.core.records import Field, Form, Item, Message, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
-from memantics.tasks.factories import share
-from memantics.tasks.parse import clean
 
 NAMES = {
     "zh": {"word": "双关词", "heard": "谐音词", "explanation": "解释"},

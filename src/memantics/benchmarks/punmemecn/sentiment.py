@@ -9,16 +9,16 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.factories import commonest, share
+from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn import examples
+from memantics.benchmarks.punmemecn.load import TARGETS, TYPES, PunMeme
+from memantics.benchmarks.punmemecn.matching import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.official import asked_keys
-from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, PunMeme
-from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import Brief, describe
 from memantics.core.records import Field, Form, Item, Option, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.choice import accuracy_by, macro, macro_interval
-from memantics.tasks.factories import commonest, share
-from memantics.tasks.parse import clean
+from memantics.metrics.classification import accuracy_by, macro, macro_interval
 
 KEYS = ("accuracy", "target_accuracy", "type_accuracy")
 NOTES = {

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.published import read_published
 from memantics.benchmarks.punmemecn import examples
-from memantics.benchmarks.punmemecn.load import CHATS, PunRelease
-from memantics.benchmarks.punmemecn.records import (
+from memantics.benchmarks.punmemecn.load import (
+    CHATS,
     GLUED_TAG,
     STRAY_STOP,
     TARGETS,
@@ -18,12 +19,12 @@ from memantics.benchmarks.punmemecn.records import (
     TYPES,
     ChatRecord,
     PunMeme,
+    PunRelease,
 )
 from memantics.core.data import Found, checksum
-from memantics.core.published import read_published
+from memantics.core.releases import META
 from memantics.core.text import cut_chinese
 from memantics.metrics.text import measure_distinct
-from memantics.releases.punmemecn import META
 
 COMPLETE = 1959
 

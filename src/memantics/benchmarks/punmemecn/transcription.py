@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.factories import mean_score, share
+from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn import matching
 from memantics.benchmarks.punmemecn.examples import draw_transcribed
+from memantics.benchmarks.punmemecn.load import PunMeme
 from memantics.benchmarks.punmemecn.official import write_official
-from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import Brief, one_line, read_wording
 from memantics.core.records import Field, Form, Item, Message, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
-from memantics.tasks.factories import mean_score, share
-from memantics.tasks.parse import clean
 
 QUESTION = {
     "ocr": {"zh": "这张表情包上写着什么文字？", "en": "What does the text on this meme say?"},

@@ -13,18 +13,17 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
-from memantics.benchmarks.punmemecn.load import PunRelease, open_release
+from memantics.benchmarks.plugin import TaskSetup
+from memantics.benchmarks.punmemecn.load import PunMeme, PunRelease, open_release
 from memantics.benchmarks.punmemecn.matching import spell
 from memantics.benchmarks.punmemecn.official import write_official
-from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.data import open_once
 from memantics.core.errors import DataError, InputError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Message
-from memantics.tasks.plugin import TaskSetup
 
 FOLDER = Path(__file__).parent
-STARTER = FOLDER.parent.parent / "starter"
+STARTER = FOLDER.parent.parent / "core" / "samples"
 
 
 @dataclass(frozen=True, slots=True)

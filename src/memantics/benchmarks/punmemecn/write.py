@@ -10,12 +10,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from memantics.core import writing
+from memantics.benchmarks import chats, writing
+from memantics.benchmarks.writing import Made, Record, pack
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.queue import Review, Reviewed
-from memantics.core.writing import Made, Record, pack
-from memantics.tasks import chats
 
 # Chats that end in a meme, added to published puns: PunMemeCN's two files of chats.
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from memantics.core.data import Source, read_json, toml_beside
 from memantics.core.errors import DataError, first_row_fault, require_known
-from memantics.metrics.duplicates import find_near_duplicates
+from memantics.metrics.grouping import find_near_duplicates
 
 # The official files of ToxiCN MM, row by row, checked as they enter.
 

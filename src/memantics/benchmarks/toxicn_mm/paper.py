@@ -9,12 +9,12 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.paper import Cell, PaperPart, PaperRow, PaperText
+from memantics.benchmarks.paper_file import DeclaredPart, read_paper, show_declared
 from memantics.benchmarks.toxicn_mm import paper_models
 from memantics.benchmarks.toxicn_mm.load import HarmMeme
 from memantics.benchmarks.toxicn_mm.statistics import HARMS, TABLE_B7
 from memantics.core.language import guess_language
-from memantics.core.paper import Cell, PaperPart, PaperRow, PaperText
-from memantics.core.paper_file import DeclaredPart, read_paper, show_declared
 from memantics.metrics.agreement import fleiss_kappa
 
 _LABELS = {"none": "harmless", "offence": "general offence", "sexual": "sexual innuendo"}

@@ -8,9 +8,7 @@ from statistics import fmean
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.load import HarmRelease
-from memantics.benchmarks.toxicn_mm.task import HARMFUL
-from memantics.core.paper import (
+from memantics.benchmarks.paper import (
     Cell,
     PaperMaterial,
     PaperPart,
@@ -20,8 +18,17 @@ from memantics.core.paper import (
     find_score,
     name_runs,
 )
-from memantics.core.paper_file import DeclaredPart, DeclaredRow, Metric
-from memantics.core.paper_systems import fill_systems, list_others, show_scores, spread_cell
+from memantics.benchmarks.paper_file import (
+    DeclaredPart,
+    DeclaredRow,
+    Metric,
+    fill_systems,
+    list_others,
+    show_scores,
+    spread_cell,
+)
+from memantics.benchmarks.toxicn_mm.load import HarmRelease
+from memantics.benchmarks.toxicn_mm.plugin import HARMFUL
 from memantics.core.records import Answer, Score
 from memantics.core.rundir import last_answers
 

@@ -1,15 +1,351 @@
-"""What ToxiCN MM offers to the registry."""
+"""What ToxiCN MM offers to the registry.
+
+ToxiCN MM: is a Chinese meme harmful, in which way, and whom is it aimed at?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import cast
 
-from memantics.benchmarks.toxicn_mm import audit
-from memantics.benchmarks.toxicn_mm.load import HarmMeme, HarmRelease, open_release
+from pydantic import JsonValue
+
+from memantics.benchmarks.factories import (
+    Prompts,
+    commonest,
+    label_task,
+    share_by_tag,
+    share_right,
+    spanned,
+)
+from memantics.benchmarks.parsing import clean, parse_label, parse_letter
+from memantics.benchmarks.plugin import AuditHooks, BenchmarkPlugin, TaskSetup
+from memantics.benchmarks.toxicn_mm import statistics as audit
+from memantics.benchmarks.toxicn_mm.load import (
+    CLASSES,
+    MODALITIES,
+    TARGETS,
+    HarmMeme,
+    HarmRelease,
+    open_release,
+)
+from memantics.benchmarks.toxicn_mm.load import TYPES as TYPE_NAMES
 from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
-from memantics.benchmarks.toxicn_mm.task import make, pick_split
-from memantics.core.labelled import LabelledMeme, LabelSource
-from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
+from memantics.core import records
+from memantics.core.data import Source, open_once
+from memantics.core.labels import LabelledMeme, LabelSource
+from memantics.core.prompt import Prompt
+from memantics.core.records import Form, Outcome, Score
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.classification import (
+    ClassCounts,
+    MulticlassIntervals,
+    count_classes,
+    f1,
+    macro_figures,
+    multiclass_intervals,
+)
+
+# What the classes of ToxiCN MM are called, in both languages, and what replies may call them.
+
+HARMFUL, HARMLESS = "harmful", "harmless"
+NOBODY = "none"
+Words = Mapping[str, Mapping[str, str]]
+
+QUESTIONS: Words = CLASSES["questions"]
+VERDICTS: Words = CLASSES["verdicts"]
+VERDICT_ALIASES: Mapping[str, list[str]] = CLASSES["verdict_aliases"]
+LETTERS: Mapping[str, str] = CLASSES["letters"]
+TYPES: Words = CLASSES["types"]
+TYPE_ALIASES = {**CLASSES["type_aliases"], "none": VERDICT_ALIASES[HARMLESS]}
+_NAMED = {name: CLASSES["targets"][name] for name in TARGETS} | {NOBODY: CLASSES["nobody"]}
+TARGET_NAMES: Words = {
+    language: {name: told[language] for name, told in _NAMED.items()} for language in ("zh", "en")
+}
+TARGET_ALIASES: Mapping[str, list[str]] = {
+    name: [told["zh"], told["en"], *told["aliases"]] for name, told in _NAMED.items()
+}
+
+
+# From replies to classes. A reply that denies what it names is no answer.
+
+
+def find_conclusion(text: str, reasons: str) -> str:
+    r"""The part of a reply that holds the conclusion, where reasons were asked for.
+
+    >>> find_conclusion("有害\n没有无害的意思", "last"), find_conclusion("有害", "none")
+    ('有害', '有害')
+    >>> find_conclusion("要是无害……\n结论：有害", "first")
+    '结论:有害'
+    """
+    if reasons == "none":
+        return text
+    lines = [line for line in clean(text).splitlines() if line.strip()]
+    if not lines:
+        return text
+    if reasons == "last":
+        return lines[0]
+    marked = [line for line in lines if "结论" in line or "conclusion" in line.casefold()]
+    # A model may write the conclusion below its heading.
+    return "\n".join(lines[lines.index(marked[-1]) :]) if marked else lines[-1]
+
+
+def parse_verdict(text: str) -> str:
+    """Harmful or harmless, as the conclusion of a reply names it.
+
+    >>> parse_verdict("分析：话里没有脏字。结论：有害"), parse_verdict("It is not harmful.")
+    ('harmful', 'harmless')
+    >>> parse_verdict("It can hardly be called harmful")
+    Traceback (most recent call last):
+    memantics.core.task.Unparsed: the reply denies the label that it names
+    """
+    return parse_label(text, VERDICT_ALIASES, {HARMFUL: HARMLESS})
+
+
+def parse_type(text: str, form: Form) -> str:
+    """The type of harm, by its letter or, where there is none, by its name.
+
+    >>> from memantics.benchmarks.factories import letter_field
+    >>> form = Form("?", (letter_field(["targeted", "offence", "sexual", "gloom", "harmless"]),))
+    >>> parse_type("B。话里带刺", form), parse_type("性暗示", form)
+    ('offence', 'sexual')
+    """
+    known = {option.key: option.text for option in form.fields[0].options}
+    try:
+        return LETTERS[parse_letter(text, known)]
+    except Unparsed:
+        return parse_label(text, TYPE_ALIASES)
+
+
+def parse_target(text: str, form: Form) -> str:
+    """The target, by its name; a target that was not offered is no answer.
+
+    >>> from memantics.core.records import Field, Option
+    >>> form = Form("?", (Field("target", "choice", (Option("地域", "地域"),)),))
+    >>> parse_target("针对的是地域。", form)
+    'region'
+    """
+    offered = {option.key for option in form.fields[0].options}
+    known = {name: names for name, names in TARGET_ALIASES.items() if offered & set(names)}
+    return parse_label(text, known)
+
+
+def parse_strictly(text: str, keys: Mapping[str, str]) -> str:
+    """The class whose key is the whole reply, whatever its case and final mark.
+
+    >>> parse_strictly(" Harmful. ", {"harmful": "harmful", "harmless": "harmless"})
+    'harmful'
+    """
+    body = clean(text).strip(" \n.。!\"'“”").casefold()
+    for key, name in keys.items():
+        if body == key.casefold():
+            return name
+    raise Unparsed(f"reply is not one of {', '.join(keys)}")
+
+
+# Outcomes of the three tasks to figures.
+
+MACRO_NOTE = "unweighted mean over the classes that occur"
+HARMFUL_NOTE = "F1 of the harmful class; no answer is a miss, not a claim of harm"
+
+
+def score_detection(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures, F1 of the harmful class; accuracy by modality, type and target."""
+    counts, spans = _count(outcomes, (HARMLESS, HARMFUL))
+    span = spans.f1_by_class[HARMFUL]
+    members = sum(o.item.gold == HARMFUL for o in outcomes)
+    return (
+        *_macro(counts, spans, len(outcomes)),
+        spanned(Score("f1_harmful", f1(counts[HARMFUL]), members, note=HARMFUL_NOTE), span),
+        share_right("accuracy", outcomes),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *share_by_tag(outcomes, "type", [name for name in TYPE_NAMES if name != "none"]),
+        *share_by_tag(outcomes, "target", TARGETS),
+    )
+
+
+def score_type(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures over five classes, F1 of each; accuracy by modality and target."""
+    return (
+        *_score_classes(outcomes, TYPE_NAMES, "type"),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *share_by_tag(outcomes, "target", TARGETS),
+    )
+
+
+def score_target(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures over the targets, F1 of each; accuracy by modality."""
+    return (
+        *_score_classes(outcomes, (*TARGETS, NOBODY), "target"),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+    )
+
+
+def _score_classes(outcomes: Sequence[Outcome], classes: Sequence[str], by: str) -> list[Score]:
+    counts, spans = _count(outcomes, classes)
+    rows = [*_macro(counts, spans, len(outcomes)), share_right("accuracy", outcomes)]
+    for name in classes:
+        class_counts = counts[name]
+        if class_counts.occurs:
+            span = spans.f1_by_class[name]
+            rows.append(
+                spanned(
+                    Score(
+                        "f1", f1(class_counts), class_counts.tp + class_counts.fn, by=by, label=name
+                    ),
+                    span,
+                )
+            )
+    return rows
+
+
+def _count(
+    outcomes: Sequence[Outcome], classes: Sequence[str]
+) -> tuple[dict[str, ClassCounts], MulticlassIntervals]:
+    gold = [str(o.item.gold) for o in outcomes]
+    said = [cast("str | None", o.value) if o.status == "answered" else None for o in outcomes]
+    memes = [o.item.group for o in outcomes]
+    return count_classes(gold, said, classes), multiclass_intervals(gold, said, classes, memes)
+
+
+def _macro(
+    counts: dict[str, ClassCounts], spans: MulticlassIntervals, n: int
+) -> tuple[Score, Score, Score]:
+    found = macro_figures(counts)
+    return (
+        spanned(Score("macro_f1", found.f1, n, note=MACRO_NOTE), spans.f1),
+        spanned(Score("macro_precision", found.precision, n, note=MACRO_NOTE), spans.precision),
+        spanned(Score("macro_recall", found.recall, n, note=MACRO_NOTE), spans.recall),
+    )
+
+
+SCORERS: Mapping[str, Callable[[Sequence[records.Outcome]], tuple[records.Score, ...]]] = {
+    "detection": score_detection,
+    "type": score_type,
+    "target": score_target,
+}
+
+
+def make(setup: TaskSetup) -> Task:
+    """The task ``detection``, ``type`` or ``target``."""
+    name, chosen = setup.card.name, setup.options
+    language = chosen["language"]
+    again, given = (setup.prompts[f"{s}.{language}"] for s in ("again", f"given_{chosen['input']}"))
+    main = _find_main(setup)
+    keys = _keys(name, language) if chosen["parser"] == "strict" else None
+    reasons = chosen.get("reasons", "none")
+
+    def parse(text: str, form: records.Form) -> JsonValue:
+        return _parse(name, find_conclusion(text, reasons), form, keys)
+
+    items = partial(_items, setup)
+    return label_task(
+        setup, items, parse=parse, score=SCORERS[name], prompts=Prompts(main, again, given)
+    )
+
+
+def _find_main(setup: TaskSetup) -> Prompt:
+    """The instruction: short, or as the paper prints it; reasons are a step of the latter."""
+    name, language = setup.card.name, setup.options["language"]
+    reasons = setup.options.get("reasons", "none")
+    if reasons == "none" and setup.options.get("wording", "short") == "short":
+        return setup.prompts[f"{name}.{language}"]
+    main = setup.prompts[f"{name}_full.{language}"]
+    if reasons == "none":
+        return main
+    step = setup.prompts[f"reasons_{reasons}.{language}"]
+    return replace(main, name=f"{main.name}+{step.name}", text=f"{main.text}\n{step.text}")
+
+
+def pick_split(source: Source) -> str:
+    """The split to run on where the user names none: test, or train in a copy without it."""
+    parts = open_once(open_release, source).parts
+    return "test" if any(split == "test" for _, split in parts) else "train"
+
+
+def _keys(name: str, language: str) -> dict[str, str]:
+    """What is replied for each class."""
+    if name == "type":
+        return dict(LETTERS)
+    words = VERDICTS if name == "detection" else TARGET_NAMES
+    return {word: label for label, word in words[language].items()}
+
+
+def _items(setup: TaskSetup) -> Iterator[records.Item]:
+    name, chosen = setup.card.name, setup.options
+    release = open_once(open_release, setup.need_source())
+    memes = release.memes(chosen.get("labels", "v2"), setup.split)
+    shown = chosen["input"] == "image_text"
+    left_out = shown and chosen["images"] == "present"
+    pairs = [
+        (meme, gold)
+        for meme in memes
+        if (gold := _gold(name, meme, chosen)) is not None and not (left_out and not meme.image)
+    ]
+    field = _field(name, chosen, commonest(gold for _, gold in pairs))
+    hint = "add the images, or --set input=text, or --set images=present"
+    for meme, gold in pairs:
+        picture = setup.picture(meme.image, meme.id, hint) if shown else None
+        yield _item(meme, gold, field, setup, (picture,) if picture else ())
+
+
+def _gold(name: str, meme: HarmMeme, chosen: Mapping[str, str]) -> str | None:
+    """The class of a meme, or None where the task does not ask about it."""
+    if name == "detection":
+        return HARMFUL if meme.harmful else HARMLESS
+    if name == "type":
+        # One meme of version 2.0 is harmful but has no type: nothing could be right there.
+        return None if meme.harmful and meme.type == "none" else meme.type
+    if meme.target is None:
+        return NOBODY if chosen["memes"] == "all" else None
+    return meme.target
+
+
+def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> records.Field:
+    language = chosen["language"]
+    keys = _keys(name, language)
+    if name == "target" and chosen["memes"] == "targeted":
+        keys = {key: label for key, label in keys.items() if label in TARGETS}
+    texts = TYPES[language] if name == "type" else {label: key for key, label in keys.items()}
+    replied = {label: key for key, label in keys.items()}
+    return records.Field(
+        name=name,
+        kind="choice",
+        options=tuple(records.Option(key, texts[label]) for key, label in keys.items()),
+        majority=replied[majority] if majority else None,
+        positive=replied.get(HARMFUL),
+    )
+
+
+def _item(
+    meme: HarmMeme,
+    gold: str,
+    field: records.Field,
+    setup: TaskSetup,
+    images: tuple[records.Image, ...],
+) -> records.Item:
+    context = {"text": meme.text}
+    if setup.options["input"] == "captions":
+        context |= {"text_caption": meme.text_caption, "image_caption": meme.image_caption}
+    tags = {"modality": meme.modality or HARMLESS, "type": meme.type, "split": meme.split}
+    if meme.target is not None:
+        tags["target"] = meme.target
+    language = setup.options["language"]
+    question = QUESTIONS[language][setup.card.name]
+    form = records.Form(question, (field,), language=language, context=context)
+    return records.Item(meme.id, meme.id, gold, form, images, tags)
+
+
+def _parse(name: str, text: str, form: records.Form, keys: Mapping[str, str] | None) -> JsonValue:
+    if keys is not None:
+        offered = {option.key for option in form.fields[0].options}
+        return parse_strictly(text, {k: v for k, v in keys.items() if k in offered})
+    if name == "detection":
+        return parse_verdict(text)
+    return parse_type(text, form) if name == "type" else parse_target(text, form)
+
 
 # What experts can learn from ToxiCN MM, from texts and both captions.
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from memantics.benchmarks import writing
 from memantics.benchmarks.toxicn_mm.load import CLASSES
-from memantics.core import writing
 from memantics.core.errors import DataError, InputError
 from memantics.core.queue import Review, Reviewed
 

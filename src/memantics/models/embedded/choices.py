@@ -23,8 +23,7 @@ from memantics.models.embedded.evidence import (
     overlap,
     split_sides,
 )
-from memantics.models.embedded.lexicon import read_sentences
-from memantics.models.embedded.sound import has_chinese
+from memantics.models.embedded.lexicon import has_chinese, read_sentences
 
 # Chosen on the first half of the data that docs/research/embedded-reader.md names.
 _TEXT_WEIGHT, _WORDS_WEIGHT, _HARM_WEIGHT, _LENGTH_WEIGHT = 0.25, 1.0, 0.2, 1.0

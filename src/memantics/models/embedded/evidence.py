@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from memantics.core.images import decode, read_bytes
+from memantics.core.labels import Judges
 from memantics.core.lines import ImageReading, Ocr
-from memantics.core.opinion import Judges
 from memantics.core.records import Field, Form, Image, Request
 from memantics.models.embedded.encoder import Encoder
-from memantics.models.embedded.lexicon import MoodLexicon
-from memantics.models.embedded.sound import Ear
+from memantics.models.embedded.lexicon import Ear, MoodLexicon
 
 _THUMBNAIL = (32, 32)
 Look = Callable[[Ocr, bytes, str], ImageReading]

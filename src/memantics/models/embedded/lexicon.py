@@ -1,6 +1,8 @@
 """Words that carry a mood: VADER for English, a small list of our own for Chinese.
 
 The list (``words.toml``) holds everyday words; what it misses, the reader misses.
+
+What a caption may be heard as: the protocol of the reader's ear.
 """
 
 from __future__ import annotations
@@ -8,10 +10,57 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from memantics.core.data import toml_beside
-from memantics.models.embedded.sound import has_chinese
+
+_CHINESE = re.compile(r"[一-鿿]")
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """Whether a caption is a pun, what it means as a whole, and the words that change."""
+
+    is_pun: bool = False
+    meant: str = ""
+    written: str = ""
+    heard: str = ""
+
+
+NOTHING = Hearing()
+
+
+class Ear(Protocol):
+    """Anything that hears puns. ``version`` changes whenever hearings may change."""
+
+    @property
+    def version(self) -> str:
+        """What hearings depend on."""
+        ...
+
+    def hear(self, text: str, /) -> Hearing:
+        """What a text probably means by its sound."""
+        ...
+
+
+class DeafEar:
+    """Hears nothing: for a reader without the phonetic engine."""
+
+    version = "none"
+
+    def hear(self, text: str, /) -> Hearing:  # noqa: ARG002
+        """No pun."""
+        return NOTHING
+
+
+def has_chinese(text: str) -> bool:
+    """Whether any Chinese character is in a text.
+
+    >>> has_chinese("ok 好"), has_chinese("ok")
+    (True, False)
+    """
+    return _CHINESE.search(text) is not None
+
 
 _DENIAL = "不没别勿无未"
 

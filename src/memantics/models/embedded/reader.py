@@ -8,15 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import JsonValue
 
-from memantics.core.opinion import Judges, name_judges
+from memantics.core.labels import Judges, name_judges
 from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose, decide, rate, write
 from memantics.models.embedded.encoder import Encoder, open_encoder
 from memantics.models.embedded.evidence import Evidence, Look, Senses, gather
-from memantics.models.embedded.lexicon import MoodLexicon
+from memantics.models.embedded.lexicon import DeafEar, Ear, MoodLexicon
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.models.embedded.sound import DeafEar, Ear
-from memantics.models.replies import render_reply
+from memantics.models.kinds import render_reply
 
 NAME = "embedded/reader"
 _RULES = "4"

@@ -12,10 +12,9 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BeforeValidator, Field, JsonValue
 
-from memantics.core.closed import Closed
 from memantics.core.errors import InputError, UnknownName, need_packages
-from memantics.models.kinds import read_params
-from memantics.models.replies import json_or_text
+from memantics.core.records import Closed
+from memantics.models.kinds import json_or_text, read_params
 
 # A LoRA adapter as peft writes it: a small folder that names the model it was tuned on.
 

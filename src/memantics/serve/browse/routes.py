@@ -10,19 +10,14 @@ from markupsafe import Markup
 from pydantic import JsonValue
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from memantics.actions.browse_knowledge import (
-    StoreReader,
-    list_dimensions,
-    read_cell,
-)
-from memantics.actions.browse_runs import RunFolder
 from memantics.core.data import toml_beside
 from memantics.core.errors import DataError, InputError, MemanticsError, UnknownName
-from memantics.report.payload import embed_json, show_value
+from memantics.evaluation import RunFolder, embed_json, show_value
 from memantics.serve.context import find_service
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal
 from memantics.serve.settings import Models
+from memantics.understanding import StoreReader, list_dimensions, read_cell
 
 router = APIRouter(prefix="/browse", include_in_schema=False)
 MEMES, ITEMS = 24, 50

@@ -1,29 +1,117 @@
-"""The studio's page and what it asks for, part by part. Nothing that comes in is kept."""
+"""The studio's page and what it asks for, part by part. Nothing that comes in is kept.
+
+What a person saves from the studio: one self-contained page, made of the parts they saw.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import AsyncIterator, Awaitable
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 from xml.etree import ElementTree
 
 import orjson
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from markupsafe import Markup
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
-from memantics.actions import kinder
-from memantics.actions import studio as action
-from memantics.core.errors import MemanticsError
+from memantics import workbench
+from memantics.core.errors import InputError, MemanticsError
+from memantics.core.images import MIME, probe
+from memantics.core.labels import Preference, append_preference
 from memantics.core.result import Result
+from memantics.core.samples import image_path
 from memantics.core.waiting import make_sync
-from memantics.report.payload import embed_json
+from memantics.evaluation import embed_json
+from memantics.models.engine import Progress
 from memantics.serve.context import find_service
 from memantics.serve.engine import Engine
 from memantics.serve.inputs import read_json
 from memantics.serve.pages import Pages, describe
-from memantics.serve.studio.saving import MOST_PICTURE, StudioRecord, read_url, render_record
-from memantics.web.site import Language
+from memantics.understanding import EMBEDDED, read_style
+from memantics.web.page import fill_page
+from memantics.web.site import Catalogue, Language
+from memantics.workbench import KinderFound
+
+_HERE = Path(__file__).parent
+MOST_PICTURE = 40 * 1024 * 1024  # characters of a picture as a data URL
+
+
+class StudioRecord(BaseModel):
+    """All parts of one meme as the page holds them, its picture as a data URL.
+
+    This is also what "Save as data" writes.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    name: str = Field(max_length=500)
+    language: Language = "en"
+    picture: str = Field(max_length=MOST_PICTURE)
+    text: workbench.TextFound | None = None
+    sound: workbench.SoundFound | None = None
+    harm: workbench.HarmFound | None = None
+    kinder: KinderFound | None = None
+    meanings: tuple[workbench.MeaningFound, ...] = ()
+
+
+def render_record(record: StudioRecord, words: Catalogue) -> str:
+    """The page as text; pictures are checked, for it is opened later and elsewhere."""
+    styles = ("knowledge.css", "analysis.css", str(_HERE / "saved.css"))
+    return fill_page(
+        str(_HERE / "saved.html"),
+        (read_style(), *styles),
+        "analysis.js",
+        t=words,
+        record=record,
+        picture=check_picture(record.picture),
+        kinder=check_picture(record.kinder.picture)
+        if record.kinder and record.kinder.picture
+        else "",
+        letters=[(share.char, _level(share.share)) for share in record.harm.characters]
+        if record.harm
+        else [],
+        blurred=is_harmful(record),
+        meanings=[(found, workbench.draw_meaning(found)) for found in record.meanings],
+        date=datetime.now(UTC).date().isoformat(),
+    )
+
+
+def is_harmful(record: StudioRecord) -> bool:
+    """Whether somebody to rely on found harm; a sample's verdict blurs nothing."""
+    judged = record.harm is not None and record.harm.harmful and not record.harm.sample
+    told = any(
+        (found.harm is not None and found.harm.harmful) or found.knowledge.of("Toxicity")
+        for found in record.meanings
+    )
+    return judged or told
+
+
+def check_picture(url: str) -> str:
+    """A data URL of a picture as it may stand in a page, under the type that its bytes show."""
+    data = read_url(url)
+    return f"data:{MIME[probe(data, 'picture').format]};base64,{url.partition(';base64,')[2]}"
+
+
+def read_url(url: str) -> bytes:
+    """The bytes of a picture in a data URL."""
+    head, _, body = url.partition(";base64,")
+    try:
+        if head.startswith("data:"):
+            return base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError):
+        pass
+    raise InputError("a picture is no data URL", hint="send data:image/…;base64,…")
+
+
+def _level(share: float) -> str:
+    size = min(4, int(abs(share) * 5))
+    return f"{'h' if share > 0 else 'g'}{size}" if size else ""
+
 
 NAME = "this picture"
 # The first row: puns, a harmful one, several panels, both languages. Kinder versions of them pass
@@ -50,9 +138,9 @@ class OwnWords(BaseModel):
     picture: str = Field(max_length=MOST_PICTURE)
     words: str = Field(min_length=1, max_length=_MOST_TEXT)
 
-    def read(self) -> action.Picture:
+    def read(self) -> workbench.Picture:
         """The picture that was sent."""
-        return action.Picture(read_url(self.picture), NAME)
+        return workbench.Picture(read_url(self.picture), NAME)
 
 
 def need_own_page(request: Request) -> None:
@@ -71,9 +159,9 @@ def find_pages(request: Request) -> Pages:
     return pages
 
 
-def find_studio(request: Request) -> action.Studio:
+def find_studio(request: Request) -> workbench.Studio:
     """What looks at memes."""
-    studio: action.Studio = request.app.state.studio
+    studio: workbench.Studio = request.app.state.studio
     return studio
 
 
@@ -82,9 +170,9 @@ def find_engine(request: Request) -> Engine:
     return find_service(request).engine
 
 
-async def read_picture(request: Request) -> action.Picture:
+async def read_picture(request: Request) -> workbench.Picture:
     """The picture that is the body of a request."""
-    return action.Picture(await request.body(), NAME)
+    return workbench.Picture(await request.body(), NAME)
 
 
 async def read_said(request: Request) -> Said:
@@ -92,10 +180,10 @@ async def read_said(request: Request) -> Said:
     return await read_json(request, Said)
 
 
-SharedStudio = Annotated[action.Studio, Depends(find_studio)]
+SharedStudio = Annotated[workbench.Studio, Depends(find_studio)]
 SharedPages = Annotated[Pages, Depends(find_pages)]
 Queues = Annotated[Engine, Depends(find_engine)]
-SentPicture = Annotated[action.Picture, Depends(read_picture)]
+SentPicture = Annotated[workbench.Picture, Depends(read_picture)]
 SentText = Annotated[Said, Depends(read_said)]
 
 
@@ -104,7 +192,7 @@ def show_page(request: Request, pages: SharedPages) -> Response:
     """The page; everything else is asked for by its script."""
     words = pages.words(request)
     context = {
-        "picks": action.list_starter(words.language, FIRST[words.language]),
+        "picks": workbench.list_starter(words.language, FIRST[words.language]),
         "models": request.app.state.settings.models.models,
         "keeps": request.app.state.settings.models.preferences is not None,
         "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
@@ -115,7 +203,7 @@ def show_page(request: Request, pages: SharedPages) -> Response:
 @router.get("/studio/starter/{meme}.png")
 def show_starter(meme: str) -> Response:
     """A meme of the starter pack."""
-    return FileResponse(action.image_path(meme), media_type="image/png")
+    return FileResponse(image_path(meme), media_type="image/png")
 
 
 @router.post("/studio/starter/{meme}", dependencies=_own_page)
@@ -123,7 +211,7 @@ async def explain_starter(meme: str, queues: Queues) -> Response:
     """What the people who drew a meme of the starter pack say about it."""
 
     def tell() -> JsonValue:
-        return show_meaning(action.tell_starter_meaning(meme))
+        return show_meaning(workbench.tell_starter_meaning(meme))
 
     return await answer(queues.work(tell))
 
@@ -131,20 +219,20 @@ async def explain_starter(meme: str, queues: Queues) -> Response:
 @router.post("/studio/text", dependencies=_own_page)
 async def find_text(picture: SentPicture, studio: SharedStudio, queues: Queues) -> Response:
     """The captions with their boxes."""
-    return await answer(queues.work(action.read_text, studio, picture))
+    return await answer(queues.work(workbench.read_text, studio, picture))
 
 
 @router.post("/studio/sound", dependencies=_own_page)
 async def find_sound(said: SentText, queues: Queues) -> Response:
     """What a caption sounds like."""
-    return await answer(queues.work(action.hear, said.text, said.language))
+    return await answer(queues.work(workbench.hear, said.text, said.language))
 
 
 @router.post("/studio/harm", dependencies=_own_page)
 async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
     """A detector's verdict."""
     sent = (said.text, said.language, said.unread, said.left_out)
-    return await answer(queues.work(action.judge, studio, *sent))
+    return await answer(queues.work(workbench.judge, studio, *sent))
 
 
 @router.post("/studio/kinder", dependencies=_own_page)
@@ -152,20 +240,22 @@ async def find_kinder(
     picture: SentPicture,
     studio: SharedStudio,
     queues: Queues,
-    model: str = kinder.EMBEDDED,
+    model: str = EMBEDDED,
     versions: Annotated[int, Query(ge=1, le=8)] = 1,
 ) -> Response:
     """A kinder version, or several to choose from."""
-    if model != kinder.EMBEDDED:  # waits for a model most of the time, and takes no thread for it
-        return await answer(kinder.soften(studio, picture, model, versions))
-    return await answer(queues.work(make_sync(kinder.soften), studio, picture, versions=versions))
+    if model != EMBEDDED:  # waits for a model most of the time, and takes no thread for it
+        return await answer(workbench.soften(studio, picture, model, versions))
+    return await answer(
+        queues.work(make_sync(workbench.soften), studio, picture, versions=versions)
+    )
 
 
 @router.post("/studio/words", dependencies=_own_page)
 async def draw_words(request: Request, studio: SharedStudio, queues: Queues) -> Response:
     """A version in a person's words."""
     sent = await read_json(request, OwnWords)
-    return await answer(queues.work(make_sync(kinder.redraw), studio, sent.read(), sent.words))
+    return await answer(queues.work(make_sync(workbench.redraw), studio, sent.read(), sent.words))
 
 
 @router.post("/studio/choice", dependencies=_own_page)
@@ -174,8 +264,8 @@ async def keep_choice(request: Request, queues: Queues) -> Response:
     place = request.app.state.settings.models.preferences
     if place is None:
         raise HTTPException(404, "choices are not kept here")
-    preference = await read_json(request, kinder.Preference)
-    await queues.work(kinder.append_preference, place, preference)
+    preference = await read_json(request, Preference)
+    await queues.work(append_preference, place, preference)
     return JSONResponse({"kept": True})
 
 
@@ -185,7 +275,7 @@ async def find_meaning(
 ) -> Response:
     """What a model says; lines of JSON as it goes on."""
     language = find_pages(request).words(request).language
-    steps = action.follow_meaning(studio, picture, model, language)
+    steps = workbench.follow_meaning(studio, picture, model, language)
     return StreamingResponse(write_lines(steps), media_type="application/x-ndjson")
 
 
@@ -214,12 +304,12 @@ async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:
 
 
 async def write_lines(
-    steps: AsyncIterator[action.Progress | action.MeaningFound],
+    steps: AsyncIterator[Progress | workbench.MeaningFound],
 ) -> AsyncIterator[bytes]:
     """Lines of JSON: how far a model is, then what it said or what went wrong."""
     try:
         async for step in steps:
-            if isinstance(step, action.MeaningFound):
+            if isinstance(step, workbench.MeaningFound):
                 yield _line(show_meaning(step))
             else:
                 yield _line({"done": step.done, "total": step.total})
@@ -231,9 +321,9 @@ def _line(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def show_meaning(found: action.MeaningFound) -> JsonValue:
+def show_meaning(found: workbench.MeaningFound) -> JsonValue:
     """A meaning with its drawings as trees, which the page grows without reading markup."""
-    drawn = action.draw_meaning(found)
+    drawn = workbench.draw_meaning(found)
     trees = {"wide": drawn.wide, "narrow": drawn.narrow}
     return {"found": found.to_dict(), **{name: to_tree(svg) for name, svg in trees.items()}}
 

@@ -1,0 +1,203 @@
+"""How far people agree: by field, by label, by pair of people, over time; and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+from math import sqrt
+
+from pydantic import JsonValue
+
+from memantics.annotation.consensus import Person, SeatedItem, answers_at
+from memantics.annotation.project_settings import in_share
+from memantics.annotation.resolution import label_key, label_text
+from memantics.annotation.workflow import Level, Workflow, WorkflowField
+from memantics.core.records import Closed
+from memantics.metrics import agreement as metric
+from memantics.metrics.agreement import Span, agreement_spans
+
+Answer = Mapping[str, JsonValue]
+Unit = tuple[str, Mapping[int, JsonValue]]  # the item, and what each person said
+Form = tuple[str, Mapping[int, Answer]]  # the same for all fields of a stage
+ALL = "*"
+MORE, ENOUGH = 50, 0.02
+_WINDOWS, _FEWEST = 6, 10
+
+
+class FieldAgreement(Closed):
+    """Agreement on one field (or on ``*``, all of a stage's labels as one).
+
+    ``pairwise`` is the mean share of agreeing pairs, ``complete`` the share of items on which
+    all agree. Cohen is the mean over pairs of people. None: not defined here. ``spans`` are
+    intervals by name of the figure, ``labels`` how often a second person gives a label too.
+    ``windows`` are alphas of successive runs of items, in the order in which they were finished.
+    """
+
+    stage: str
+    field: str
+    items: int
+    people: int
+    pairwise: float | None
+    complete: float | None
+    cohen: float | None
+    fleiss: float | None
+    alpha: float | None
+    ac1: float | None
+    icc: float | None
+    level: str
+    spans: Mapping[str, Span] = {}
+    labels: Mapping[str, float] = {}
+    windows: tuple[float | None, ...] = ()
+
+    @property
+    def change(self) -> float | None:
+        """By how much another 50 items would move alpha, at most, in 95 of 100 cases.
+
+        The half-width of an interval shrinks with the root of the items, so that a step from n
+        to n + m items moves the figure by that half-width times the root of m / (n + m). None of
+        fewer than 20 items: an interval over so few may have no width at all.
+        """
+        if "alpha" not in self.spans or self.items < 2 * _FEWEST:
+            return None
+        low, high = self.spans["alpha"]
+        return (high - low) / 2 * sqrt(MORE / (self.items + MORE))
+
+
+class PairAgreement(Closed):
+    """Two people on the items that both judged: how many answers to fields were the same."""
+
+    people: tuple[str, str]
+    items: int
+    answers: int
+    same: float
+    kappa: float | None
+
+
+def measure_agreement(
+    workflow: Workflow, items: Sequence[SeatedItem], *, drawn_only: bool = False
+) -> tuple[FieldAgreement, ...]:
+    """Every field of every stage at which several people answer apart; ``*`` is all as one.
+
+    ``drawn_only``: only the items that keep a random place, where others come by information.
+    """
+    share = workflow.settings.random_share
+    figures: list[FieldAgreement] = []
+    for place, stage in workflow.apart_stages:
+        fields = [field for field in workflow.stage_fields(place) if field.scale_level != "none"]
+        units = [
+            (item.row.item_key, row)
+            for item in sorted(items, key=_when_finished)
+            if len(row := answers_at(item, place)) > 1
+            and not (drawn_only and not in_share(item.row.item_key, "random", share))
+        ]
+        if stage.people < 2 and not units:
+            continue
+        figures += [_figure(stage.id, field, list(_units_of(field, units))) for field in fields]
+        if len(fields) > 1:
+            figures.append(_figure(stage.id, None, list(_joined(fields, units))))
+    return tuple(figures)
+
+
+def compare_people(
+    workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
+) -> tuple[PairAgreement, ...]:
+    """Every two people who judged the same items; those who agree least come first."""
+    met: dict[tuple[int, int], list[tuple[str, str, metric.Label, metric.Label]]] = {}
+    for place, _ in workflow.apart_stages:
+        names = [field.id for field in workflow.stage_fields(place) if field.scale_level != "none"]
+        for item in items:
+            said = answers_at(item, place)
+            for one, other in combinations(sorted(said), 2):
+                met.setdefault((one, other), []).extend(
+                    (item.row.item_key, name, label_key(here), label_key(there))
+                    for name in names
+                    if (here := said[one].get(name)) is not None
+                    and (there := said[other].get(name)) is not None
+                )
+    found = [
+        PairAgreement(
+            people=(people[one].pseudonym, people[other].pseudonym),
+            items=len({row[0] for row in rows}),
+            answers=len(rows),
+            same=sum(here == there for *_, here, there in rows) / len(rows),
+            kappa=_mean_kappa(rows),
+        )
+        for (one, other), rows in met.items()
+        if rows and one in people and other in people
+    ]
+    return tuple(sorted(found, key=lambda pair: (pair.same, pair.people)))
+
+
+def _mean_kappa(rows: Sequence[tuple[str, str, metric.Label, metric.Label]]) -> float | None:
+    """Cohen's kappa of each field, their mean: labels of other fields would pass for luck."""
+    fields = sorted({name for _, name, _, _ in rows})
+    pairs = ([row[2:] for row in rows if row[1] == field] for field in fields)
+    found = [metric.cohen_kappa(*zip(*said, strict=True)) for said in pairs]
+    known = [kappa for kappa in found if kappa is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _when_finished(item: SeatedItem) -> tuple[float, int]:
+    return item.last_at, item.row.number
+
+
+def _joined(fields: Sequence[WorkflowField], forms: Sequence[Form]) -> Iterator[Unit]:
+    names = [field.id for field in fields]
+    for item, row in forms:
+        yield item, {u: label_key([said.get(name) for name in names]) for u, said in row.items()}
+
+
+def _units_of(field: WorkflowField, forms: Sequence[Form]) -> Iterator[Unit]:
+    """One unit an item; a field asked for each element of a list gives one unit an element."""
+    for item, row in forms:
+        said = {u: answer[field.id] for u, answer in row.items() if field.id in answer}
+        if not field.each:
+            yield item, said
+            continue
+        lists = {u: value for u, value in said.items() if isinstance(value, list)}
+        for place in range(max(map(len, lists.values()), default=0)):
+            yield item, {u: value[place] for u, value in lists.items() if place < len(value)}
+
+
+def _figure(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> FieldAgreement:
+    """Figures of one field; None is all fields as one label."""
+    level: Level = field.scale_level if field else "nominal"
+    kind: metric.Level = level if level != "none" else "nominal"
+    users = sorted({user for _, unit in units for user in unit})
+    rated = [
+        (item, [_rating(unit.get(user)) for user in users])
+        for item, unit in units
+        if sum(value is not None for value in unit.values()) > 1
+    ]
+    rows = [row for _, row in rated]
+    count = 2 if field and field.kind == "boolean" else len(field.options) if field else 0
+    labels = metric.label_agreement(rows) if field and kind == "nominal" else {}
+    return FieldAgreement(
+        stage=stage,
+        field=field.id if field else ALL,
+        items=len(rated),
+        people=len(users),
+        pairwise=metric.pairwise_agreement(rows),
+        complete=metric.complete_agreement(rows),
+        cohen=metric.mean_cohen_kappa(rows),
+        fleiss=metric.fleiss_kappa(rows),
+        alpha=metric.krippendorff_alpha(rows, kind),
+        ac1=metric.gwet_ac1(rows, count),
+        icc=metric.intraclass(rows) if kind != "nominal" else None,
+        level=kind,
+        spans=agreement_spans(rows, kind, clusters=[item for item, _ in rated], labels=count),
+        labels={label_text(label): share for label, share in sorted(labels.items(), key=str)},
+        windows=_windows(rows, kind),
+    )
+
+
+def _windows(rows: Sequence[metric.Row], level: metric.Level) -> tuple[float | None, ...]:
+    count = min(_WINDOWS, len(rows) // _FEWEST)
+    edges = [len(rows) * place // count for place in range(count + 1)] if count > 1 else []
+    return tuple(
+        metric.krippendorff_alpha(rows[start:stop], level) for start, stop in pairwise(edges)
+    )
+
+
+def _rating(value: JsonValue) -> metric.Label | None:
+    return value if value is None or isinstance(value, str | int | float) else label_key(value)

@@ -1,0 +1,195 @@
+"""All items of a project with their answers, and live figures for the lead."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from memantics.annotation import queries
+from memantics.annotation.context import Visit, load, load_list
+from memantics.annotation.errors import Values
+from memantics.annotation.records import AccuracyDrift, Disagreement, record_of
+from memantics.annotation.resolution import ResolutionCase, count_right, label_key, label_text
+from memantics.annotation.tasks import Seat, make_case, read_seat, read_shown
+from memantics.annotation.workflow import Workflow
+from memantics.core.queue import Shown
+from memantics.core.records import Closed
+
+
+@dataclass(frozen=True, slots=True)
+class SeatedItem:
+    """One item with its seats."""
+
+    row: Any
+    seats: Sequence[Seat]
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        """The texts of the item."""
+        return read_shown(self.row.shown)
+
+    @property
+    def case(self) -> ResolutionCase:
+        """The item as resolution sees it, training answers left out."""
+        return make_case(self.row, self.seats)
+
+    @property
+    def last_at(self) -> float:
+        """When the last answer came in."""
+        return max((seat.submitted_at or 0.0 for seat in self.seats), default=0.0)
+
+    def answered(self, *, training: bool = True) -> Iterator[Seat]:
+        """The seats with an answer that counts, those of training rounds too where asked for."""
+        done = (seat for seat in self.seats if seat.done and seat.answer is not None)
+        return (seat for seat in done if training or not seat.training_round)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A member under their pseudonym."""
+
+    user: int
+    pseudonym: str
+    name: str
+    training: Any
+
+
+def gather(visit: Visit, *, answered: bool = False) -> list[SeatedItem]:
+    """Every item of a project, in order, training items too; ``answered``: only done seats."""
+    query = queries.PROJECT_ANSWERS if answered else queries.PROJECT_SEATS
+    seats: dict[int, list[Seat]] = defaultdict(list)
+    for row in query.all(visit.connection, visit.key):
+        seats[row.item_id].append(read_seat(row))
+    return [
+        SeatedItem(row, seats[row.id]) for row in queries.ITEMS.all(visit.connection, visit.key)
+    ]
+
+
+def read_people(visit: Visit) -> dict[int, Person]:
+    """The members of a project by account."""
+    rows = queries.PEOPLE.all(visit.connection, visit.key)
+    return {row.user: record_of(Person, row) for row in rows}
+
+
+_WINDOW = 10
+
+
+def answers_at(item: SeatedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]:
+    """What each person said of an item at a stage, training left out."""
+    return {
+        seat.user: seat.answer
+        for seat in item.answered(training=False)
+        if seat.stage == stage and seat.user is not None and seat.answer is not None
+    }
+
+
+def find_disagreements(
+    workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
+) -> Iterator[Disagreement]:
+    """Items on which people who answered apart differ, with who said what."""
+    for item in items:
+        differing: dict[str, tuple[tuple[str, JsonValue], ...]] = {}
+        notes: list[tuple[str, str]] = []
+        for place, _ in workflow.apart_stages:
+            answers = answers_at(item, place)
+            for field in workflow.stage_fields(place):
+                votes = tuple(
+                    (people[user].pseudonym, answer.get(field.id))
+                    for user, answer in answers.items()
+                )
+                if field.scale_level != "none" and len({label_key(vote) for _, vote in votes}) > 1:
+                    differing[field.id] = votes
+                if field.kind in ("text", "longtext"):
+                    notes += [(who, text) for who, text in votes if isinstance(text, str) and text]
+        if differing:
+            row, (decision, decidable) = item.row, _find_decision(workflow, item)
+            images = tuple(load_list(row.images))
+            yield Disagreement(
+                row.id,
+                row.number,
+                row.item_key,
+                row.group_key,
+                images,
+                differing,
+                row.state,
+                item.shown,
+                tuple(notes),
+                max(split_of([vote for _, vote in votes]) for votes in differing.values()),
+                item.last_at,
+                decision,
+                decidable,
+            )
+
+
+def _find_decision(workflow: Workflow, item: SeatedItem) -> tuple[Values | None, bool]:
+    """What an adjudicator who saw the votes said, and whether one may do so now."""
+    stages = workflow.stages
+    deciding = [n for n, one in enumerate(stages) if one.kind == "adjudicate" and not one.blind]
+    said = [seat.answer for seat in item.answered() if seat.stage in deciding]
+    votes = len(answers_at(item, workflow.judging))
+    enough = votes >= workflow.people_at(workflow.judging, item.row.item_key)
+    return (said[-1] if said else None), bool(deciding and not said and enough)
+
+
+class DisagreementFilter(Closed):
+    """Items on which these people differ, in a field, by a label, since a time; empty: any."""
+
+    people: tuple[str, ...] = ()
+    field: str = ""
+    label: str = ""
+    since: float = 0
+
+    def fits(self, one: Disagreement) -> bool:
+        """Whether an item is such a one."""
+        for name, votes in one.fields.items():
+            said = [vote for who, vote in votes if not self.people or who in self.people]
+            differ = len({label_key(vote) for vote in said}) > 1
+            named = not self.label or self.label in map(label_text, said)
+            if differ and named and self.field in ("", name):
+                return one.at >= self.since
+        return False
+
+
+def split_of(votes: Sequence[JsonValue]) -> float:
+    """The share of votes that are not with the largest group.
+
+    >>> split_of(["sad", "sad", "angry", None])
+    0.5
+    """
+    most = Counter(map(label_key, votes)).most_common(1)[0][1]
+    return 1 - most / len(votes)
+
+
+def measure_drift(
+    workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
+) -> tuple[AccuracyDrift, ...]:
+    """Each person's accuracy on items with known answers, in the order they gave them."""
+    fields = workflow.training.fields if workflow.training else workflow.stages[0].fields
+    graded = tuple(name for name in fields if workflow.field(name).scale_level != "none")
+    hits: dict[int, list[tuple[float, bool]]] = {user: [] for user in people}
+    for item in items:
+        if item.row.gold is None:
+            continue
+        gold = load(item.row.gold)
+        for seat in item.answered():
+            if seat.stage == 0 and seat.user in hits:
+                right = all(count_right(gold, seat.answer or {}, graded).values())
+                hits[seat.user].append((seat.submitted_at or 0.0, right))
+    return tuple(_drift(people[user], sorted(rows)) for user, rows in hits.items() if rows)
+
+
+def _drift(person: Person, rows: Sequence[tuple[float, bool]]) -> AccuracyDrift:
+    right = [hit for _, hit in rows]
+    windows = [right[start : start + _WINDOW] for start in range(0, len(right), _WINDOW)]
+    return AccuracyDrift(
+        person=person.pseudonym,
+        name=person.name,
+        items=len(right),
+        accuracy=sum(right) / len(right),
+        windows=tuple(sum(window) / len(window) for window in windows),
+        training=person.training,
+    )

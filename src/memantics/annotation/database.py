@@ -1,0 +1,415 @@
+"""One engine over SQLite or PostgreSQL, with short transactions and migrations.
+
+Group commit for SQLite: writers that wait for each other anyway share one trip to the disk.
+
+Each writer runs inside a savepoint of a shared transaction, one after the other. Whoever finds
+nobody waiting behind them commits for all; the others are told only then. So an answer that was
+acknowledged is on disk, and a writer who fails takes nobody along.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque, namedtuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.engine import Connection, Dialect, Engine
+from sqlalchemy.exc import OperationalError
+
+from memantics.core.errors import InputError, StoreError
+
+_MOST = 64
+_LONGEST = 0.05
+_PATIENCE = 0.2
+
+
+class _Turnstile:
+    """A lock that is handed on in the order of arrival, so that nobody starves."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._queue: deque[threading.Lock] = deque()
+        self._busy = False
+
+    @property
+    def crowded(self) -> bool:
+        """Whether somebody waits."""
+        return bool(self._queue)
+
+    def acquire(self) -> None:
+        with self._guard:
+            if not self._busy:
+                self._busy = True
+                return
+            mine = threading.Lock()
+            mine.acquire()
+            self._queue.append(mine)
+        try:
+            mine.acquire()
+        except BaseException:
+            self._give_up(mine)
+            raise
+
+    def release(self) -> None:
+        with self._guard:
+            if self._queue:
+                self._queue.popleft().release()
+            else:
+                self._busy = False
+
+    def _give_up(self, mine: threading.Lock) -> None:
+        """Interrupted while waiting: step out of the queue, or hand on a turn that just came."""
+        with self._guard:
+            if mine in self._queue:
+                self._queue.remove(mine)
+                return
+        self.release()
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    connection: Connection
+    begun: float
+    members: int = 0
+    error: BaseException | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class GroupCommit:
+    """The one writer of a SQLite file in this process."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._turn = _Turnstile()
+        self._batch: _Batch | None = None
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction of one's own, as far as its writer can tell."""
+        self._turn.acquire()
+        batch: _Batch | None = None
+        try:
+            batch = self._batch = self._batch or self._begin()
+            batch.members += 1
+            with _savepoint(batch.connection):
+                yield batch.connection
+        finally:
+            self._leave(batch)
+        self._await_commit(batch)
+
+    def _begin(self) -> _Batch:
+        connection = self._engine.connect()
+        try:
+            connection.begin()
+        except OperationalError as error:
+            connection.close()
+            raise StoreError(
+                f"the database is busy: {error.orig}", hint="does another program hold it?"
+            ) from error
+        except BaseException:
+            connection.close()
+            raise
+        return _Batch(connection, time.monotonic())
+
+    def _leave(self, batch: _Batch | None) -> None:
+        """Commit, unless somebody is there who will do it in a moment."""
+        try:
+            if batch is None:
+                return
+            if not _in_transaction(batch.connection):
+                # SQLite gave up the whole transaction (disk full, say): nobody was saved.
+                batch.error = StoreError("the database could not be written", hint="check the disk")
+            late = time.monotonic() - batch.begun > _LONGEST
+            if batch.error or late or batch.members >= _MOST or not self._turn.crowded:
+                self._close(batch)
+        finally:
+            self._turn.release()
+
+    def _close(self, batch: _Batch) -> None:
+        self._batch = None
+        try:
+            transaction = batch.connection.get_transaction()
+            assert transaction is not None
+            if batch.error is None:
+                transaction.commit()
+        except Exception as error:  # noqa: BLE001 - whoever waits for this commit raises it
+            batch.error = error
+        except BaseException as error:
+            batch.error = error
+            raise
+        finally:
+            try:
+                if batch.error is not None:
+                    # Its transaction may still be open: no other writer may get this connection.
+                    batch.connection.invalidate()
+                batch.connection.close()
+            finally:
+                batch.done.set()
+
+    def _await_commit(self, batch: _Batch) -> None:
+        while not batch.done.wait(_PATIENCE):
+            # Whoever was to commit is gone (interrupted while it waited): do it instead.
+            self._turn.acquire()
+            try:
+                if self._batch is batch:
+                    self._close(batch)
+            finally:
+                self._turn.release()
+        if batch.error is not None:
+            raise StoreError(f"the answer could not be saved: {batch.error}") from batch.error
+
+
+@contextmanager
+def _savepoint(connection: Connection) -> Iterator[None]:
+    driver: Any = connection.connection.driver_connection
+    driver.execute("SAVEPOINT writer")
+    try:
+        yield
+    except BaseException:
+        if driver.in_transaction:
+            driver.execute("ROLLBACK TO writer")
+            driver.execute("RELEASE writer")
+        raise
+    driver.execute("RELEASE writer")
+
+
+def _in_transaction(connection: Connection) -> bool:
+    driver = connection.connection.driver_connection
+    return bool(getattr(driver, "in_transaction", False))
+
+
+BUSY_MS = 15_000
+MIGRATIONS = Path(__file__).parent / "migrations"
+Bound = Mapping[str, object]
+# Any fixed number: two servers that start at once must not both migrate.
+_MIGRATION_LOCK = 5_417_233
+
+
+class Database:
+    """Reads and writes.
+
+    On SQLite, writers of this process queue at a lock of ours and share commits: waiting for
+    each other inside SQLite would mean polling, and the unlucky would poll for seconds.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = normalise(url)
+        self.engine = _make_engine(self.url)
+        self.sqlite = self.engine.dialect.name == "sqlite"
+        self._writing = self.engine.execution_options(memantics_write=True)
+        self._group = GroupCommit(self._writing) if self.sqlite else None
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A consistent look at the data."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction; it is on disk when the block ends, or nothing of it is."""
+        writing = self._group.write() if self._group else self._writing.begin()
+        with writing as connection:
+            yield connection
+
+    def migrate(self) -> None:
+        """Bring the schema to the newest revision; a newer one than we know is an error."""
+        config = _alembic_config()
+        newest = ScriptDirectory.from_config(config).get_current_head()
+        try:
+            with self.write() as connection:
+                if not self.sqlite:
+                    lock = sa.text("SELECT pg_advisory_xact_lock(:key)")
+                    connection.execute(lock, {"key": _MIGRATION_LOCK})
+                current = MigrationContext.configure(connection).get_current_revision()
+                if current == newest:
+                    return
+                self._refuse_unknown(config, current)
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+        except sa.exc.DBAPIError as error:
+            raise _explain(self.url, error) from error
+
+    def schema_version(self) -> str:
+        """The revision that the database is at (empty: none)."""
+        with self.read() as connection:
+            return MigrationContext.configure(connection).get_current_revision() or ""
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    def _refuse_unknown(self, config: Config, current: str | None) -> None:
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        if current is not None and current not in known:
+            raise StoreError(
+                f"the annotation database is at schema {current}, newer than this version knows",
+                hint="install the version of memantics that wrote it",
+            )
+
+
+class Query:
+    """A Core expression, compiled once for each kind of database, that goes straight to the driver.
+
+    One answer takes about a dozen small statements; through SQLAlchemy's execution each costs
+    more than the database needs for it. Values are ``bindparam``; an INSERT names its columns.
+    """
+
+    __slots__ = ("_columns", "_compiled", "_expression", "_row")
+
+    def __init__(self, expression: Any, columns: str = "") -> None:
+        self._expression = expression
+        self._columns = columns.split() or None
+        self._compiled: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._row: Any = None
+
+    def text(self, dialect: Dialect) -> tuple[str, dict[str, Any]]:
+        """The SQL for a database, and the values that it brings itself."""
+        known = self._compiled.get(dialect.name)
+        if known is None:
+            # What SQLite's driver knows by place, we give by name.
+            named: Any = sqlite.dialect(paramstyle="named") if dialect.name == "sqlite" else dialect
+            made = self._expression.compile(dialect=named, column_keys=self._columns)
+            ours = {name for name, bind in made.binds.items() if bind.required}
+            fixed = {name: value for name, value in made.params.items() if name not in ours}
+            known = self._compiled[dialect.name] = (str(made), fixed)
+        return known
+
+    def one(self, connection: Connection, values: Bound) -> Any:
+        """The first row, or None."""
+        cursor = self._execute(connection, values)
+        row = cursor.fetchone()
+        return None if row is None else self._shape(cursor)._make(row)
+
+    def all(self, connection: Connection, values: Bound) -> list[Any]:
+        """All rows."""
+        cursor = self._execute(connection, values)
+        make = self._shape(cursor)._make
+        return [make(row) for row in cursor.fetchall()]
+
+    def value(self, connection: Connection, values: Bound) -> Any:
+        """The first column of the first row, or None."""
+        row = self._execute(connection, values).fetchone()
+        return None if row is None else row[0]
+
+    def run(self, connection: Connection, values: Bound) -> int:
+        """Change rows; how many."""
+        return int(self._execute(connection, values).rowcount)
+
+    def run_each(self, connection: Connection, rows: Sequence[Bound]) -> None:
+        """Change rows, once for each set of values."""
+        for values in rows:
+            self._execute(connection, values)
+
+    def _execute(self, connection: Connection, values: Bound) -> Any:
+        driver: Any = connection.connection.driver_connection
+        text, fixed = self.text(connection.dialect)
+        return driver.execute(text, {**fixed, **values} if fixed else values)
+
+    def _shape(self, cursor: Any) -> Any:
+        if self._row is None:
+            names = [column[0] for column in cursor.description]
+            self._row = namedtuple("Row", names)  # type: ignore[misc]
+        return self._row
+
+
+def insert_row(connection: Connection, table: sa.Table, values: Bound) -> int:
+    """Write one row of a table that counts its rows itself; returns the number it got."""
+    key = connection.execute(sa.insert(table), dict(values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def normalise(url: str) -> str:
+    """A path is SQLite; PostgreSQL goes through psycopg.
+
+    >>> normalise("postgres://me@host/x"), normalise("a.db")
+    ('postgresql+psycopg://me@host/x', 'sqlite:///a.db')
+    """
+    for scheme in ("postgresql://", "postgres://"):
+        if url.startswith(scheme):
+            return "postgresql+psycopg://" + url.removeprefix(scheme)
+    if "://" not in url:
+        url = f"sqlite:///{url}"
+    if url in ("sqlite:///", "sqlite:///:memory:"):
+        raise InputError("the database needs a file", hint="give a path, such as annotate.db")
+    if not url.startswith(("sqlite:///", "postgresql+psycopg://")):
+        raise InputError(
+            f"unknown kind of database in {url.split(':', 1)[0]}:…",
+            hint="give a file, sqlite:///FILE or postgresql://…",
+        )
+    return url
+
+
+def newest_schema() -> str:
+    """The revision that this version of the code works with."""
+    return ScriptDirectory.from_config(_alembic_config()).get_current_head() or ""
+
+
+def _alembic_config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _make_engine(url: str) -> Engine:
+    # Values may be hashes of passwords: no error message repeats them.
+    hidden = {"hide_parameters": True}
+    if not url.startswith("sqlite"):
+        try:
+            pool = {"pool_size": 10, "max_overflow": 30, "pool_pre_ping": True}
+            return sa.create_engine(url, **hidden, **pool)
+        except (sa.exc.ArgumentError, ImportError) as error:
+            raise InputError(f"the database cannot be used: {error}") from error
+    path = Path(url.removeprefix("sqlite:///"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Hashes of passwords are in it: nobody else on this machine needs to read them.
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise StoreError(f"database {path} cannot be made: {error.strerror}") from error
+    # Enough for all threads that answer requests: opening one costs more than what it is asked.
+    engine = sa.create_engine(url, pool_size=50, **hidden)
+    sa.event.listen(engine, "connect", _set_up_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves, and which
+    for pragma in (
+        f"busy_timeout = {BUSY_MS}",
+        "journal_mode = WAL",
+        "synchronous = FULL",  # an acknowledged answer outlives a power cut
+        "foreign_keys = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writing = connection.get_execution_options().get("memantics_write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _explain(url: str, error: sa.exc.DBAPIError) -> StoreError:
+    # The URL may hold a password: only its kind is said.
+    reason = str(error.orig).splitlines()[0] if error.orig else "unknown reason"
+    file = url.startswith("sqlite")
+    return StoreError(
+        f"the {'SQLite' if file else 'PostgreSQL'} database cannot be opened: {reason}",
+        hint="give the file of an annotation database, or a new one"
+        if file
+        else "check the address and that the server runs",
+    )

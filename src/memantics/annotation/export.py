@@ -1,0 +1,359 @@
+"""Data out: everything that was said, what it resolved to, and verdicts for construction."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+from pydantic import JsonValue
+
+from memantics.annotation import schema
+from memantics.annotation.consensus import Person, SeatedItem, gather, read_people
+from memantics.annotation.context import Visit, iso, load, load_list, load_optional
+from memantics.annotation.errors import NoSuchForm
+from memantics.annotation.records import Resolved, Rights
+from memantics.annotation.resolution import resolve
+from memantics.annotation.tasks import Seat
+from memantics.annotation.workflow import Workflow
+from memantics.core.queue import ItemVerdict, Vote
+from memantics.core.tables import need_parquet
+
+Row = Mapping[str, JsonValue]
+TYPES: Mapping[str, str] = {
+    "jsonl": "application/x-ndjson",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+    "zip": "application/zip",
+    "tex": "application/x-tex",
+}
+FORMS = ("jsonl", "json", "csv", "parquet")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_rows(rows: Sequence[Row], columns: Sequence[str], form: str) -> bytes:
+    r"""All rows in one of the forms; every row has every column.
+
+    >>> write_rows([{"a": "x", "b": [1]}], ["a", "b"], "csv")
+    b'a,b\r\nx,[1]\r\n'
+    """
+    match form:
+        case "jsonl":
+            return b"".join(orjson.dumps(row) + b"\n" for row in rows)
+        case "json":
+            return orjson.dumps(rows, option=orjson.OPT_INDENT_2)
+        case "csv":
+            return _write_csv(rows, columns)
+        case "parquet":
+            return _write_parquet(rows, columns)
+        case _:
+            raise NoSuchForm("a table", form, FORMS)
+
+
+def _write_csv(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in columns])
+    return text.getvalue().encode()
+
+
+def _cell(value: JsonValue) -> str:
+    """A cell that no spreadsheet takes for a formula: such a text gets an apostrophe in front.
+
+    >>> _cell("=1+1"), _cell("ok"), _cell(None), _cell(["a"])
+    ("'=1+1", 'ok', '', '["a"]')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return orjson.dumps(value).decode()
+
+
+def _write_parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
+    need_parquet()
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    arrays = {name: _column([row.get(name) for row in rows]) for name in columns}
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table(arrays), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _column(values: list[JsonValue]) -> Any:
+    """Plain types where a column has one, lists of texts, else JSON."""
+    import pyarrow as arrow
+
+    given = [value for value in values if value is not None]
+    for kind, to in ((bool, arrow.bool_()), (int, arrow.int64()), (str, arrow.string())):
+        if given and all(type(value) is kind for value in given):
+            return arrow.array(values, type=to)
+    if given and all(type(value) in (int, float) for value in given):
+        return arrow.array(values, type=arrow.float64())
+    if given and all(_is_texts(value) for value in given):
+        return arrow.array(values, type=arrow.list_(arrow.string()))
+    texts = [None if value is None else orjson.dumps(value).decode() for value in values]
+    return arrow.array(texts, type=arrow.string())
+
+
+def _is_texts(value: JsonValue) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+# Keys that workflows got later: where one is not used, exports are byte for byte as before.
+_LATER = ("examples", "personal", "test")
+RAW = ("item", "group", "stage", "seat", "person", "version", "action", "at", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A project at one moment."""
+
+    rights: Rights
+    items: Sequence[SeatedItem]
+    people: Mapping[int, Person]
+    revisions: Mapping[int, Sequence[Any]]
+    images: Mapping[str, Any]
+
+    @property
+    def workflow(self) -> Workflow:
+        """The rules of the project."""
+        return self.rights.workflow
+
+    @property
+    def field_names(self) -> list[str]:
+        """All fields, in order."""
+        return [field.id for field in self.workflow.fields]
+
+
+def take_snapshot(visit: Visit) -> Snapshot:
+    """Read all of a project."""
+    revisions: dict[int, list[Any]] = defaultdict(list)
+    for row in _read_all(visit, schema.revisions):
+        revisions[row.item_id].append(row)
+    images = {row.id: row for row in _read_all(visit, schema.media)}
+    return Snapshot(visit.rights, gather(visit), read_people(visit), revisions, images)
+
+
+def _read_all(visit: Visit, table: sa.Table) -> sa.CursorResult[Any]:
+    """The rows of a project in a table, in order."""
+    query = sa.select(table).where(table.c.project_id == visit.rights.id).order_by(table.c.id)
+    return visit.connection.execute(query)
+
+
+def write_export(snapshot: Snapshot, what: str, form: str) -> bytes:
+    """What was said and what it resolved to, as a file."""
+    match what:
+        case "raw" if form == "jsonl":
+            return write_rows(_raw_lines(snapshot), (), form)
+        case "raw":
+            columns = [*RAW, "guideline", "training", "current", *snapshot.field_names]
+            return write_rows(_raw_rows(snapshot), columns, form)
+        case "resolved":
+            columns = ["item", "group", "kept", "reason", "complete", *snapshot.field_names]
+            return write_rows(_resolved_rows(snapshot), [*columns, "details", "hidden"], form)
+        case "verdicts" if form == "jsonl":
+            return write_rows([one.model_dump() for one in make_verdicts(snapshot)], (), form)
+        case _:
+            raise NoSuchForm(what, form, ("jsonl",))
+
+
+def write_audit(visit: Visit, form: str) -> bytes:
+    """Every change in a project, from the first."""
+    people = read_people(visit)
+    rows: list[Row] = [
+        {
+            "id": row.id,
+            "at": iso(row.at),
+            "person": people[row.user_id].pseudonym if row.user_id in people else "",
+            "action": row.action,
+            "subject": row.subject,
+            "detail": load(row.detail),
+        }
+        for row in _read_all(visit, schema.audit)
+    ]
+    return write_rows(rows, ["id", "at", "person", "action", "subject", "detail"], form)
+
+
+def resolve_all(snapshot: Snapshot) -> list[tuple[SeatedItem, Resolved]]:
+    """The outcome of every real item."""
+    prelabels = snapshot.rights.settings.prelabels == "shown"
+    return [
+        (item, resolve(snapshot.workflow, item.case, prelabels=prelabels))
+        for item in snapshot.items
+        if not item.row.training_round
+    ]
+
+
+def make_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
+    """The finished items in the form that construction reads, with the votes behind each.
+
+    Where people answered about themselves, nobody is named, and forms are dealt out anew by what
+    they say: their numbers followed the order in which people came.
+    """
+    made = _list_verdicts(snapshot)
+    if not snapshot.workflow.personal:
+        return made
+    names = sorted(verdict.item for verdict in made)
+    made.sort(key=lambda verdict: orjson.dumps(verdict.values, option=orjson.OPT_SORT_KEYS))
+    return [
+        verdict.model_copy(
+            update={
+                "item": name,
+                "votes": [
+                    vote.model_copy(update={"person": "", "at": ""}) for vote in verdict.votes
+                ],
+            }
+        )
+        for verdict, name in zip(made, names, strict=True)
+    ]
+
+
+def _list_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
+    return [
+        ItemVerdict(
+            item=found.item,
+            group=found.group,
+            workflow=snapshot.workflow.name,
+            kept=found.kept,
+            values=dict(found.values),
+            reason=found.reason,
+            votes=[_vote(snapshot, seat) for seat in item.answered()],
+            hidden=load(item.row.hidden),
+        )
+        for item, found in resolve_all(snapshot)
+        if found.complete
+    ]
+
+
+def _vote(snapshot: Snapshot, seat: Seat) -> Vote:
+    return Vote(
+        person=name_of(snapshot, seat.user),
+        stage=snapshot.workflow.stages[seat.stage].id,
+        values=seat.answer or {},
+        at=iso(seat.submitted_at or 0.0),
+        guideline=snapshot.rights.settings.guideline_at(seat.submitted_at or 0.0),
+    )
+
+
+def name_of(snapshot: Snapshot, user: int | None) -> str:
+    """The pseudonym of a person."""
+    person = snapshot.people.get(user) if user is not None else None
+    return person.pseudonym if person else ""
+
+
+def outcome(snapshot: Snapshot, found: Resolved) -> dict[str, JsonValue]:
+    """Columns that say how an item ended: whether it was kept, why, and the value of each field."""
+    row: dict[str, JsonValue] = {"kept": found.kept, "reason": found.reason}
+    row["complete"] = found.complete
+    return row | {name: found.values.get(name) for name in snapshot.field_names}
+
+
+def _resolved_rows(snapshot: Snapshot) -> list[Row]:
+    return [
+        {"item": found.item, "group": found.group}
+        | outcome(snapshot, found)
+        | {"details": dict(found.details), "hidden": load(item.row.hidden)}
+        for item, found in resolve_all(snapshot)
+    ]
+
+
+def _raw_rows(snapshot: Snapshot) -> list[Row]:
+    rows: list[Row] = []
+    for item in snapshot.items:
+        for revision in snapshot.revisions.get(item.row.id, ()):
+            row = _revision(snapshot, item, revision)
+            values = load(revision.answer)
+            rows.append(row | {name: values.get(name) for name in snapshot.field_names})
+    return rows
+
+
+def _revision(snapshot: Snapshot, item: SeatedItem, row: Any) -> dict[str, JsonValue]:
+    seat = next(seat for seat in item.seats if seat.id == row.seat_id)
+    training = bool(seat.training_round)
+    return {
+        "item": item.row.item_key,
+        "group": item.row.group_key,
+        "stage": snapshot.workflow.stages[row.stage].id,
+        "seat": 0 if training else seat.seat,
+        "person": name_of(snapshot, row.user_id),
+        "version": row.version,
+        "action": row.action,
+        "at": iso(row.at),
+        "seconds": row.seconds,
+        "guideline": snapshot.rights.settings.guideline_at(row.at),
+        "training": training,
+        "current": seat.done and seat.version == row.version,
+    }
+
+
+def _raw_lines(snapshot: Snapshot) -> list[Row]:
+    """Everything, line by line: the project, its people, its items, all revisions in order."""
+    rights = snapshot.rights
+    unused = {name for name in _LATER if not getattr(rights.workflow, name)}
+    lines: list[Row] = [
+        {
+            "kind": "project",
+            "title": rights.title,
+            "workflow": rights.workflow.model_dump(mode="json", exclude=unused),
+            "settings": rights.settings.model_dump(
+                mode="json", exclude=set() if rights.settings.clarifications else {"clarifications"}
+            ),
+            "language": rights.language,
+        }
+    ]
+    lines += [
+        {"kind": "person", "person": person.pseudonym, "training": person.training}
+        for person in snapshot.people.values()
+    ]
+    for item in snapshot.items:
+        lines.append({"kind": "item", **describe_item(snapshot, item)})
+        for row in snapshot.revisions.get(item.row.id, ()):
+            values = load_optional(row.answer)
+            line = _revision(snapshot, item, row)
+            lines.append({"kind": "revision", **line, "values": values})
+    return lines
+
+
+def describe_item(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
+    """All that was imported of an item; images by name, checksum and id."""
+    row = item.row
+    return {
+        "id": row.item_key,
+        "group": row.group_key,
+        "number": row.number,
+        "shown": [entry.model_dump() for entry in item.shown],
+        "values": load(row.prelabels),
+        "gold": load_optional(row.gold),
+        "hidden": load(row.hidden),
+        "training_round": row.training_round,
+        "images": [
+            {
+                "media": image.id,
+                "name": image.name,
+                "sha256": image.sha256,
+                "file": file_name(image),
+            }
+            for image in images_of(snapshot, item)
+        ],
+    }
+
+
+def images_of(snapshot: Snapshot, item: SeatedItem) -> list[Any]:
+    """The rows of an item's images, in order."""
+    keys = [str(key) for key in load_list(item.row.images)]
+    return [snapshot.images[key] for key in keys if key in snapshot.images]
+
+
+def file_name(image: Any) -> str:
+    """A name for an image outside: unique, and free of what its first name may hold."""
+    return f"{image.sha256[:20]}.{str(image.media_type).rpartition('/')[2]}"

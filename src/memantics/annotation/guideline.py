@@ -1,0 +1,99 @@
+"""``annotate guideline``: what divides people, a draft that settles it, and the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Unpack
+
+from memantics.annotation import require_extra
+from memantics.annotation.commands import (
+    Storage,
+    find_admin,
+    make_drafter,
+    open_annotations,
+    require_project,
+)
+from memantics.annotation.project_settings import Words
+from memantics.core.parameters import Argument, Flag
+from memantics.core.result import Result
+from memantics.models.client import AskingOptions, asking_of
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearItem:
+    """An item that people read in different ways: votes by field, and what they noted."""
+
+    number: int
+    key: str
+    split: float
+    votes: dict[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuidelineState(Result):
+    """The version that holds, what divides people, a draft, and how many answers come again."""
+
+    project: int
+    version: int
+    unclear: tuple[UnclearItem, ...]
+    draft: Words | None = None
+
+    def lines(self) -> Iterator[str]:
+        """The state for a terminal."""
+        yield f"project {self.project}: guideline version {self.version}"
+        for item in self.unclear:
+            yield f"item {item.number} ({item.key}): {item.split:.0%} not with the majority"
+            yield from (f"  {name}: {', '.join(said)}" for name, said in item.votes.items())
+            yield from (f"  noted: {note}" for note in item.notes)
+        if self.draft is not None:
+            yield f"draft: {self.draft.en}"
+            yield f"       {self.draft.zh}"
+
+
+def grow_guideline(
+    storage: Storage,
+    project: Annotated[int, Argument("The number of the project.")],
+    *,
+    items: Annotated[
+        Sequence[int], Flag("Number of an item that one rule would settle. Repeatable.", "--item")
+    ] = (),
+    model: Annotated[
+        str | None, Flag("Have this model draft a rule for the items.", "--model -m")
+    ] = None,
+    add: Annotated[str, Flag("The rule to add to the guideline, in English.")] = "",
+    add_zh: Annotated[str, Flag("The same in Chinese.")] = "",
+    drafted: Annotated[str, Flag("The model that wrote the first draft of the rule.")] = "",
+    again: Annotated[
+        bool, Flag("Whether the items are judged again.", "--again/--as-they-are")
+    ] = True,
+    **options: Unpack[AskingOptions],
+) -> GuidelineState:
+    """List what divides people, draft a rule with a model, or add one to the guideline."""
+    require_extra()
+    with open_annotations(storage) as service:
+        actor = find_admin(service)
+        require_project(service, actor, project)
+        draft = None
+        if add:
+            words = Words(en=add, zh=add_zh)
+            service.guideline.clarify(actor, project, words, items, drafted=drafted, again=again)
+        elif model is not None:
+            prompt = service.guideline.describe(actor, project, items)
+            draft = make_drafter(model, asking_of(options))(prompt)
+        unclear = tuple(
+            UnclearItem(
+                one.number,
+                one.key,
+                one.split,
+                {
+                    name: tuple("–" if value is None else str(value) for _, value in votes)
+                    for name, votes in one.fields.items()
+                },
+                tuple(note for _, note in one.notes),
+            )
+            for one in service.guideline.unclear(actor, project)
+        )
+        version = service.projects.get(actor, project).settings.guideline
+        return GuidelineState(project, version, unclear, draft)

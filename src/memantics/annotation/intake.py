@@ -1,0 +1,310 @@
+"""Images and items of a project, from queues, folders and uploads; and the seats of its items."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from memantics.annotation import queries, schema
+from memantics.annotation.context import Visit, dump, keep_settings
+from memantics.annotation.errors import AnswerError, Forbidden
+from memantics.annotation.records import Media, Rights
+from memantics.annotation.tasks import first_states, labels_of, read_seat, settle
+from memantics.annotation.values import check, clean_text
+from memantics.annotation.workflow import Workflow, lay_over, overlaid, settings_of, workflow_of
+from memantics.core.errors import DataError, InputError
+from memantics.core.images import ImageFacts, decode, probe
+from memantics.core.journal import whole_file
+from memantics.core.memes import read_memes
+from memantics.core.queue import QueueItem, Shown
+
+_media = schema.media
+ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An image that is on disk under its new name, and not yet in the database."""
+
+    key: str
+    path: Path
+    name: str
+    digest: str
+    size: int
+    facts: ImageFacts
+
+
+def store_image(root: Path, project: int, name: str, data: bytes) -> Stored:
+    """Check an image and write it; no transaction waits for that. Raises ImageError.
+
+    The whole first frame is decoded within bounds: what no browser could show is refused here.
+    """
+    facts = probe(data, name)
+    with decode(data, name) as image:  # upright, as browsers show it
+        facts = replace(facts, width=image.width, height=image.height)
+    key = secrets.token_hex(16)
+    folder = root / str(project)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / key
+    with whole_file(path, masked=False) as file:
+        file.write(data)
+    digest = hashlib.sha256(data).hexdigest()
+    return Stored(
+        key, path, clean_text(Path(name).name, lines=False)[:300], digest, len(data), facts
+    )
+
+
+def register_image(connection: Connection, project: int, stored: Stored) -> str:
+    """Enter an image; the same bytes are kept once a project."""
+    known = sa.select(_media.c.id).where(
+        _media.c.project_id == project, _media.c.sha256 == stored.digest
+    )
+    if found := connection.execute(known).scalar_one_or_none():
+        stored.path.unlink(missing_ok=True)
+        return str(found)
+    entry = {
+        "id": stored.key,
+        "project_id": project,
+        "sha256": stored.digest,
+        "media_type": stored.facts.mime,
+        "width": stored.facts.width,
+        "height": stored.facts.height,
+        "size": stored.size,
+        "name": stored.name,
+    }
+    connection.execute(sa.insert(_media), entry)
+    return stored.key
+
+
+def find_image(connection: Connection, root: Path, key: str) -> tuple[int, Media]:
+    """The project and place of an image; only ids that we gave out reach the disk."""
+    row = None
+    if ID.fullmatch(key):
+        row = connection.execute(sa.select(_media).where(_media.c.id == key)).one_or_none()
+    if row is None:
+        raise Forbidden
+    path = root / str(row.project_id) / str(row.id)
+    return row.project_id, Media(row.id, path, row.media_type, row.width, row.height, row.size)
+
+
+_items, _seats = schema.items, schema.seats
+_CHUNK = 500
+
+
+def read_folder(folder: Path) -> Iterator[tuple[QueueItem, Path]]:
+    """A folder of memes as items: the printed text and all notes are shown."""
+    for meme in read_memes(folder):
+        shown = [Shown(label="text", value=meme.text)] if meme.text else []
+        shown += [Shown(label=name, value=text) for name, text in meme.notes.items() if text]
+        yield QueueItem(id=meme.id, group=meme.id, images=[], shown=shown), meme.image
+
+
+def check_item(workflow: Workflow, item: QueueItem, where: str, row: int) -> None:
+    """Known answers must fit the form: a wrong key would judge people wrongly for weeks."""
+    labels = labels_of(item.shown)
+    for text in (item.id, item.group):
+        if clean_text(text, lines=False) != text:
+            raise DataError(where, f"id {text!r} has blanks or control characters", row=row)
+    known = {field.id for field in workflow.fields}
+    if unknown := sorted(set(item.values) - known):
+        raise DataError(
+            where,
+            f"item {item.id!r} has values for unknown fields: {', '.join(unknown)}",
+            row=row,
+            hint=f"workflow {workflow.name} has {', '.join(sorted(known))}",
+        )
+    if item.gold is not None:
+        fields = workflow.stages[0].fields
+        try:
+            check(workflow, fields, item.gold, labels=labels, state=item.values)
+        except AnswerError as error:
+            raise DataError(where, f"gold of item {item.id!r}: {error}", row=row) from error
+
+
+def lock_project(connection: Connection, project: int) -> set[str]:
+    """Let one import at a time number its items; returns the keys that are taken by now."""
+    lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
+    connection.execute(lock.with_for_update())
+    return known_keys(connection, project)
+
+
+def known_keys(connection: Connection, project: int) -> set[str]:
+    """The keys of a project's items."""
+    query = sa.select(_items.c.item_key).where(_items.c.project_id == project)
+    return {str(key) for (key,) in connection.execute(query)}
+
+
+def add_items(
+    visit: Visit,
+    items: Sequence[tuple[QueueItem, Sequence[str]]],
+    *,
+    owner: int | None = None,
+    rounds: Mapping[str, int] = MappingProxyType({}),
+) -> int:
+    """Write items with their seats; each comes with the ids of its images.
+
+    ``rounds`` are those of a training set. The caller holds :func:`lock_project`.
+    """
+    connection, rights = visit.connection, visit.rights
+    count, gold = _present(connection, rights.id)
+    for start in range(0, len(items), _CHUNK):
+        rows: list[dict[str, object]] = []
+        for item, images in items[start : start + _CHUNK]:
+            count += 1
+            training = rounds.get(item.id, 0)
+            if item.gold is not None and not training:
+                gold += 1
+                training = _training_round(rights, gold)
+            rows.append(_item_row(rights.id, count, item, images, training))
+            rows[-1] |= {"owner_id": owner, "created_at": visit.now}
+        insert = sa.insert(_items).returning(_items.c.id, sort_by_parameter_order=True)
+        ids = connection.execute(insert, rows).scalars().all()
+        seats = [
+            _new_seat(row | {"item_id": key, "place": _place(rights, row)}, stage, seat)
+            | {"state": state}
+            for key, row in zip(ids, rows, strict=True)
+            if not row["training_round"]
+            for stage, seat, state in first_states(rights.workflow, str(row["item_key"]))
+        ]
+        if seats:
+            connection.execute(sa.insert(_seats), seats)
+        if any(row["training_round"] for row in rows):
+            queries.PASS_EXPERIENCED.run(connection, {"project": rights.id})
+    return len(items)
+
+
+def _present(connection: Connection, project: int) -> tuple[int, int]:
+    query = sa.select(sa.func.max(_items.c.number), sa.func.count(_items.c.gold)).where(
+        _items.c.project_id == project
+    )
+    row = connection.execute(query).one()
+    return int(row[0] or 0), int(row[1] or 0)
+
+
+def _training_round(rights: Rights, nth: int) -> int:
+    """The first items with known answers train; the others are mixed in, to watch for drift."""
+    training = rights.workflow.training
+    if training is None or not rights.settings.training:
+        return 0
+    number = (nth - 1) // training.size + 1
+    return number if number <= training.rounds else 0
+
+
+def spread_rounds(flow: Workflow, items: Sequence[QueueItem]) -> dict[str, int]:
+    """The round of each item of a training set: as many rounds as it fills, of equal size.
+
+    >>> from memantics.annotation.workflow import read_workflow
+    >>> items = [QueueItem(id=str(number), group="m", gold={}) for number in range(300)]
+    >>> rounds = spread_rounds(read_workflow("label-by-vote"), items)
+    >>> [rounds[number] for number in ("0", "99", "100", "299")]
+    [1, 1, 2, 3]
+    """
+    rules = flow.training
+    if rules is None:
+        raise InputError(f"workflow {flow.name} has no training", hint="give a pass mark, too")
+    if unknown := [item.id for item in items if item.gold is None]:
+        raise InputError(f"item {unknown[0]!r} has no known answer", hint="give each one as 'gold'")
+    used = min(rules.rounds, -(-len(items) // rules.size))
+    return {item.id: 1 + place * used // len(items) for place, item in enumerate(items)}
+
+
+def _item_row(
+    project: int, number: int, item: QueueItem, images: Sequence[str], training: int
+) -> dict[str, object]:
+    return {
+        "project_id": project,
+        "number": number,
+        "item_key": item.id,
+        "group_key": item.group,
+        "images": dump(list(images)),
+        "shown": dump([entry.model_dump() for entry in item.shown]),
+        "prelabels": dump(item.values),
+        "gold": dump(item.gold) if item.gold is not None else None,
+        "hidden": dump(item.hidden),
+        "training_round": training,
+        "state": "open",
+    }
+
+
+def _new_seat(like: Mapping[str, Any], stage: int, number: int) -> dict[str, object]:
+    """A free seat for the item of another one, or of a row that names item and place."""
+    kept = {name: like[name] for name in ("project_id", "item_id", "group_key", "place")}
+    return kept | {"stage": stage, "seat": number, "training_round": 0, "version": 0}
+
+
+def _place(rights: Rights, row: Mapping[str, Any]) -> int:
+    shuffle = rights.workflow.shuffle
+    return shuffled(rights.id, row["item_key"]) if shuffle else int(row["number"])
+
+
+def shuffled(project: int, key: str) -> int:
+    """A place in an order that tells nothing, the same for everybody."""
+    digest = hashlib.sha256(f"{project}:{key}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+# Seats of all items of a project brought in line with its settings; no answer is ever lost.
+
+
+def reseat(connection: Connection, project: int, *, joined: bool = False) -> None:
+    """Add the seats that the settings ask for, and open or close what is free.
+
+    ``joined``: only the team changed, which matters where a share of items is for all of it.
+    """
+    query = sa.select(schema.projects).where(schema.projects.c.id == project)
+    row = connection.execute(query.with_for_update()).one()
+    settings = settings_of(row.settings)
+    if joined and not settings.shared:
+        return
+    flow = overlaid(row.workflow, row.settings)
+    role = flow.stages[flow.judging].role
+    roles = connection.execute(
+        sa.select(schema.memberships.c.roles).where(schema.memberships.c.project_id == project)
+    )
+    team = sum(role in text.split(",") for text in roles.scalars())
+    changed = settings.model_copy(update={"team": team})
+    keep_settings(connection, project, changed)
+    _add_seats(connection, project, lay_over(workflow_of(row.workflow), changed))
+
+
+def _add_seats(connection: Connection, project: int, flow: Workflow) -> None:
+    mine = sa.select(_seats).where(_seats.c.project_id == project, _seats.c.training_round == 0)
+    ordered = mine.order_by(_seats.c.id)
+    present = _by_item(connection.execute(ordered.with_for_update()).all())
+    items = [
+        item
+        for item in queries.ITEMS.all(connection, {"project": project})
+        if not item.training_round and present[item.id]
+    ]
+    missing = [
+        _new_seat(present[item.id][0]._mapping, stage, number) | {"state": "waiting"}
+        for item in items
+        for stage in range(len(flow.stages))
+        for number in range(
+            sum(row.stage == stage for row in present[item.id]),
+            flow.people_at(stage, item.item_key),
+        )
+    ]
+    if missing:
+        connection.execute(sa.insert(_seats), missing)
+        present = _by_item(connection.execute(ordered).all())
+    for item in items:
+        seats = sorted(map(read_seat, present[item.id]), key=lambda seat: (seat.stage, seat.seat))
+        settle(connection, flow, item, seats)
+
+
+def _by_item(rows: Any) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        found[row.item_id].append(row)
+    return found

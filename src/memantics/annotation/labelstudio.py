@@ -1,0 +1,580 @@
+"""Label Studio's JSON and ZIP files, both ways.
+
+A task's ``data`` carries the whole item under ``memantics``, an annotation's results carry the
+answer field by field in the shapes of Label Studio. What Label Studio does not know (stage, seat,
+earlier versions) is kept beside it and used when it comes back; values are always read from the
+results, because those are what somebody may have changed there.
+
+Tasks that come back from Label Studio, or come from it for the first time.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Annotated, Any, Self
+from xml.sax.saxutils import quoteattr
+
+import orjson
+import sqlalchemy as sa
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError, model_validator
+from pydantic import Field as Limit
+
+from memantics.annotation import schema
+from memantics.annotation.consensus import SeatedItem
+from memantics.annotation.context import Visit, dump, iso, load_optional
+from memantics.annotation.errors import AnswerError, NoSuchForm
+from memantics.annotation.export import Snapshot, describe_item, file_name, images_of, name_of
+from memantics.annotation.leasing import insert_training_seat
+from memantics.annotation.membership import find_user, insert_member, insert_user
+from memantics.annotation.resolution import state_before
+from memantics.annotation.tasks import Seat, make_case, read_seats, settle
+from memantics.annotation.values import check, clean_text
+from memantics.annotation.workflow import Workflow, WorkflowField
+from memantics.core.data import conform, inside
+from memantics.core.errors import DataError, first_fault
+from memantics.core.images import DEFAULT_BOUNDS
+from memantics.core.queue import QueueItem, Shown
+
+_SIDES = {"a": "left", "b": "right", "tie": "tie"}
+_LATEST = 253_402_300_799  # the end of the year 9999: later than any calendar here goes
+_BACK = {side: letter for letter, side in _SIDES.items()}
+
+
+class Past(BaseModel, extra="ignore"):
+    """An earlier version of an answer."""
+
+    version: Annotated[int, Limit(ge=1, le=2**31 - 1)]
+    action: str
+    values: dict[str, JsonValue] | None = None
+    at: Annotated[float, Limit(ge=0, le=_LATEST)]
+    seconds: Annotated[float, Limit(ge=0, le=_LATEST)] | None = None
+    person: str = ""
+
+
+class KeptFields(BaseModel, extra="ignore"):
+    """Fields that Label Studio keeps with an annotation and does not interpret."""
+
+    stage: str
+    seat: int = 0
+    person: str = ""
+    revisions: list[Past] = []
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len({past.version for past in self.revisions}) != len(self.revisions):
+            raise ValueError("two revisions have one version")
+        return self
+
+
+class ImageName(BaseModel, extra="ignore"):
+    """An image of a task: the name it came with, and the one it goes out with."""
+
+    name: str
+    file: str = ""
+
+
+class Origin(BaseModel, extra="ignore"):
+    """The item as it was imported here."""
+
+    id: str
+    group: str
+    shown: list[Shown] = []
+    values: dict[str, JsonValue] = {}
+    gold: dict[str, JsonValue] | None = None
+    hidden: dict[str, JsonValue] = {}
+    images: list[ImageName] = []
+
+
+class Annotation(BaseModel, extra="ignore"):
+    """One person's results, or a model's."""
+
+    id: int | str | None = None
+    completed_by: int | str | dict[str, JsonValue] | None = None
+    result: list[dict[str, JsonValue]] = []
+    was_cancelled: bool = False
+    lead_time: Annotated[float, Limit(ge=0, le=_LATEST)] | None = None
+    memantics: KeptFields | None = None
+
+
+class LabelStudioTask(BaseModel, extra="ignore"):
+    """One task of a project's export."""
+
+    id: int | str | None = None
+    data: dict[str, JsonValue]
+    annotations: list[Annotation] = []
+    predictions: list[Annotation] = []
+
+
+def write_tasks(snapshot: Snapshot, form: str, media: Path) -> bytes:
+    """A project as Label Studio tasks: JSON, or a ZIP that holds its images, too."""
+    if form not in ("json", "zip"):
+        raise NoSuchForm("labelstudio", form, ("json", "zip"))
+    made = [_write_task(snapshot, item) for item in snapshot.items]
+    tasks = orjson.dumps(made, option=orjson.OPT_INDENT_2)
+    return tasks if form == "json" else _pack_tasks(snapshot, tasks, media)
+
+
+def _write_task(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
+    origin = describe_item(snapshot, item)
+    names = [file_name(image) for image in images_of(snapshot, item)]
+    data: dict[str, JsonValue] = {
+        "image": f"images/{names[0]}" if names else "",
+        "text": "\n".join(_show(entry) for entry in item.shown),
+        "memantics": origin,
+    }
+    prelabels = origin["values"]
+    assert isinstance(prelabels, dict)
+    prediction: dict[str, JsonValue] = {
+        "model_version": "prelabels",
+        "result": list(write_results(snapshot.workflow, prelabels)),
+    }
+    return {
+        "id": item.row.number,
+        "data": data,
+        "annotations": [_write_annotation(snapshot, item, seat) for seat in item.answered()],
+        "predictions": [prediction] if prelabels else [],
+    }
+
+
+def _show(entry: Shown) -> str:
+    value = entry.value if isinstance(entry.value, str) else "; ".join(entry.value)
+    return f"{entry.label}: {value}"
+
+
+def _write_annotation(snapshot: Snapshot, item: SeatedItem, seat: Seat) -> dict[str, JsonValue]:
+    person = name_of(snapshot, seat.user)
+    history: list[JsonValue] = [
+        {
+            "version": row.version,
+            "action": row.action,
+            "values": load_optional(row.answer),
+            "at": row.at,
+            "seconds": row.seconds,
+            "person": snapshot.people[row.user_id].pseudonym,
+        }
+        for row in snapshot.revisions.get(item.row.id, ())
+        if row.seat_id == seat.id
+    ]
+    return {
+        "id": seat.id,
+        "completed_by": {"email": f"{person}@memantics.invalid"},
+        "created_at": iso(seat.submitted_at or 0.0),
+        "lead_time": seat.seconds,
+        "was_cancelled": False,
+        "result": list(write_results(snapshot.workflow, seat.answer or {})),
+        "memantics": {
+            "stage": snapshot.workflow.stages[seat.stage].id,
+            "seat": 0 if seat.training_round else seat.seat,
+            "person": person,
+            "revisions": history,
+        },
+    }
+
+
+def write_results(workflow: Workflow, values: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """An answer as results, one a field; a field asked of each element has one an element."""
+    results: list[JsonValue] = []
+    for field in workflow.fields:
+        if field.id not in values:
+            continue
+        value = values[field.id]
+        many = value if field.each and isinstance(value, list) else [value]
+        for place, one in enumerate(many):
+            kind, shape = _write_value(field, one)
+            results.append(
+                {
+                    "id": f"{field.id}-{place}" if field.each else field.id,
+                    "from_name": field.id,
+                    "to_name": "image",
+                    "type": kind,
+                    "value": shape,
+                    **({"item_index": place} if field.each else {}),
+                }
+            )
+    return results
+
+
+def _write_value(field: WorkflowField, value: JsonValue) -> tuple[str, dict[str, JsonValue]]:
+    match field.kind:
+        case "choice":
+            return "choices", {"choices": [value]}
+        case "boolean":
+            return "choices", {"choices": ["true" if value else "false"]}
+        case "scale":
+            return "rating", {"rating": value}
+        case "pairwise":
+            return "pairwise", {"selected": _SIDES.get(str(value), str(value))}
+        case _:
+            return "textarea", {"text": value if isinstance(value, list) else [value]}
+
+
+def read_results(
+    workflow: Workflow, results: list[dict[str, JsonValue]]
+) -> tuple[dict[str, JsonValue], list[str]]:
+    """The answer in an annotation's results, and what in them has no field here."""
+    known = {field.id: field for field in workflow.fields}
+    values: dict[str, JsonValue] = {}
+    unknown: list[str] = []
+    for result in results:
+        name, shape = str(result.get("from_name", "")), result.get("value")
+        field = known.get(name)
+        if field is None or not isinstance(shape, dict):
+            unknown.append(name)
+            continue
+        value = _read_value(field, shape)
+        if field.each:
+            former = values.get(name)
+            values[name] = [*(former if isinstance(former, list) else []), value]
+        else:
+            values[name] = value
+    return values, unknown
+
+
+def _read_value(field: WorkflowField, shape: Mapping[str, JsonValue]) -> JsonValue:
+    chosen, text = shape.get("choices"), shape.get("text")
+    match field.kind:
+        case "choice":
+            return chosen[0] if isinstance(chosen, list) and chosen else None
+        case "boolean":
+            return isinstance(chosen, list) and chosen == ["true"]
+        case "scale":
+            return shape.get("rating")
+        case "pairwise":
+            return _BACK.get(str(shape.get("selected")), "")
+        case "list" | "ranked":
+            return text
+        case _:
+            return "\n".join(map(str, text)) if isinstance(text, list) else text
+
+
+def write_config(workflow: Workflow) -> str:
+    """A labelling interface for Label Studio that asks the same.
+
+    >>> from memantics.annotation.workflow import read_workflow
+    >>> print(write_config(read_workflow("validate")).splitlines()[1])
+      <Image name="image" value="$image"/>
+    """
+    lines = [
+        "<View>",
+        '  <Image name="image" value="$image"/>',
+        '  <Text name="text" value="$text"/>',
+    ]
+    for field in workflow.fields:
+        lines += [f"  <Header value={quoteattr(field.label.en)}/>", *_write_control(field)]
+    return "\n".join([*lines, "</View>"]) + "\n"
+
+
+def _write_control(field: WorkflowField) -> list[str]:
+    head = f'name="{field.id}" toName="image"'
+    match field.kind:
+        case "choice" | "boolean":
+            options = field.allowed or ("true", "false")
+            inner = [f"    <Choice value={quoteattr(value)}/>" for value in options]
+            return [f"  <Choices {head}>", *inner, "  </Choices>"]
+        case "scale":
+            return [f'  <Rating {head} maxRating="{field.high}"/>']
+        case "pairwise":
+            return [f'  <Pairwise name="{field.id}" toName="image,text"/>']
+        case _:
+            return [f'  <TextArea {head} maxSubmissions="{field.max_items}"/>']
+
+
+TASKS = "tasks.json"
+IMAGES = "images"
+MAX_TASKS = 60 * 1024 * 1024
+MAX_IMAGES = 4 * 1024 * 1024 * 1024
+_NAME = re.compile(r"\w[\w.-]{0,199}")
+# The last two: a method or a password that we never use.
+DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+
+
+def _pack_tasks(snapshot: Snapshot, tasks: bytes, media: Path) -> bytes:
+    """Tasks, an interface that asks the same, and all images."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(TASKS, tasks)
+        archive.writestr("interface.xml", write_config(snapshot.workflow))
+        for key, image in snapshot.images.items():
+            archive.write(media / str(key), f"{IMAGES}/{file_name(image)}")
+    return packed.getvalue()
+
+
+def unpack_tasks(file: IO[bytes], folder: Path) -> bytes:
+    """The tasks of an archive; its images are written into a folder under their plain names."""
+    left = MAX_IMAGES
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if TASKS not in archive.namelist():
+                raise DataError("the ZIP file", f"holds no {TASKS}", hint="export it as JSON")
+            for entry in archive.infolist():
+                name = entry.filename.removeprefix(f"{IMAGES}/")
+                if name == entry.filename or not _NAME.fullmatch(name):
+                    continue
+                # What the archive says about sizes is not believed.
+                with archive.open(entry) as image:
+                    data = image.read(min(left, DEFAULT_BOUNDS.max_bytes) + 1)
+                left -= len(data)
+                if left < 0:
+                    raise DataError(
+                        "the ZIP file", "holds too many images", hint="import it in parts"
+                    )
+                (folder / name).write_bytes(data)
+            with archive.open(TASKS) as tasks:
+                return read_bounded(tasks)
+    except DAMAGE as error:
+        raise DataError("the ZIP file", f"cannot be read: {error}", hint="pack it again") from error
+
+
+def read_bounded(file: IO[bytes]) -> bytes:
+    """Tasks from an open file, within bounds."""
+    text = file.read(MAX_TASKS + 1)
+    if len(text) > MAX_TASKS:
+        raise DataError("the tasks", "are larger than 60 MB", hint="import them in parts")
+    return text
+
+
+_FILE = "tasks"
+_TASKS = TypeAdapter(list[LabelStudioTask])
+_items, _seats = schema.items, schema.seats
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A task as an item of ours, with the answers it brings, and what it names in vain."""
+
+    item: QueueItem
+    images: tuple[Path, ...]
+    annotations: tuple[Annotation, ...]
+    missing: tuple[str, ...]
+
+
+def read_tasks(text: str | bytes, images: Path | None, workflow: Workflow) -> list[Incoming]:
+    """Tasks from a Label Studio export; an error names the task."""
+    try:
+        raw = orjson.loads(text)
+        tasks = _TASKS.validate_python(raw)
+    except orjson.JSONDecodeError as error:
+        raise DataError(_FILE, f"not valid JSON: {error}") from error
+    except ValidationError as error:
+        raise DataError(_FILE, first_fault(error), hint="export as JSON") from error
+    found = [_read_task(task, row, images, workflow) for row, task in enumerate(tasks, 1)]
+    seen: set[str] = set()
+    for row, one in enumerate(found, 1):
+        if one.item.id in seen:
+            raise DataError(
+                _FILE, f"id {one.item.id!r} comes twice", row=row, hint="name each task once"
+            )
+        seen.add(one.item.id)
+    return found
+
+
+def _read_task(
+    task: LabelStudioTask, row: int, folder: Path | None, workflow: Workflow
+) -> Incoming:
+    missing: list[str] = []
+    if "memantics" in task.data:
+        origin = conform(Origin, task.data["memantics"], _FILE, row)
+        names = [image.file or image.name for image in origin.images]
+    else:
+        origin, names, missing = _read_foreign(task, row, workflow)
+    item = conform(QueueItem, origin.model_dump(exclude={"images"}), _FILE, row)
+    paths, lost = _find_images(folder, names)
+    missing += [f"image {name} is missing" for name in lost]
+    kept = tuple(entry for entry in task.annotations if not entry.was_cancelled)
+    return Incoming(item, paths, kept, tuple(missing))
+
+
+def _read_foreign(
+    task: LabelStudioTask, row: int, workflow: Workflow
+) -> tuple[Origin, list[str], list[str]]:
+    """A task that somebody else made: texts are shown, everything else is kept out of sight.
+
+    Its first prediction is what a model labelled it with.
+    """
+    data = task.data
+    key = str(task.id if task.id is not None else row)
+    image = data.get("image") or data.get("img")
+    shown = [
+        Shown(label=name, value=value)
+        for name, value in data.items()
+        if isinstance(value, str) and value and value != image
+    ]
+    hidden: dict[str, JsonValue] = {
+        name: value for name, value in data.items() if not isinstance(value, str)
+    }
+    names = [PurePosixPath(image).name] if isinstance(image, str) and image else []
+    results = task.predictions[0].result if task.predictions else []
+    values, unknown = read_results(workflow, results)
+    values = {name: value for name, value in values.items() if value not in (None, "")}
+    problems = [f"prediction for unknown field {name or '(no name)'}" for name in unknown]
+    key = f"task-{key}"
+    return Origin(id=key, group=key, shown=shown, values=values, hidden=hidden), names, problems
+
+
+def _find_images(folder: Path | None, names: Sequence[str]) -> tuple[tuple[Path, ...], list[str]]:
+    paths: list[Path] = []
+    missing: list[str] = []
+    for name in names:
+        path = inside(folder, name) if folder is not None else None
+        if path is not None and path.is_file():
+            paths.append(path)
+        else:
+            missing.append(name)
+    return tuple(paths), missing
+
+
+class Returning:
+    """Writes the answers that tasks bring, under the pseudonyms of those who gave them."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._connection = visit.connection
+        self._rights = visit.rights
+        self._ghosts: dict[str, int] = {}
+
+    def write(self, key: str, annotations: Sequence[Annotation]) -> tuple[int, list[str]]:
+        """Fill the seats of an item; how many, and what could not be kept."""
+        query = sa.select(_items).where(
+            _items.c.project_id == self._rights.id, _items.c.item_key == key
+        )
+        item = self._connection.execute(query).one()
+        order = {stage.id: place for place, stage in enumerate(self._rights.workflow.stages)}
+        count, skipped = 0, []
+        for entry in sorted(annotations, key=lambda one: _order(one, order)):
+            seats = read_seats(self._connection, item.id)
+            problem = self._fill(item, seats, entry, order)
+            if problem:
+                skipped.append(f"{key}: {problem}")
+                continue
+            count += 1
+            if not item.training_round:
+                fresh = read_seats(self._connection, item.id)
+                state = settle(self._connection, self._rights.workflow, item, fresh)
+                item = self._connection.execute(query).one() if state != item.state else item
+        return count, skipped
+
+    def _fill(
+        self, item: Any, seats: Sequence[Seat], entry: Annotation, order: Mapping[str, int]
+    ) -> str:
+        workflow = self._rights.workflow
+        kept = entry.memantics
+        stage = order.get(kept.stage, 0) if kept else 0
+        values, unknown = read_results(workflow, entry.result)
+        if unknown:
+            return f"results for unknown fields: {', '.join(unknown)}"
+        shown = self._rights.settings.prelabels == "shown"
+        case, fields = make_case(item, seats), workflow.stages[stage].fields
+        state = state_before(workflow, stage, case, prelabels=shown)
+        try:
+            answer = check(workflow, fields, values, labels=case.labels, state=state)
+        except AnswerError as error:
+            return str(error)
+        user = self._ghost(_person(entry))
+        if item.training_round:
+            seat = self._training_seat(item, user)
+        else:
+            seat = _free_seat(seats, stage, kept.seat if kept else 0, user)
+        if seat is None:
+            return f"no seat is left at stage {workflow.stages[stage].id}"
+        past = self._past(entry, answer)
+        self._write_past(item, seat, stage, past, user)
+        last = past[-1]
+        change = {
+            "state": "done",
+            "user_id": user,
+            "answer": dump(answer),
+            "version": last.version,
+            "submitted_at": last.at,
+            "seconds": last.seconds,
+            "lease_until": None,
+        }
+        self._connection.execute(sa.update(_seats).where(_seats.c.id == seat).values(**change))
+        return ""
+
+    def _past(self, entry: Annotation, answer: Mapping[str, JsonValue]) -> list[Past]:
+        """The versions that led to an answer; what was changed elsewhere is a version more."""
+        kept = entry.memantics
+        past = sorted(kept.revisions, key=lambda one: one.version) if kept else []
+        if not past or past[-1].values != dict(answer):
+            version = past[-1].version + 1 if past else 1
+            past.append(
+                Past(
+                    version=version,
+                    action="import",
+                    values=dict(answer),
+                    at=self._visit.now,
+                    seconds=entry.lead_time,
+                )
+            )
+        return past
+
+    def _write_past(
+        self, item: Any, seat: int, stage: int, past: Sequence[Past], user: int
+    ) -> None:
+        rows = [
+            {
+                "project_id": self._rights.id,
+                "item_id": item.id,
+                "seat_id": seat,
+                "user_id": self._ghost(clean_text(one.person, lines=False)[:40])
+                if one.person
+                else user,
+                "stage": stage,
+                "version": one.version,
+                "action": one.action[:10],
+                "answer": dump(one.values) if one.values is not None else None,
+                "at": one.at,
+                "seconds": one.seconds,
+            }
+            for one in past
+        ]
+        self._connection.execute(sa.insert(schema.revisions), rows)
+
+    def _training_seat(self, item: Any, user: int) -> int | None:
+        taken = sa.select(_seats.c.id).where(_seats.c.item_id == item.id, _seats.c.user_id == user)
+        if self._connection.execute(taken).first():
+            return None
+        return insert_training_seat(self._visit, item, user)
+
+    def _ghost(self, person: str) -> int:
+        """A member without an account that anybody could use, under the same pseudonym if free."""
+        if person in self._ghosts:
+            return self._ghosts[person]
+        project = self._rights.id
+        name = f"import.{project}.{person}"[:80]
+        found = find_user(self._connection, name)
+        if found is None:
+            found = insert_user(self._connection, name, None, admin=False, now=self._visit.now).id
+            insert_member(self._connection, project, found, (), self._visit.now, wanted=person)
+        self._ghosts[person] = found
+        return found
+
+
+def _order(entry: Annotation, order: Mapping[str, int]) -> tuple[int, int]:
+    kept = entry.memantics
+    return (order.get(kept.stage, 0), kept.seat) if kept else (0, 0)
+
+
+def _person(entry: Annotation) -> str:
+    if entry.memantics and entry.memantics.person:
+        return clean_text(entry.memantics.person, lines=False)[:40]
+    who = entry.completed_by
+    if isinstance(who, dict):
+        who = str(who.get("email") or who.get("id") or "unknown")
+    return clean_text(f"LS-{who if who is not None else 'unknown'}", lines=False)[:40]
+
+
+def _free_seat(seats: Sequence[Seat], stage: int, wanted: int, user: int) -> int | None:
+    """The seat an answer had, else the first free one; nobody answers twice."""
+    mine = [seat for seat in seats if seat.stage == stage]
+    if any(seat.user == user for seat in mine):
+        return None
+    free = [seat for seat in mine if seat.state in ("open", "waiting", "closed")]
+    exact = [seat for seat in free if seat.seat == wanted]
+    return (exact or free)[0].id if free else None

@@ -1,0 +1,407 @@
+"""What a lead sees and decides.
+
+Guidelines that grow: find what divides people, settle it in words, have it judged again.
+
+A guideline is the instructions of the workflow and what a lead added since. The additions are kept
+with the project's settings; each is a version, and an answer belongs to the version that held when
+it was saved: a form that was opened under an older one is shown again first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from statistics import fmean, median
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from memantics.annotation import consensus, queries, records, schema, tasks
+from memantics.annotation.agreement import (
+    FieldAgreement,
+    PairAgreement,
+    compare_people,
+    measure_agreement,
+)
+from memantics.annotation.consensus import (
+    DisagreementFilter,
+    Person,
+    SeatedItem,
+    find_disagreements,
+)
+from memantics.annotation.context import (
+    DAY,
+    ServiceContext,
+    Visit,
+    keep_settings,
+    load,
+    load_list,
+    load_optional,
+)
+from memantics.annotation.errors import AnswerError, Forbidden, Locked, NotFound
+from memantics.annotation.membership import change_member, is_member
+from memantics.annotation.project_settings import Clarification, Words
+from memantics.annotation.records import Actor, Disagreement, record_of
+from memantics.annotation.tasks import lock_item
+from memantics.annotation.values import clean_text
+from memantics.annotation.workflow import PAIR, Workflow
+from memantics.core.prompt import enclose, prompts_beside
+from memantics.core.text import clean_line
+
+_REOPEN_DAYS = 7
+EVERY_ONE = DisagreementFilter()
+
+
+class Lead:
+    """ProjectProgress, agreement, history and repairs."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    def progress(self, actor: Actor, project: int) -> records.ProjectProgress:
+        """How far a project is, by stage and by person."""
+        with self._context.as_lead(actor, project) as visit:
+            counts = queries.COUNT_ITEMS.one(visit.connection, visit.key)
+            seats = queries.COUNT_SEATS.all(visit.connection, visit.key)
+            answers = queries.ANSWERS_BY_PERSON.all(visit.connection, visit.key)
+            done = Counter(row.user_id for row in answers)
+            people = tuple(
+                records.PersonProgress(person=one.pseudonym, name=one.name, done=done[user])
+                for user, one in consensus.read_people(visit).items()
+            )
+            seconds = [row.seconds for row in answers if row.seconds is not None]
+            return record_of(
+                records.ProjectProgress,
+                counts,
+                stages=_stage_progress(visit.flow, seats),
+                people=people,
+                pace=median(seconds) if seconds else None,
+            )
+
+    def agreement(
+        self, actor: Actor, project: int, *, drawn_only: bool = False
+    ) -> tuple[FieldAgreement, ...]:
+        """Agreement as it is now, on each field and on all of them together.
+
+        ``drawn_only``: only items that keep a random place.
+        """
+        workflow, items, _ = self.gather(actor, project)
+        return measure_agreement(workflow, items, drawn_only=drawn_only)
+
+    def pairs(self, actor: Actor, project: int) -> tuple[PairAgreement, ...]:
+        """How often every two people gave the same answer; those who agree least come first."""
+        return compare_people(*self.gather(actor, project))
+
+    def drift(self, actor: Actor, project: int) -> tuple[records.AccuracyDrift, ...]:
+        """Each person against known answers."""
+        return consensus.measure_drift(*self.gather(actor, project))
+
+    def disagreements(
+        self,
+        actor: Actor,
+        project: int,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        wanted: DisagreementFilter = EVERY_ONE,
+    ) -> tuple[Disagreement, ...]:
+        """Items on which people differ."""
+        found = consensus.find_disagreements(*self.gather(actor, project))
+        return tuple(islice(filter(wanted.fits, found), offset, offset + limit))
+
+    def preferences(self, actor: Actor, project: int) -> dict[str, dict[str, float]]:
+        """For pairwise fields: how often each side's maker won, ties counting half.
+
+        Makers are what the hidden values ``a`` and ``b`` of items say.
+        """
+        workflow, items, _ = self.gather(actor, project)
+        names = [field.id for field in workflow.fields if field.kind == "pairwise"]
+        return {name: _win_rates(items, name) for name in names}
+
+    def audit(
+        self, actor: Actor, project: int, *, before: int | None = None, limit: int = 100
+    ) -> tuple[records.AuditEntry, ...]:
+        """Changes, the newest first; go on with ``before`` = the last id seen."""
+        table = schema.audit
+        query = (
+            sa.select(table, sa.func.coalesce(schema.users.c.name, "").label("person"))
+            .outerjoin(schema.users, schema.users.c.id == table.c.user_id)
+            .where(table.c.project_id == project)
+            .order_by(table.c.id.desc())
+            .limit(min(limit, 1000))
+        )
+        if before is not None:
+            query = query.where(table.c.id < before)
+        with self._context.as_lead(actor, project) as visit:
+            return tuple(
+                record_of(records.AuditEntry, row, detail=load(row.detail))
+                for row in visit.connection.execute(query)
+            )
+
+    def items(
+        self, actor: Actor, project: int, *, limit: int = 50, offset: int = 0
+    ) -> tuple[records.ItemView, ...]:
+        """Items in order, each with all that happened to it."""
+        table = schema.items
+        query = (
+            sa.select(table)
+            .where(table.c.project_id == project)
+            .order_by(table.c.number)
+            .limit(min(limit, 500))
+            .offset(offset)
+        )
+        with self._context.as_lead(actor, project) as visit:
+            return _view_items(visit, visit.connection.execute(query).all())
+
+    def item(self, actor: Actor, item: int) -> records.ItemView:
+        """One item with all that happened to it."""
+        with self._context.db.read() as connection:
+            row = _find_row(connection, schema.items, item)
+            visit = self._context.visit(connection, actor, row.project_id, role="lead")
+            return _view_items(visit, [row])[0]
+
+    def reopen(self, actor: Actor, assignment: int) -> None:
+        """Give an answer back to its person for a week; what came after it begins anew.
+
+        Nothing is lost: all that was said stays in history, and the reopened answer is what its
+        person starts from.
+        """
+        with self._context.db.write() as connection:
+            tasks.lock_item(connection, assignment)
+            row = _find_row(connection, schema.seats, assignment)
+            visit = self._context.visit(connection, actor, row.project_id, role="lead")
+            if row.state != "done" or row.training_round:
+                raise Locked("only real answers can be reopened")
+            reopen_seat(visit, row)
+            visit.log("answer.reopen", f"assignment:{assignment}")
+
+    def set_training(self, actor: Actor, project: int, user: int, state: str) -> None:
+        """Let a person pass (``passed``) or begin again with the last round (``running``)."""
+        if state not in ("passed", "running"):
+            raise AnswerError({"state": "passed or running"})
+        members, seats = schema.memberships, schema.seats
+        last_round = sa.select(members.c.training_round).where(is_member(project, user))
+        with self._context.as_lead(actor, project, write=True) as visit:
+            change_member(visit.connection, project, user, training=state)
+            if state == "running":
+                again = sa.and_(
+                    seats.c.project_id == project,
+                    seats.c.user_id == user,
+                    seats.c.training_round == last_round.scalar_subquery(),
+                    seats.c.state == "done",  # what was skipped stays out of sight
+                )
+                # The answers stay in history; the seats may be answered once more.
+                visit.connection.execute(sa.update(seats).where(again).values(state="leased"))
+            visit.log("member.training", f"user:{user}", state=state)
+
+    def gather(
+        self, actor: Actor, project: int
+    ) -> tuple[Workflow, list[SeatedItem], dict[int, Person]]:
+        """The rules of a project, its items with their answers, and its people."""
+        with self._context.as_lead(actor, project) as visit:
+            items = consensus.gather(visit, answered=True)
+            return visit.flow, items, consensus.read_people(visit)
+
+
+def _find_row(connection: Connection, table: sa.Table, key: int) -> Any:
+    """The row of a number that a request names; what there is not is refused like the rest."""
+    row = connection.execute(sa.select(table).where(table.c.id == key)).one_or_none()
+    if row is None:
+        raise Forbidden
+    return row
+
+
+def reopen_seat(visit: Visit, row: Any) -> None:
+    """Give the answer of a seat back, inside a transaction that holds its item."""
+    connection, flow = visit.connection, visit.flow
+    seats = tasks.read_seats(connection, row.item_id)
+    later = tasks.find_later(flow, seats, tasks.read_seat(row))
+    tasks.reset_seats(connection, [seat for seat in later if seat.state in ("done", "leased")])
+    until = visit.now + _REOPEN_DAYS * DAY
+    queries.REOPEN_SEAT.run(connection, {"seat": row.id, "until": until})
+    item = _find_row(connection, schema.items, row.item_id)
+    tasks.settle(connection, flow, item, tasks.read_seats(connection, row.item_id))
+
+
+def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[records.StageProgress, ...]:
+    counts = {(row.stage, row.state): int(row.seats) for row in rows}
+    return tuple(
+        records.StageProgress(
+            stage.id,
+            stage.title,
+            *(counts.get((place, state), 0) for state in ("done", "leased", "open", "waiting")),
+        )
+        for place, stage in enumerate(workflow.stages)
+    )
+
+
+def _view_items(visit: Visit, rows: Sequence[Any]) -> tuple[records.ItemView, ...]:
+    """Items with all that happened; what people say about themselves is counted, not shown."""
+    if visit.flow.personal:
+        raise Forbidden(
+            "answers about people are not shown one by one",
+            hint="export them: names and times are left out",
+        )
+    people = consensus.read_people(visit)
+    return tuple(_view_item(visit, people, row) for row in rows)
+
+
+def _view_item(visit: Visit, people: dict[int, Person], row: Any) -> records.ItemView:
+    key = {"item": row.id}
+    seats = [tasks.read_seat(seat) for seat in queries.ALL_SEATS.all(visit.connection, key)]
+    steps = queries.HISTORY.all(visit.connection, key)
+    return record_of(
+        records.ItemView,
+        row,
+        key=row.item_key,
+        group=row.group_key,
+        images=tuple(load_list(row.images)),
+        shown=tasks.read_shown(row.shown),
+        prelabels=load(row.prelabels),
+        gold=load_optional(row.gold),
+        hidden=load(row.hidden),
+        seats=tuple(_view_seat(visit.flow, people, seat) for seat in seats),
+        history=tuple(tasks.read_step(visit.flow, step) for step in steps),
+    )
+
+
+def _view_seat(workflow: Workflow, people: dict[int, Person], seat: tasks.Seat) -> records.SeatView:
+    person = people[seat.user].pseudonym if seat.user in people else ""
+    stage = workflow.stages[seat.stage].id
+    return record_of(
+        records.SeatView, seat, assignment=seat.id, stage=stage, person=person, values=seat.answer
+    )
+
+
+def _win_rates(items: Sequence[SeatedItem], name: str) -> dict[str, float]:
+    won: dict[str, list[float]] = defaultdict(list)
+    for item in items:
+        hidden = load(item.row.hidden)
+        sides = {side: str(hidden.get(side, side)) for side in ("a", "b")}
+        for seat in item.answered():
+            vote = (seat.answer or {}).get(name)
+            if vote in PAIR:
+                for side, maker in sides.items():
+                    won[maker].append(0.5 if vote == "tie" else float(vote == side))
+    return {maker: fmean(points) for maker, points in sorted(won.items())}
+
+
+LONGEST = 2000
+_CASES = 12
+find_prompts = prompts_beside(__file__)
+
+
+class Guideline:
+    """What a lead does about items that people read in different ways."""
+
+    def __init__(self, context: ServiceContext, lead: Lead) -> None:
+        self._context = context
+        self._lead = lead
+
+    def unclear(self, actor: Actor, project: int, *, limit: int = 25) -> tuple[Disagreement, ...]:
+        """Find: the items on which people are most divided; those of equal split in order."""
+        found = find_disagreements(*self._lead.gather(actor, project))
+        return tuple(sorted(found, key=lambda one: (-one.split, one.number))[:limit])
+
+    def describe(self, actor: Actor, project: int, numbers: Sequence[int] = ()) -> str:
+        """The prompt for a draft: the guideline, and what people said of the unclear items."""
+        rights = self._context.lead_rights(actor, project)
+        found = self.unclear(actor, project, limit=10_000)
+        cases = [one for one in found if not numbers or one.number in numbers][:_CASES]
+        if not cases:
+            raise NotFound(
+                "people do not differ on any of these items", hint="there is nothing to clarify"
+            )
+        flow = rights.workflow
+        rules = [flow.instructions.en, *(example.en for example in flow.examples)]
+        rules += [added.text.en for added in rights.settings.clarifications]
+        return find_prompts()["clarify"].fill(
+            task=flow.title.en,
+            guideline=enclose("guideline", "\n".join(f"- {rule}" for rule in rules if rule)),
+            cases="\n\n".join(enclose(f"item {one.number}", _say(flow, one)) for one in cases),
+        )
+
+    def clarify(
+        self,
+        actor: Actor,
+        project: int,
+        words: Words,
+        items: Iterable[int] = (),
+        *,
+        drafted: str = "",
+        again: bool = True,
+    ) -> int:
+        """Resolve: add to the guideline; returns its version, under which later answers stand.
+
+        ``items`` are the numbers of the items that it settles: whoever judged them apart judges
+        them ``again``, from what they said before.
+        """
+        said = {name: clean_text(text, lines=True)[:LONGEST] for name, text in words}
+        if not said["en"]:
+            raise AnswerError({"text": "say what is clear now"})
+        with self._context.as_lead(actor, project, write=True) as visit:
+            numbers = _known_numbers(visit, items)
+            added = Clarification(
+                text=Words(**said),
+                at=visit.now,
+                person=visit.rights.pseudonym,
+                drafted=clean_line(drafted, 200),
+                items=numbers,
+            )
+            before = visit.rights.settings
+            clarifications = (*before.clarifications, added)
+            settings = before.model_copy(update={"clarifications": clarifications})
+            keep_settings(visit.connection, project, settings)
+            visit.log(
+                "guideline.clarify",
+                version=settings.guideline,
+                reopened=_ask_again(visit, numbers) if again else 0,
+                **added.model_dump(mode="json", exclude={"at"}),
+            )
+            return settings.guideline
+
+
+def _ask_again(visit: Visit, numbers: Sequence[int]) -> int:
+    """Give the answers to these items at the first stage of several back to their people."""
+    seats = schema.seats
+    query = (
+        sa.select(seats)
+        .join(schema.items, schema.items.c.id == seats.c.item_id)
+        .where(
+            seats.c.project_id == visit.rights.id,
+            seats.c.state == "done",
+            seats.c.training_round == 0,
+            seats.c.stage.in_([place for place, _ in visit.flow.apart_stages][:1]),
+            schema.items.c.number.in_(numbers),
+        )
+        .order_by(seats.c.item_id, seats.c.id)
+    )
+    rows = visit.connection.execute(query).all()
+    for row in rows:
+        lock_item(visit.connection, row.id)
+        reopen_seat(visit, row)
+    return len(rows)
+
+
+def _known_numbers(visit: Visit, numbers: Iterable[int]) -> tuple[int, ...]:
+    wanted = sorted(set(numbers))
+    known = {item.number for item in queries.ITEMS.all(visit.connection, visit.key)}
+    if unknown := set(wanted) - known:
+        raise NotFound(f"the project has no item {min(unknown)}")
+    return tuple(wanted)
+
+
+def _say(flow: Workflow, case: Disagreement) -> str:
+    """What an item shows and what was said of it, line by line; nobody is named."""
+    lines = [f"{shown.label}: {_join(shown.value)}" for shown in case.shown]
+    for name, votes in case.fields.items():
+        said = ", ".join(sorted("nothing" if value is None else str(value) for _, value in votes))
+        lines.append(f"{flow.field(name).label.en} People said: {said}")
+    lines += [f"A person noted: {note}" for _, note in case.notes]
+    return "\n".join(clean_line(line, 600) for line in lines)
+
+
+def _join(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else " / ".join(value)

@@ -1,0 +1,397 @@
+"""The queries of the hot path and those over several tables, as SQLAlchemy Core expressions.
+
+Each is compiled once; statements on one table that run now and then stand where they are used.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam as p
+from sqlalchemy.dialects import postgresql
+
+from memantics.annotation.database import Query
+from memantics.annotation.schema import (
+    audit,
+    drafts,
+    exposures,
+    items,
+    memberships,
+    projects,
+    revisions,
+    seats,
+    sessions,
+    skips,
+    users,
+)
+
+
+def _is(state: str, table: Any = seats) -> Any:
+    """A state as part of the text: an index of held seats alone serves no bound value."""
+    return table.c.state == sa.literal_column(f"'{state}'")
+
+
+_mine = (seats.c.user_id == p("user"), seats.c.project_id == p("project"))
+_this_item = seats.c.item_id == p("item")
+
+# Accounts and rights
+SESSION = Query(
+    sa.select(users.c.id, users.c.name, users.c.admin, sessions.c.expires_at)
+    .join(sessions, sessions.c.user_id == users.c.id)
+    .where(sessions.c.token_hash == p("hash"), sessions.c.kind == p("kind"))
+    .where(sessions.c.expires_at > p("now"), users.c.active)
+)
+_member_columns = [
+    memberships.c[name]
+    for name in ("roles", "pseudonym", "consent_at", "training", "training_round")
+] + [memberships.c.daily_limit, memberships.c.weekly_limit]
+_project_columns = [
+    projects.c.id.label("project_id"),
+    *(projects.c[name] for name in ("workflow", "settings", "archived", "title", "language")),
+]
+_rights = sa.select(*_member_columns, *_project_columns, users.c.preferences).select_from(
+    memberships.join(projects).join(users, users.c.id == memberships.c.user_id)
+)
+_active = (memberships.c.roles != "", users.c.active)
+_membership = (memberships.c.project_id == p("project"), memberships.c.user_id == p("user"))
+RIGHTS = Query(_rights.where(*_membership, *_active))
+# The row of a person in a project is what keeps two tabs of theirs apart.
+LOCKED_RIGHTS = Query(_rights.where(*_membership, *_active).with_for_update(of=memberships))
+OWN_RIGHTS = Query(
+    _rights.where(memberships.c.user_id == p("user"), memberships.c.roles != "").order_by(
+        projects.c.archived, projects.c.id.desc()
+    )
+)
+PEOPLE = Query(
+    sa.select(memberships.c.user_id.label("user"), memberships.c.pseudonym)
+    .add_columns(users.c.name, memberships.c.training)
+    .join(users, users.c.id == memberships.c.user_id)
+    .where(memberships.c.project_id == p("project"))
+    .order_by(memberships.c.user_id)
+)
+ADD_AUDIT = Query(sa.insert(audit).inline(), "at user_id project_id action subject detail")
+
+# Items and their seats
+ITEMS = Query(sa.select(items).where(items.c.project_id == p("project")).order_by(items.c.number))
+_in_project = sa.select(seats).where(seats.c.project_id == p("project"))
+PROJECT_SEATS = Query(_in_project.order_by(seats.c.item_id, seats.c.stage, seats.c.seat))
+PROJECT_ANSWERS = Query(
+    _in_project.where(_is("done")).order_by(seats.c.item_id, seats.c.stage, seats.c.seat)
+)
+_of_item = sa.select(seats).where(_this_item).order_by(seats.c.stage, seats.c.seat, seats.c.id)
+ALL_SEATS = Query(_of_item)
+SEATS = Query(_of_item.where(seats.c.training_round == 0))
+NUMBERED_SEATS = Query(
+    sa.select(seats)
+    .join(items)
+    .where(items.c.project_id == p("project"), items.c.number == p("number"))
+    .where(seats.c.training_round == 0)
+    .order_by(seats.c.stage, seats.c.seat)
+)
+SEAT_ITEM = Query(sa.select(seats.c.item_id).where(seats.c.id == p("seat")))
+HISTORY = Query(
+    sa.select(*(revisions.c[name] for name in ("stage", "action", "answer", "at", "version")))
+    .add_columns(memberships.c.pseudonym)
+    .join(
+        memberships,
+        sa.and_(
+            memberships.c.project_id == revisions.c.project_id,
+            memberships.c.user_id == revisions.c.user_id,
+        ),
+    )
+    .where(revisions.c.item_id == p("item"))
+    .order_by(revisions.c.id)
+)
+_seat = sa.update(seats).where(seats.c.id == p("seat"))
+# Only what nobody holds is moved: a lease or an answer that came in between stays.
+MOVE_SEAT = Query(
+    _seat.where(seats.c.state == p("old"), seats.c.version == p("seen")).values(
+        state=p("new"), user_id=None, lease_until=None
+    )
+)
+_no_answer = {"answer": None, "submitted_at": None, "seconds": None}
+RESET_SEAT = Query(_seat.values(state="waiting", user_id=None, lease_until=None, **_no_answer))
+CLOSE_SEAT = Query(_seat.values(state="closed", lease_until=None))
+REOPEN_SEAT = Query(_seat.values(state="leased", lease_until=p("until")))
+SET_SETTINGS = Query(
+    sa.update(projects).where(projects.c.id == p("project")).values(settings=p("settings"))
+)
+SET_ITEM_STATE = Query(sa.update(items).where(items.c.id == p("item")).values(state=p("new")))
+
+# Answers
+SAVE_ANSWER = Query(
+    _seat.where(seats.c.version == p("seen")).values(
+        state=p("new"),
+        answer=p("text"),
+        version=seats.c.version + 1,
+        submitted_at=p("submitted"),
+        seconds=p("took"),
+        lease_until=p("until"),
+        user_id=p("user"),
+    )
+)
+ADD_REVISION = Query(
+    sa.insert(revisions).inline(),
+    "project_id item_id seat_id user_id stage version action answer at seconds",
+)
+# SQLite speaks this part of PostgreSQL's dialect.
+_draft = postgresql.insert(drafts).inline()
+KEEP_DRAFT = Query(
+    _draft.on_conflict_do_update(
+        index_elements=["seat_id", "user_id"],
+        set_={"answer": _draft.excluded.answer, "saved_at": _draft.excluded.saved_at},
+    ),
+    "seat_id user_id answer saved_at",
+)
+ADD_SKIP = Query(
+    postgresql.insert(skips).on_conflict_do_nothing().inline(), "project_id user_id group_key at"
+)
+OWN_REVISIONS = Query(
+    sa.select(revisions.c.version, revisions.c.action, revisions.c.answer)
+    .where(revisions.c.seat_id == p("seat"), revisions.c.user_id == p("user"))
+    .order_by(revisions.c.version)
+)
+PLACE = Query(
+    sa.select(
+        *(column for column in seats.c if column.name not in ("id", "state", "training_round")),
+        seats.c.id.label("seat_id"),
+        seats.c.state.label("seat_state"),
+        seats.c.training_round.label("seat_round"),
+        *(items.c[name] for name in ("id", "number", "item_key", "images", "shown")),
+        *(items.c[name] for name in ("prelabels", "gold", "state")),
+        *_member_columns,
+        *(column for column in _project_columns if column.name != "project_id"),
+        users.c.preferences,
+        drafts.c.answer.label("draft"),
+        drafts.c.saved_at,
+    )
+    .select_from(
+        seats.join(items)
+        .join(projects, projects.c.id == seats.c.project_id)
+        .join(
+            memberships,
+            sa.and_(
+                memberships.c.project_id == seats.c.project_id,
+                memberships.c.user_id == p("user"),
+            ),
+        )
+        .join(users, users.c.id == memberships.c.user_id)
+        .outerjoin(drafts, sa.and_(drafts.c.seat_id == seats.c.id, drafts.c.user_id == p("user")))
+    )
+    .where(seats.c.id == p("seat"), *_active)
+)
+# Answers to one item take turns: each sees what the other one opened or closed. The member
+# comes first, as everywhere: who locks in one order never waits in a circle.
+LOCK_MEMBER = Query(
+    sa.select(memberships.c.user_id)
+    .join(seats, seats.c.project_id == memberships.c.project_id)
+    .where(seats.c.id == p("seat"), memberships.c.user_id == p("user"))
+    .with_for_update(of=memberships)
+)
+_other = seats.alias("o")
+LOCK_ITEM = Query(
+    sa.select(_other.c.id)
+    .join(seats, _other.c.item_id == seats.c.item_id)
+    .where(seats.c.id == p("seat"))
+    .order_by(_other.c.id)
+    .with_for_update(of=_other)
+)
+
+# What a person did
+LAST_ANSWERS = Query(
+    sa.select(seats, items.c.number)
+    .join(items)
+    .where(*_mine, seats.c.submitted_at.is_not(None), _is("done"))
+    .order_by(seats.c.submitted_at.desc(), seats.c.id.desc())
+    .limit(p("limit"))
+)
+COUNT_ANSWERS = Query(
+    sa.select(sa.func.count()).where(*_mine, _is("done"), seats.c.training_round == 0)
+)
+LAST_SECONDS = Query(
+    sa.select(seats.c.seconds)
+    .where(*_mine, seats.c.seconds.is_not(None))
+    .order_by(seats.c.submitted_at.desc())
+    .limit(50)
+)
+ANSWER_TIMES = Query(
+    sa.select(seats.c.submitted_at)
+    .where(*_mine, seats.c.submitted_at > p("since"))
+    .order_by(seats.c.submitted_at.desc())
+)
+
+# Exposure
+_seen = (exposures.c.user_id == p("user"), exposures.c.project_id == p("project"))
+_week = exposures.c.day > p("today", type_=sa.Integer) - 7
+_today = exposures.c.day == p("today")
+
+
+def _count(*conditions: Any) -> Any:
+    return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
+
+
+COUNT_SEEN = Query(
+    sa.select(
+        _count(_today).label("today"),
+        sa.func.count().label("week"),
+        _count(_today, exposures.c.item_id == p("item")).label("again"),
+    ).where(*_seen, _week)
+)
+COUNT_SEEN_EVERYWHERE = Query(
+    sa.select(sa.func.count()).where(exposures.c.user_id == p("user"), _today)
+)
+SEEN_BY_DAY = Query(
+    sa.select(exposures.c.day, sa.func.count().label("items"))
+    .where(*_seen, _week)
+    .group_by(exposures.c.day)
+    .order_by(exposures.c.day)
+)
+WAS_SEEN = Query(
+    sa.select(exposures.c.item_id).where(*_seen, exposures.c.item_id == p("item")).limit(1)
+)
+ADD_SEEN = Query(
+    postgresql.insert(exposures).on_conflict_do_nothing().inline(),
+    "user_id project_id day item_id at",
+)
+
+
+# Who gets which seat
+def _not_skipped(group: Any) -> Any:
+    return ~sa.exists().where(
+        skips.c.project_id == p("project"),
+        skips.c.user_id == p("user"),
+        skips.c.group_key == group,
+    )
+
+
+HELD_SEATS = Query(
+    sa.select(seats.c.id, seats.c.stage, seats.c.item_id)
+    .where(*_mine, _is("leased"), _not_skipped(seats.c.group_key))
+    .order_by(seats.c.lease_until.desc())
+)
+# A reopened answer is held for a week: looking at it must not shorten that.
+_until = p("until", type_=sa.Double)
+RENEW_LEASE = Query(
+    _seat.where(seats.c.user_id == p("user"), _is("leased")).values(
+        lease_until=sa.case((seats.c.lease_until > _until, seats.c.lease_until), else_=_until)
+    )
+)
+# Whoever had the seat before takes their unfinished answer along: it stays in history.
+TAKE_SEAT = Query(
+    _seat.values(state="leased", user_id=p("user"), lease_until=p("until"), **_no_answer)
+)
+
+
+def _may_take(apart: int, not_own: bool) -> list[Any]:
+    """Conditions on a seat at a stage that a person may take."""
+    twice, apart_from = seats.alias("t"), seats.alias("a")
+    conditions = [
+        seats.c.project_id == p("project"),
+        seats.c.stage == p("stage"),
+        ~sa.exists().where(
+            twice.c.item_id == seats.c.item_id,
+            twice.c.stage == seats.c.stage,
+            twice.c.user_id == p("user"),
+        ),
+        _not_skipped(seats.c.group_key),
+    ]
+    conditions += [
+        ~sa.exists().where(
+            apart_from.c.user_id == p("user"),
+            apart_from.c.project_id == p("project"),
+            apart_from.c.group_key == seats.c.group_key,
+            apart_from.c.stage == p(f"apart{number}"),
+        )
+        for number in range(apart)
+    ]
+    if not_own:
+        value = sa.exists().where(items.c.id == seats.c.item_id, items.c.owner_id == p("user"))
+        conditions.append(~value)
+    return conditions
+
+
+@lru_cache(maxsize=16)
+def count_free_seats(*, apart: int, not_own: bool) -> Query:
+    """How many items a person could take at a stage, up to a thousand."""
+    free = sa.select(seats.c.item_id).where(_is("open"), *_may_take(apart, not_own))
+    return Query(sa.select(sa.func.count()).select_from(free.distinct().limit(1000).subquery()))
+
+
+@lru_cache(maxsize=16)
+def find_free_seat(*, apart: int, not_own: bool, expired: bool) -> Query:
+    """The first seat that a person may take: an open one, or one whose lease ran out."""
+    # A training item is its person's own, however long they are away.
+    lapsed = (_is("leased"), seats.c.lease_until < p("now"), seats.c.training_round == 0)
+    return Query(
+        sa.select(seats.c.id, seats.c.place, seats.c.item_id)
+        .where(seats.c.place >= p("start"), *(lapsed if expired else (_is("open"),)))
+        .where(*_may_take(apart, not_own))
+        .order_by(seats.c.place, seats.c.seat)
+        .limit(1)
+        .with_for_update(of=seats, skip_locked=True)
+    )
+
+
+# Training rounds
+_round = (seats.c.training_round == p("round"), items.c.training_round == p("round"))
+NEXT_TRAINING = Query(
+    sa.select(items.c.id, items.c.group_key, items.c.number, items.c.training_round)
+    .where(
+        items.c.project_id == p("project"),
+        _round[1],
+        ~sa.exists().where(seats.c.item_id == items.c.id, seats.c.user_id == p("user")),
+        _not_skipped(items.c.group_key),
+    )
+    .order_by(items.c.number)
+    .limit(1)
+)
+TRAINING_ANSWERS = Query(
+    sa.select(items.c.gold, seats.c.answer)
+    .select_from(seats.join(items))
+    .where(*_mine, _round[0], _is("done"))
+    .order_by(seats.c.submitted_at, seats.c.id)
+)
+TRAINING_HELD = Query(sa.select(seats.c.id).where(*_mine, _round[0], _is("leased")))
+COUNT_TRAINING = Query(
+    sa.select(sa.func.count()).where(items.c.project_id == p("project"), _round[1])
+)
+
+# Training that comes later is for those who come later.
+PASS_EXPERIENCED = Query(
+    sa.update(memberships)
+    .where(memberships.c.project_id == p("project"), memberships.c.training == "none")
+    .where(
+        sa.exists().where(
+            seats.c.project_id == memberships.c.project_id,
+            seats.c.user_id == memberships.c.user_id,
+            seats.c.training_round == 0,
+            _is("done"),
+        )
+    )
+    .values(training="passed")
+)
+
+# Progress of a project
+COUNT_SEATS = Query(
+    sa.select(seats.c.stage, seats.c.state, sa.func.count().label("seats"))
+    .where(seats.c.project_id == p("project"), seats.c.training_round == 0)
+    .group_by(seats.c.stage, seats.c.state)
+)
+_real = items.c.training_round == 0
+COUNT_ITEMS = Query(
+    sa.select(
+        _count(_real).label("items"),
+        _count(_real, _is("done", items)).label("finished"),
+        _count(~_real).label("training_items"),
+    ).where(items.c.project_id == p("project"))
+)
+ANSWERS_BY_PERSON = Query(
+    sa.select(seats.c.user_id, seats.c.seconds)
+    .where(seats.c.project_id == p("project"), _is("done"), seats.c.training_round == 0)
+    .where(seats.c.user_id.is_not(None))
+)
+COUNT_DONE = Query(
+    sa.select(sa.func.count()).where(seats.c.project_id == p("project"), _is("done"))
+)

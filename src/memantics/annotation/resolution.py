@@ -1,0 +1,313 @@
+"""From votes to one value: pure functions over the answers of one item."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.annotation.errors import Values
+from memantics.annotation.records import Resolved
+from memantics.annotation.values import visible
+from memantics.annotation.workflow import Rule, Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What one seat said. ``stage`` is its place in the workflow."""
+
+    stage: int
+    seat: int
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionCase:
+    """An item as resolution sees it: identity, drafts to start from, answers, expected answers."""
+
+    item: str
+    group: str
+    prelabels: Values
+    ballots: Sequence[Ballot]
+    complete: bool = True
+    labels: frozenset[str] = frozenset()
+
+
+class _Tie(Exception):
+    """No winner; the rule says what then."""
+
+
+def state_before(
+    workflow: Workflow, stage: int, case: ResolutionCase, *, prelabels: bool
+) -> Values:
+    """What stands when a stage begins: drafts, then every earlier sequential answer on top.
+
+    ``prelabels`` is the project's setting. Answers of the same sequential stage count too: the
+    second person goes on from the first.
+    """
+    start = workflow.stages[stage].start
+    stages = workflow.stages[: stage + 1]
+    usable = start == "drafts" or any(
+        entry.start == "drafts" or (entry.start == "prelabels" and prelabels) for entry in stages
+    )
+    state: dict[str, JsonValue] = dict(case.prelabels) if usable else {}
+    for ballot in _in_order(case.ballots):
+        if ballot.stage <= stage and workflow.stages[ballot.stage].kind == "sequential":
+            _lay_over(workflow, ballot, state)
+    return state
+
+
+def _lay_over(workflow: Workflow, ballot: Ballot, state: dict[str, JsonValue]) -> None:
+    """An editor's answer replaces the state of its fields; what was emptied is gone.
+
+    A conditional field that was not asked keeps what it had: approving changes nothing.
+    """
+    for name in workflow.stages[ballot.stage].fields:
+        if name in ballot.values:
+            state[name] = ballot.values[name]
+        elif not workflow.field(name).show_if:
+            state.pop(name, None)
+
+
+def find_end(workflow: Workflow, case: ResolutionCase) -> str:
+    """The reason for which an answer took the item out, or nothing.
+
+    Where several people judge apart, more than half of them have to say so.
+    """
+    said: Counter[tuple[int, str]] = Counter()
+    for ballot in _in_order(case.ballots):
+        stage = workflow.stages[ballot.stage]
+        apart = stage.kind in ("independent", "review")
+        people = workflow.people_at(ballot.stage, case.item) if apart else 1
+        for end in stage.ends:
+            if ballot.values.get(end.field) in end.values:
+                said[ballot.stage, end.reason] += 1
+                if 2 * said[ballot.stage, end.reason] > people:
+                    return end.reason
+    return ""
+
+
+def needs_adjudication(workflow: Workflow, case: ResolutionCase) -> bool:
+    """Whether a rule that hands ties to an adjudicator finds one."""
+    return _resolve(workflow, case)[2]
+
+
+def resolve(workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True) -> Resolved:
+    """One item's outcome by the rules of its workflow."""
+    end = find_end(workflow, case)
+    values, details, tied = _resolve(workflow, case, prelabels=prelabels)
+    deciding = [stage.kind == "adjudicate" and not stage.blind for stage in workflow.stages]
+    ruling = [ballot for ballot in _in_order(case.ballots) if deciding[ballot.stage]]
+    if ruling:
+        values |= ruling[-1].values
+        values = _only_asked(workflow, values, case.labels, ruling[-1].stage)
+        details["adjudicated"] = True
+    elif tied:
+        details["tied"] = True
+    kept, reason = (False, end) if end else _judge(workflow, values)
+    if not case.complete and not end:
+        kept, reason = False, "not finished"
+    elif tied and not ruling and not end:
+        kept, reason = False, "no majority"
+    return Resolved(case.item, case.group, kept, values, reason, case.complete, details)
+
+
+def _judge(workflow: Workflow, values: Values) -> tuple[bool, str]:
+    for name, wanted in workflow.keep.when.items():
+        if values.get(name) not in wanted:
+            return False, workflow.keep.reason
+    if workflow.test and not workflow.test.passed(values):
+        return False, workflow.test.reason
+    return True, ""
+
+
+def _only_asked(
+    workflow: Workflow, values: Values, labels: frozenset[str], stage: int
+) -> dict[str, JsonValue]:
+    """An adjudicated "not harmful" takes the type along that the voters had agreed on."""
+    fields = workflow.stages[stage].fields
+    asked = visible(workflow, fields, values, labels)
+    return {name: value for name, value in values.items() if name in asked or name not in fields}
+
+
+def _resolve(
+    workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True
+) -> tuple[dict[str, JsonValue], dict[str, JsonValue], bool]:
+    values: dict[str, JsonValue] = {}
+    details: dict[str, JsonValue] = {}
+    tied = False
+    for rule in workflow.resolve:
+        for names in (rule.fields,) if rule.joint else tuple((name,) for name in rule.fields):
+            # A type is settled only for what was settled to be harmful.
+            if not _applies(workflow, rule, names, values, case.labels):
+                continue
+            try:
+                values |= _apply(workflow, rule, names, case, details, prelabels=prelabels)
+            except _Tie:
+                tied |= rule.tie == "adjudicate"
+                details[f"tie:{'+'.join(names)}"] = True
+    return values, details, tied
+
+
+def _applies(
+    workflow: Workflow, rule: Rule, names: Sequence[str], values: Values, labels: frozenset[str]
+) -> bool:
+    for name in names:
+        field = workflow.field(name)
+        if field.needs and field.needs.casefold() not in labels:
+            return False
+        if rule.rule == "last":
+            continue  # an editor's correction stands, whatever asked for it
+        for other, wanted in field.show_if.items():
+            value = values.get(other, False if workflow.field(other).kind == "boolean" else None)
+            if value not in wanted:
+                return False
+    return True
+
+
+def _apply(
+    workflow: Workflow,
+    rule: Rule,
+    names: Sequence[str],
+    case: ResolutionCase,
+    details: dict[str, JsonValue],
+    *,
+    prelabels: bool,
+) -> dict[str, JsonValue]:
+    stage = workflow.place(rule.stage)
+    if rule.rule == "last":
+        state = state_before(workflow, stage, case, prelabels=prelabels)
+        return {name: state[name] for name in names if name in state}
+    if rule.rule == "reviewed":
+        return _filter_reviewed(workflow, rule, case, details, prelabels=prelabels)
+    ballots = [
+        ballot
+        for ballot in _in_order(case.ballots)
+        if ballot.stage == stage or workflow.stages[ballot.stage].blind
+    ]
+    votes = [
+        tuple(ballot.values.get(name) for name in names)
+        for ballot in ballots
+        if any(name in ballot.values for name in names)
+    ]
+    if not votes:
+        if any(workflow.field(name).required for name in names) and ballots:
+            raise _Tie
+        return {}
+    if rule.rule in ("mean", "median"):
+        return _average(rule, names, votes, details)
+    winner = _longest(votes) if rule.rule == "longest" else _elect(rule, votes)
+    if rule.rule in ("majority", "plurality"):
+        details[f"votes:{'+'.join(names)}"] = _tally(votes)
+    return {name: value for name, value in zip(names, winner, strict=True) if value is not None}
+
+
+def _average(
+    rule: Rule,
+    names: Sequence[str],
+    votes: Sequence[tuple[JsonValue, ...]],
+    details: dict[str, JsonValue],
+) -> dict[str, JsonValue]:
+    how: Callable[[list[float]], float] = fmean if rule.rule == "mean" else median
+    numbers = [float(vote[0]) for vote in votes if isinstance(vote[0], int | float)]
+    details[f"n:{names[0]}"] = len(numbers)
+    return {names[0]: float(how(numbers))} if numbers else {}
+
+
+def _elect(rule: Rule, votes: Sequence[tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
+    """The winner of a vote; votes are compared by their JSON, so lists may be voted on too."""
+    counts = Counter(map(label_key, votes))
+    ranked = counts.most_common()
+    best, count = ranked[0]
+    unique = len(ranked) == 1 or ranked[1][1] < count
+    if unique and (rule.rule == "plurality" or 2 * count > len(votes)):
+        return next(vote for vote in votes if label_key(vote) == best)
+    if rule.tie == "first":
+        return votes[0]
+    if rule.tie == "longest":
+        top = [vote for vote in votes if counts[label_key(vote)] == count]
+        return _longest(top)
+    raise _Tie
+
+
+def _longest(votes: Sequence[tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
+    """The most extensive text; the earlier one where two are equal."""
+    return max(votes, key=lambda vote: sum(len(str(one or "")) for one in vote))
+
+
+def _tally(votes: Sequence[tuple[JsonValue, ...]]) -> JsonValue:
+    single = all(len(vote) == 1 for vote in votes)
+    shown = [vote[0] if single else "-".join(str(one) for one in vote) for vote in votes]
+    return dict(Counter(map(label_text, shown)))
+
+
+def _filter_reviewed(
+    workflow: Workflow,
+    rule: Rule,
+    case: ResolutionCase,
+    details: dict[str, JsonValue],
+    *,
+    prelabels: bool,
+) -> dict[str, JsonValue]:
+    """Drop what any reviewer rates too low; where nothing is left, bring the best back."""
+    stage, name = workflow.place(rule.stage), rule.fields[0]
+    state = state_before(workflow, stage, case, prelabels=prelabels)
+    elements = state.get(name)
+    if not isinstance(elements, list):
+        return {}
+    ratings = _ratings_by_element(case.ballots, stage, rule.by, len(elements))
+    if not all(ratings):
+        return {name: elements}
+    means = [fmean(rated) for rated in ratings]
+    kept = [place for place, rated in enumerate(ratings) if min(rated) >= rule.at_least]
+    restored: list[int] = []
+    if not kept and rule.restore and means:
+        best = max(means)
+        kept = restored = [place for place, mean in enumerate(means) if mean == best]
+    details[f"means:{rule.by}"] = list(means)
+    details[f"dropped:{name}"] = [one for place, one in enumerate(elements) if place not in kept]
+    details[f"restored:{name}"] = [elements[place] for place in restored]
+    return {name: [elements[place] for place in kept]}
+
+
+def _ratings_by_element(
+    ballots: Sequence[Ballot], stage: int, by: str, count: int
+) -> list[list[float]]:
+    ratings: list[list[float]] = [[] for _ in range(count)]
+    for ballot in ballots:
+        given = ballot.values.get(by)
+        if ballot.stage == stage and isinstance(given, list):
+            for place, one in enumerate(given[:count]):
+                if isinstance(one, int | float):
+                    ratings[place].append(float(one))
+    return ratings
+
+
+def _in_order(ballots: Sequence[Ballot]) -> list[Ballot]:
+    return sorted(ballots, key=lambda ballot: (ballot.stage, ballot.seat))
+
+
+def label_key(vote: object) -> str:
+    """A value as one label: lists and combinations are compared by their JSON."""
+    return orjson.dumps(vote, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def label_text(value: object) -> str:
+    """A label as people read it: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else label_key(value)
+
+
+def count_right(gold: Values, answer: Values, fields: Sequence[str]) -> Mapping[str, bool]:
+    """Which fields with a known answer were met; a field that gold leaves out must be left out.
+
+    >>> count_right({"harmful": "no"}, {"harmful": "yes", "type": "offence"}, ["harmful", "type"])
+    {'harmful': False, 'type': False}
+    >>> count_right({"harmful": "no"}, {"harmful": "no"}, ["harmful", "type"])
+    {'harmful': True}
+    """
+    asked = [name for name in fields if name in gold or name in answer]
+    return {name: label_key(gold.get(name)) == label_key(answer.get(name)) for name in asked}

@@ -1,0 +1,60 @@
+"""The way in: one service over one database, in parts by what people do."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from argon2 import PasswordHasher
+from sqlalchemy.exc import SQLAlchemyError
+
+from memantics.annotation.accounts import Accounts
+from memantics.annotation.context import Clock, ServiceContext
+from memantics.annotation.database import Database
+from memantics.annotation.lead import Guideline, Lead
+from memantics.annotation.projects import Projects
+from memantics.annotation.records import DatabaseHealth
+from memantics.annotation.tables import Exchange
+from memantics.annotation.work import AnnotationWork
+
+
+class AnnotationService:
+    """All that the web app and the command line do with the data."""
+
+    def __init__(self, context: ServiceContext, hasher: PasswordHasher | None = None) -> None:
+        self.context = context
+        self.accounts = Accounts(context, hasher)
+        self.projects = Projects(context)
+        self.work = AnnotationWork(context)
+        self.lead = Lead(context)
+        self.guideline = Guideline(context, self.lead)
+        self.exchange = Exchange(context, self.projects)
+
+    def health(self) -> DatabaseHealth:
+        """Whether the database answers."""
+        kind = "sqlite" if self.context.db.sqlite else "postgresql"
+        try:
+            return DatabaseHealth(True, kind, self.context.db.schema_version())
+        except SQLAlchemyError:
+            return DatabaseHealth(False, kind, "")
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.context.db.close()
+
+
+def open_service(
+    url: str | Path,
+    media: Path,
+    *,
+    clock: Clock = time.time,
+    hasher: PasswordHasher | None = None,
+) -> AnnotationService:
+    """Open a database, bring its schema up to date and serve it.
+
+    ``hasher`` may be a weaker one in tests: a good one takes its time on purpose.
+    """
+    database = Database(str(url))
+    database.migrate()
+    media.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return AnnotationService(ServiceContext(database, media, clock), hasher)

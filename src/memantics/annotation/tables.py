@@ -1,0 +1,514 @@
+"""Tables that others read: one row an item or one a vote, a Hugging Face folder, LaTeX.
+
+Data in and data out.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.annotation import export, intake
+from memantics.annotation.agreement import ALL, FieldAgreement, measure_agreement
+from memantics.annotation.consensus import SeatedItem
+from memantics.annotation.context import ServiceContext, Visit, iso, load_list
+from memantics.annotation.errors import Forbidden, NoSuchForm, NotFound
+from memantics.annotation.export import TYPES, resolve_all, take_snapshot, write_audit, write_export
+from memantics.annotation.intake import Stored, check_item
+from memantics.annotation.labelstudio import (
+    Returning,
+    read_bounded,
+    read_tasks,
+    unpack_tasks,
+    write_tasks,
+)
+from memantics.annotation.projects import Projects
+from memantics.annotation.records import Actor, Export, ImportedItems, Media, Project
+from memantics.annotation.workflow import Workflow, read_workflow
+from memantics.core.data import inside
+from memantics.core.errors import ImageError, InputError
+from memantics.core.images import read_bytes
+from memantics.core.queue import ITEMS, QueueCard, QueueItem, read_queue
+
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "data": ("csv", "jsonl", "parquet"),
+    "votes": ("csv", "jsonl", "parquet"),
+    "agreement": ("csv", "jsonl", "tex"),
+    "huggingface": ("zip",),
+}
+VOTES = (
+    "item",
+    "group",
+    "stage",
+    "person",
+    "field",
+    "value",
+    "at",
+    "seconds",
+    "guideline",
+    "suggested",
+)
+_FIGURES = ("pairwise", "complete", "cohen", "fleiss", "alpha", "ac1", "icc")
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+def write_table(snapshot: export.Snapshot, what: str, form: str, media: Path) -> bytes:
+    """One of these tables as a file; ``media`` is where the images of the project are."""
+    if form not in TABLES[what]:
+        raise NoSuchForm(what, form, TABLES[what])
+    if what == "huggingface":
+        return pack_huggingface(snapshot, media)
+    if what == "votes":
+        return export.write_rows(make_votes(snapshot), VOTES, form)
+    if what == "data":
+        return export.write_rows(*make_data(snapshot), form)
+    figures = measure_agreement(snapshot.workflow, snapshot.items)
+    if form == "tex":
+        labels = {field.id: field.label.en for field in snapshot.workflow.fields}
+        return write_latex(figures, labels)
+    return export.write_rows(*agreement_rows(figures), form)
+
+
+def make_votes(snapshot: export.Snapshot) -> list[export.Row]:
+    """The long table: one row for each field that a person answered, training left out."""
+    return [
+        {
+            "item": item.row.item_key,
+            "group": item.row.group_key,
+            "stage": snapshot.workflow.stages[seat.stage].id,
+            "person": export.name_of(snapshot, seat.user),
+            "field": field,
+            "value": value,
+            "at": iso(seat.submitted_at or 0.0),
+            "seconds": seat.seconds,
+            "guideline": snapshot.rights.settings.guideline_at(seat.submitted_at or 0.0),
+            "suggested": snapshot.workflow.stages[seat.stage].kind == "independent"
+            and item.row.prelabels != "{}"
+            and snapshot.rights.settings.suggested_at(seat.submitted_at or 0.0),
+        }
+        for item in snapshot.items
+        for seat in item.answered(training=False)
+        for field, value in (seat.answer or {}).items()
+    ]
+
+
+def make_data(snapshot: export.Snapshot) -> tuple[list[export.Row], list[str]]:
+    """The wide table: an item with what was shown, what was agreed on, and each person's votes.
+
+    Columns of votes are called ``field:person``; those that nobody filled are left out.
+    """
+    rows = [
+        _wide_row(snapshot, item) | export.outcome(snapshot, found)
+        for item, found in export.resolve_all(snapshot)
+    ]
+    used = {name for row in rows for name, value in row.items() if value is not None}
+    first = ["id", "group", "image", "text", "kept", "reason", "complete", *snapshot.field_names]
+    columns = [name for name in first if name in used]
+    columns += sorted(used.difference(columns))
+    return [{name: row.get(name) for name in columns} for row in rows], columns
+
+
+def _wide_row(snapshot: export.Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
+    shown = {entry.label.casefold(): entry.value for entry in item.shown}
+    text = shown.pop("text", None) or shown.get("caption")
+    pictures = [f"images/{export.file_name(image)}" for image in export.images_of(snapshot, item)]
+    parts = [part if isinstance(part, str) else " / ".join(part) for part in shown.values()]
+    row: dict[str, JsonValue] = {
+        "id": item.row.item_key,
+        "group": item.row.group_key,
+        "image": pictures[0] if pictures else None,
+        "text": text if isinstance(text, str) else "\n".join(parts),
+    }
+    for label, value in shown.items():
+        row[f"shown:{label}"] = value if isinstance(value, str) else [*value]
+    for seat in item.answered(training=False):
+        who = export.name_of(snapshot, seat.user)
+        row |= {f"{field}:{who}": value for field, value in (seat.answer or {}).items()}
+    return row
+
+
+def pack_huggingface(snapshot: export.Snapshot, media: Path) -> bytes:
+    """An ``imagefolder`` with a dataset card; without pictures, a table of JSON lines.
+
+    Votes of each item are a list in one column, so that their number may differ.
+    """
+    rows, _ = make_data(snapshot)
+    pictured = bool(rows) and all(row.get("image") for row in rows)
+    lines = []
+    for row in rows:
+        plain = {name: value for name, value in row.items() if ":" not in name or "shown:" in name}
+        votes = [
+            {"person": who, "field": field, "value": _as_text(value)}
+            for name, value in row.items()
+            if not name.startswith("shown:") and value is not None
+            for field, colon, who in [name.rpartition(":")]
+            if colon
+        ]
+        image = str(plain.pop("image", None) or "")
+        named: dict[str, JsonValue] = {"file_name": image} if pictured else {"image": image}
+        shown = {name.replace("shown:", "shown_"): value for name, value in plain.items()}
+        lines.append(orjson.dumps({**named, **shown, "votes": votes}))
+    table = "train/metadata.jsonl" if pictured else "train.jsonl"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(table, b"\n".join([*lines, b""]))
+        archive.writestr("README.md", _card(snapshot, len(rows), pictured))
+        for key, image in snapshot.images.items():
+            folder = "train/images" if pictured else "images"
+            archive.write(media / str(key), f"{folder}/{export.file_name(image)}")
+    return packed.getvalue()
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _card(snapshot: export.Snapshot, count: int, pictured: bool) -> str:
+    rights, flow = snapshot.rights, snapshot.workflow
+    data = "" if pictured else "configs:\n- config_name: default\n  data_files: train.jsonl\n"
+    fields = "\n".join(f"- `{field.id}`: {field.label.en}" for field in flow.fields)
+    title = orjson.dumps(rights.title).decode()
+    return (
+        f"---\npretty_name: {title}\nlanguage: [{rights.language or 'en'}]\n{data}---\n\n"
+        f"# {rights.title}\n\n{count} items, judged with the workflow `{flow.name}` under version"
+        f" {rights.settings.guideline} of its guideline; people are named by pseudonyms.\n\n"
+        f"{fields}\n\n`kept` says whether an item passed, `votes` who said what.\n"
+    )
+
+
+def agreement_rows(figures: Sequence[FieldAgreement]) -> tuple[list[export.Row], list[str]]:
+    """Agreement as a table: each figure with the ends of its interval."""
+    rows: list[export.Row] = []
+    for one in figures:
+        row: dict[str, JsonValue] = {"stage": one.stage, "field": one.field, "level": one.level}
+        row |= {"items": one.items, "people": one.people}
+        for name in _FIGURES:
+            low, high = one.spans.get(name, (None, None))
+            row |= {name: getattr(one, name), f"{name}_low": low, f"{name}_high": high}
+        rows.append(row)
+    columns = ["stage", "field", "level", "items", "people"]
+    columns += [f"{name}{end}" for name in _FIGURES for end in ("", "_low", "_high")]
+    return rows, columns
+
+
+def write_latex(figures: Sequence[FieldAgreement], labels: Mapping[str, str]) -> bytes:
+    r"""Agreement as a LaTeX table (package booktabs); intervals stand below their figures."""
+    shown = [one for one in figures if one.items]
+    names = {"fleiss": r"Fleiss $\kappa$", "alpha": r"$\alpha$", "ac1": "AC1", "icc": "ICC"}
+    used = [name for name in names if any(getattr(one, name) is not None for one in shown)]
+    head = ["Field", "Items", "People", r"\% agree", *(names[name] for name in used)]
+    lines = [
+        r"% \usepackage{booktabs}; other scripts than Latin need XeLaTeX and a font that has them.",
+        "% 95 % intervals: items drawn again, 1000 draws.",
+        r"{\noindent\footnotesize\setlength{\tabcolsep}{3pt}%",
+        rf"\begin{{tabular}}{{@{{}}p{{.26\linewidth}}{'r' * (len(head) - 1)}@{{}}}}",
+        r"\toprule",
+        " & ".join(head) + r" \\",
+        r"\midrule",
+    ]
+    for one in shown:
+        label = "All fields" if one.field == ALL else labels.get(one.field, one.field)
+        cells = [r"\raggedright " + escape_latex(label), str(one.items), str(one.people)]
+        cells += [f"{100 * (one.pairwise or 0):.1f}", *(_figure(one, name) for name in used)]
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""]).encode()
+
+
+def _figure(one: FieldAgreement, name: str) -> str:
+    """A figure with its interval below."""
+    value, span = getattr(one, name), one.spans.get(name)
+    if value is None:
+        return "--"
+    text = f"{value:.2f}"
+    if span:
+        below = rf"{{\scriptsize [{span[0]:.2f}, {span[1]:.2f}]}}"
+        text = rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{text}\\{below}\end{{tabular}}"
+    return text.replace("-", "$-$")
+
+
+def escape_latex(text: str) -> str:
+    r"""A text in which nothing is a command.
+
+    >>> escape_latex("a_b & 50 %")
+    'a\\_b \\& 50 \\%'
+    """
+    return "".join(f"\\{one}" if one in "&%$#_{}" else _LATEX.get(one, one) for one in text)
+
+
+_CHUNK = 50
+_THERE = "is there already"
+
+
+class Exchange:
+    """Queues, folders and uploads in; images to members."""
+
+    def __init__(self, context: ServiceContext, projects: Projects) -> None:
+        self._context = context
+        self._projects = projects
+
+    def open_queue(self, actor: Actor, folder: Path, workflow: str | Path | None = None) -> Project:
+        """A project for a queue, with its items in it."""
+        project = self.make_project(actor, folder, workflow)
+        self.import_queue(actor, project.id, folder)
+        return project
+
+    def make_project(
+        self,
+        actor: Actor,
+        folder: Path,
+        workflow: str | Path | None = None,
+        changes: Mapping[str, object] = MappingProxyType({}),
+    ) -> Project:
+        """An empty project with the workflow and warning that the card of a queue names.
+
+        A workflow of one's own is given as a file; it has to bear the name on the card. The
+        items are checked first: a bad queue leaves no project behind. ``changes`` are settings.
+        """
+        card, items = read_queue(folder)
+        named = workflow if workflow is not None else card.workflow
+        _check_queue(card, items, read_workflow(named))
+        said = {"warning": card.warning[:2000]} | ({"people": card.people} if card.people else {})
+        return self._projects.create(
+            actor, card.title, named, changes={**said, **changes}, language=card.language
+        )
+
+    def import_queue(
+        self,
+        actor: Actor,
+        project: int,
+        folder: Path,
+        limit: int | None = None,
+        *,
+        training_set: bool = False,
+    ) -> ImportedItems:
+        """The first ``limit`` items of a queue; those that are there are passed over and named.
+
+        Newcomers train on the items of a ``training_set``, whose answers are known.
+        """
+        flow = self._context.lead_rights(actor, project).workflow
+        card, items = read_queue(folder)
+        _check_queue(card, items, flow)
+        pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
+        rounds = intake.spread_rounds(flow, items) if training_set else {}
+        return self._import(actor, project, pairs[:limit], rounds)
+
+    def train_on(self, actor: Actor, project: int, numbers: Sequence[int]) -> None:
+        """Have newcomers train on copies of finished items, with the agreed answers as known."""
+        with self._context.as_lead(actor, project, write=True) as visit:
+            flow, known = visit.flow, intake.lock_project(visit.connection, project)
+            found = {
+                item.row.number: (item, result.values)
+                for item, result in resolve_all(take_snapshot(visit))
+                if result.complete
+            }
+            if open_ones := sorted(set(numbers) - set(found)):
+                raise InputError(f"item {open_ones[0]} is not finished", hint="name finished items")
+            copies: list[tuple[QueueItem, list[str]]] = []
+            for item, values in map(found.__getitem__, sorted(set(numbers))):
+                asked = flow.stages[0].fields
+                gold = {name: values[name] for name in asked if values.get(name) is not None}
+                key, group = f"training-{item.row.item_key}", str(item.row.group_key)
+                copy = QueueItem(id=key, group=group, shown=list(item.shown), gold=gold)
+                check_item(flow, copy, "items", item.row.number)
+                if key not in known:
+                    copies.append((copy, load_list(item.row.images)))
+            rounds = intake.spread_rounds(flow, [copy for copy, _ in copies])
+            count = intake.add_items(visit, copies, rounds=rounds)
+            _log(visit, "item.train", ImportedItems(count, 0))
+
+    def import_memes(
+        self, actor: Actor, project: int, folder: Path, limit: int | None = None
+    ) -> ImportedItems:
+        """Any folder of memes, one item for each; ``limit``: only the first ones."""
+        self._context.lead_rights(actor, project)  # before anything is read
+        pairs = [(item, [path]) for item, path in islice(intake.read_folder(folder), limit)]
+        return self._import(actor, project, pairs)
+
+    def import_items(
+        self, actor: Actor, project: int, items: Iterable[tuple[QueueItem, Sequence[Path]]]
+    ) -> ImportedItems:
+        """Items made by a caller, each with the places of its images."""
+        rights = self._context.lead_rights(actor, project)
+        pairs = [(item, list(paths)) for item, paths in items]
+        for row, (item, _) in enumerate(pairs, 1):
+            check_item(rights.workflow, item, "items", row)
+        return self._import(actor, project, pairs)
+
+    def upload(self, actor: Actor, project: int, name: str, data: bytes) -> ImportedItems:
+        """One image as one item. Who uploads a meme does not judge it."""
+        self._context.lead_rights(actor, project)  # before anything is written
+        stored = intake.store_image(self._context.media, project, name, data)
+        with self._context.as_lead(actor, project, write=True) as visit:
+            known = intake.lock_project(visit.connection, project)
+            key = intake.register_image(visit.connection, project, stored)
+            item = QueueItem(id=f"upload-{key[:12]}", group=f"upload-{key[:12]}")
+            if item.id in known:
+                return ImportedItems(0, 0, skipped=(f"{Path(name).name}: {_THERE}",))
+            intake.add_items(visit, [(item, [key])], owner=actor.id)
+            _log(visit, "item.upload", ImportedItems(1, 1))
+        return ImportedItems(1, 1)
+
+    def import_label_studio(
+        self, actor: Actor, project: int, text: str | bytes, images: Path | None = None
+    ) -> ImportedItems:
+        """Tasks and answers from Label Studio; ``images`` is a folder that holds theirs."""
+        rights = self._context.lead_rights(actor, project)
+        incoming = read_tasks(text, images, rights.workflow)
+        for row, one in enumerate(incoming, 1):
+            check_item(rights.workflow, one.item, "tasks", row)
+        pairs = [(one.item, one.images) for one in incoming]
+        done = self._import(actor, project, pairs)
+        left = {line.split(":", 1)[0] for line in done.skipped}
+        skipped = [*done.skipped]
+        answers = 0
+        for start in range(0, len(incoming), _CHUNK):
+            with self._context.as_lead(actor, project, write=True) as visit:
+                writer = Returning(visit)
+                before = answers
+                for one in incoming[start : start + _CHUNK]:
+                    skipped += [f"{one.item.id}: {problem}" for problem in one.missing]
+                    if one.item.id not in left and one.annotations:
+                        count, problems = writer.write(one.item.id, one.annotations)
+                        answers += count
+                        skipped += problems
+                part = ImportedItems(0, 0, answers - before)
+                _log(visit, "answer.import", part)
+        return ImportedItems(done.items, done.images, answers, tuple(skipped))
+
+    def import_tasks(
+        self, actor: Actor, project: int, file: IO[bytes], images: Path | None = None
+    ) -> ImportedItems:
+        """A file from Label Studio: its JSON, or a ZIP that holds the images too."""
+        self._context.lead_rights(actor, project)  # before anything is read
+        packed = file.read(4) == b"PK\x03\x04"
+        file.seek(0)
+        if not packed:
+            return self.import_label_studio(actor, project, read_bounded(file), images)
+        with tempfile.TemporaryDirectory(prefix="memantics-import-") as folder:
+            tasks = unpack_tasks(file, Path(folder))
+            return self.import_label_studio(actor, project, tasks, Path(folder))
+
+    def export(self, actor: Actor, project: int, what: str, form: str = "jsonl") -> Export:
+        """A file for the lead: data, votes, resolved, verdicts, raw, labelstudio, … or audit.
+
+        Label Studio's tasks come as JSON, or as ZIP with their images and an interface; a folder
+        for Hugging Face as ZIP; agreement also as a LaTeX table.
+        """
+        with self._context.as_lead(actor, project) as visit:
+            if visit.flow.personal and what != "verdicts":
+                raise Forbidden(
+                    "what people say about themselves comes out as verdicts only",
+                    hint="export verdicts: they hold neither names nor times",
+                )
+            snapshot = take_snapshot(visit)
+            audit = write_audit(visit, form) if what == "audit" else b""
+        media = self._context.media / str(project)
+        match what:
+            case "audit":
+                data = audit
+            case "labelstudio":
+                data = write_tasks(snapshot, form, media)
+            case _ if what in TABLES:
+                data = write_table(snapshot, what, form, media)
+            case _:
+                data = write_export(snapshot, what, form)
+        return Export(f"{visit.flow.name}-{project}-{what}.{form}", TYPES[form], data)
+
+    def media(self, actor: Actor, key: str) -> Media:
+        """An image, for members of its project."""
+        with self._context.db.read() as connection:
+            project, media = intake.find_image(connection, self._context.media, key)
+            self._context.visit(connection, actor, project)
+        return media
+
+    def _import(
+        self,
+        actor: Actor,
+        project: int,
+        pairs: Sequence[tuple[QueueItem, Sequence[Path]]],
+        rounds: Mapping[str, int] = MappingProxyType({}),
+    ) -> ImportedItems:
+        """Write items in short transactions, so that others go on working meanwhile."""
+        items = images = 0
+        skipped: list[str] = []
+        with self._context.as_lead(actor, project) as visit:
+            known = intake.known_keys(visit.connection, project)
+        if visit.flow.shuffle:
+            # Numbers are seen by annotators: they must not tell one model's outputs from another's.
+            pairs = sorted(pairs, key=lambda pair: intake.shuffled(project, pair[0].id))
+        for start in range(0, len(pairs), _CHUNK):
+            ready: list[tuple[QueueItem, list[Stored]]] = []
+            for item, paths in pairs[start : start + _CHUNK]:
+                if item.id in known:
+                    skipped.append(f"{item.id}: {_THERE}")
+                    continue
+                known.add(item.id)
+                stored: list[Stored] = []
+                try:
+                    for path in paths:
+                        stored.append(self._store(project, path))  # noqa: PERF401 - kept on failure
+                except ImageError as error:
+                    _discard(stored)
+                    skipped.append(f"{item.id}: {error}")
+                else:
+                    ready.append((item, stored))
+            done = self._write(actor, project, ready, rounds)
+            items, images = items + done.items, images + done.images
+            skipped += done.skipped
+        return ImportedItems(items, images, skipped=tuple(skipped))
+
+    def _write(
+        self,
+        actor: Actor,
+        project: int,
+        ready: Sequence[tuple[QueueItem, list[Stored]]],
+        rounds: Mapping[str, int],
+    ) -> ImportedItems:
+        skipped: list[str] = []
+        entered: list[tuple[QueueItem, list[str]]] = []
+        with self._context.as_lead(actor, project, write=True) as visit:
+            known = intake.lock_project(visit.connection, project)
+            for item, stored in ready:
+                if item.id in known:  # another import was faster
+                    _discard(stored)
+                    skipped.append(f"{item.id}: {_THERE}")
+                    continue
+                keys = [intake.register_image(visit.connection, project, one) for one in stored]
+                entered.append((item, keys))
+            count = intake.add_items(visit, entered, rounds=rounds)
+            images = sum(len(keys) for _, keys in entered)
+            done = ImportedItems(count, images, skipped=tuple(skipped))
+            _log(visit, "item.import", done)
+        return done
+
+    def _store(self, project: int, path: Path) -> Stored:
+        return intake.store_image(self._context.media, project, path.name, read_bytes(path))
+
+
+def _log(visit: Visit, action: str, done: ImportedItems) -> None:
+    visit.log(action, items=done.items, images=done.images, answers=done.answers)
+
+
+def _check_queue(card: QueueCard, items: Sequence[QueueItem], workflow: Workflow) -> None:
+    if card.workflow != workflow.name:
+        raise NotFound(
+            f"the queue asks for workflow {card.workflow}, the project has {workflow.name}",
+            hint="open it as a project of its own",
+        )
+    for row, item in enumerate(items, 1):
+        check_item(workflow, item, ITEMS, row)
+
+
+def _discard(stored: Iterable[Stored]) -> None:
+    """Images of an item that does not come in stay out too."""
+    for one in stored:
+        one.path.unlink(missing_ok=True)

@@ -1,0 +1,108 @@
+"""The app: all pages, and what a refusal looks like."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from datetime import datetime
+
+from fastapi import FastAPI, Request
+from sqlalchemy.exc import DBAPIError
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from memantics.annotation import errors
+from memantics.annotation.service import AnnotationService
+from memantics.annotation.web import account, agreement, exchange, lead, work
+from memantics.annotation.web.asking import AppContext, Ask, ForgedForm, PageRoute, install
+from memantics.annotation.web.pages import SITE
+from memantics.annotation.web.settings import WebSettings
+from memantics.core.errors import MemanticsError, StoreError
+from memantics.web.logs import note
+from memantics.web.server import wrap
+
+MODULES = (account, work, lead, agreement, exchange)
+# The status of a refusal, and by which words of ``messages.toml`` its page says it.
+REFUSALS: Mapping[type[Exception], tuple[int, str]] = {
+    errors.Forbidden: (403, "forbidden"),
+    errors.NotFound: (404, "missing"),
+    errors.TokenInvalid: (410, "token"),
+    ForgedForm: (403, "forged"),
+    errors.Conflict: (409, "refused"),
+    errors.Locked: (409, "locked"),
+    errors.LimitReached: (429, "refused"),
+    errors.TooManyAttempts: (429, "refused"),
+    errors.TrainingFailed: (403, "training"),
+    StoreError: (503, "store"),
+    DBAPIError: (503, "store"),
+}
+
+
+def list_routes() -> tuple[PageRoute, ...]:
+    """Every page that the app serves through :mod:`asking`."""
+    return tuple(route for module in MODULES for route in module.routes.entries)
+
+
+def make_app(service: AnnotationService, settings: WebSettings) -> FastAPI:
+    """The app on one database."""
+    desk = AppContext(service, settings)
+
+    @asynccontextmanager
+    async def live(_app: FastAPI) -> AsyncIterator[None]:
+        _ = service.accounts.nobody  # made now, so that the first login takes no longer
+        note("started", address=settings.address)
+        yield
+        # Requests in hand were answered before this; what they began is finished here.
+        desk.threads.shutdown(wait=True)
+        note("stopped")
+
+    app = FastAPI(lifespan=live, openapi_url=None, docs_url=None, redoc_url=None)
+    app.state.desk = desk
+    wrap(app, settings.limits, settings.trusted_proxies)
+    app.add_exception_handler(HTTPException, _refuse_unknown)
+    for route in list_routes():
+        install(app, desk, route, refuse)
+    _add_health(app, service)
+    SITE.add_static(app)
+    return app
+
+
+def _add_health(app: FastAPI, service: AnnotationService) -> None:
+    @app.get("/health")
+    def health() -> Response:
+        """Whether the app and its database answer."""
+        found = service.health()
+        return JSONResponse(asdict(found), 200 if found.ok else 503)
+
+
+async def _refuse_unknown(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code not in (404, 405):
+        return PlainTextResponse(error.detail, error.status_code)
+    ask = Ask(request, request.app.state.desk, FormData())
+    return ask.page("error.html", error.status_code, **_say(ask, "unknown", ""))
+
+
+def refuse(ask: Ask, error: Exception) -> Response:
+    """What was refused, as a page that says what to do next."""
+    found = (said for kind, said in REFUSALS.items() if isinstance(error, kind))
+    status, words = next(found, (422, "refused"))
+    if isinstance(error, errors.ConsentMissing):
+        return ask.go(f"/p/{ask.request.path_params.get('project', 0)}/welcome")
+    if ask.wants_json:
+        known = isinstance(error, MemanticsError)
+        return JSONResponse({"error": str(error) if known else "database"}, status)
+    if isinstance(error, errors.LimitReached):
+        until = datetime.fromisoformat(error.until)
+        return ask.page("limit.html", status, span=error.span, limit=error.limit, until=until)
+    return ask.page("error.html", status, **_say(ask, words, str(error)))
+
+
+def _say(ask: Ask, kind: str, detail: str) -> dict[str, str]:
+    return {
+        "title": ask.words(f"error.{kind}"),
+        "advice": ask.words(f"error.{kind}_next"),
+        "detail": detail if kind == "refused" else "",
+    }

@@ -1,0 +1,254 @@
+"""Between a workflow's fields and an HTML form: what is drawn, and how a post is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+from starlette.datastructures import FormData
+
+from memantics.annotation.errors import AnnotateError, AnswerError
+from memantics.annotation.workflow import Scalar, WorkflowField
+from memantics.web.site import Catalogue
+
+PREFIX = "f-"
+KIND = "k-"
+MOST_PARTS = 500
+SPARE_ROWS = 3
+RESERVED = "vbze"  # show the picture, back, undo, write
+Values = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionView:
+    """One button of a field; nothing is chosen unless a person chose it."""
+
+    value: str
+    label: str
+    key: str
+    chosen: bool
+
+
+FieldView = Mapping[str, object]
+FormBlock = tuple[str, int, tuple[FieldView, ...]]
+"""Fields that belong together: what they are about and its number, or one field by itself."""
+
+
+def draw_form(
+    fields: Sequence[WorkflowField],
+    values: Values,
+    state: Values,
+    errors: Mapping[str, str],
+    words: Catalogue,
+) -> tuple[list[FormBlock], list[tuple[str, str]]]:
+    """How fields look with the values so far; an absent value leaves its field empty.
+
+    With the blocks comes what the form declares about each field for :func:`read_form`.
+
+    ``state`` is what earlier people said: it names the elements of fields that ask about each.
+    """
+    blocks: list[FormBlock] = []
+    declared = []
+    for field in fields:
+        about_each = values.get(field.each, state.get(field.each))
+        elements = [str(text) for text in _listed(about_each)]
+        declared.append((KIND + field.id, _declare(field, len(elements))))
+        if not field.each:
+            blocks.append(("", 0, (_draw_field(field, None, values, errors, words),)))
+        elif not any(field.id == view["id"] for *_, drawn in blocks for view in drawn):
+            together = [other for other in fields if other.each == field.each]
+            for place, about in enumerate(elements):
+                views = (_draw_field(other, place, values, errors, words) for other in together)
+                blocks.append((about, place + 1, tuple(views)))
+    return blocks, declared
+
+
+def _declare(field: WorkflowField, count: int) -> str:
+    kind = "flag" if _is_flag(field) else field.kind
+    return f"{kind}:{count}" if field.each else kind
+
+
+def _is_flag(field: WorkflowField) -> bool:
+    """An optional yes/no field is a checkbox."""
+    return field.kind == "boolean" and not field.required and not field.each
+
+
+def _draw_field(
+    field: WorkflowField,
+    place: int | None,
+    values: Values,
+    errors: Mapping[str, str],
+    words: Catalogue,
+) -> FieldView:
+    """One thing to fill in, for the template.
+
+    ``name`` is its name in the form. ``when`` is JSON for the script; empty: always shown.
+    ``rows`` are the texts of a list; long options stand below each other (``is_tall``).
+    """
+    value, error = values.get(field.id), errors.get(field.id, "")
+    if place is not None:
+        value = dict(enumerate(_listed(value))).get(place)
+        # One message stands for the whole list: show it where an answer is missing.
+        error = words("problem.needed") if error and value is None else ""
+    rows = [text for text in _listed(value) if isinstance(text, str)]
+    anchors = [anchor.say(words.language) for anchor in field.anchors]
+    options = _draw_options(field, value, words)
+    return {
+        "id": field.id,
+        "name": PREFIX + field.id + ("" if place is None else f"-{place}"),
+        "kind": "flag" if _is_flag(field) else field.kind,
+        "label": field.label.say(words.language),
+        "help": field.help.say(words.language),
+        "required": field.required,
+        "when": _draw_condition(field.show_if),
+        "error": error,
+        "ends": (anchors[0], anchors[-1]) if anchors else ("", ""),
+        "limit": field.max_length,
+        "options": options,
+        "is_tall": any(len(option.label) > 34 for option in options),
+        "text": value if isinstance(value, str) else "",
+        "rows": (*rows, *[""] * SPARE_ROWS) if field.kind in ("list", "ranked") else (),
+    }
+
+
+def _key_of(key: str, place: int) -> str:
+    """The key of an option; what shows the picture, goes back, undoes or writes answers nothing.
+
+    >>> _key_of("y", 1), _key_of("v", 2), _key_of("z", 3), _key_of("", 12)
+    ('y', '2', '3', '')
+    """
+    return key if key and key not in RESERVED else str(place) if place < 10 else ""
+
+
+def _draw_options(field: WorkflowField, value: JsonValue, words: Catalogue) -> list[OptionView]:
+    offered: list[tuple[Scalar, str, str]] = []  # value, label and key
+    match field.kind:
+        case "choice":
+            for place, option in enumerate(field.options, 1):
+                label = option.label.say(words.language)
+                offered.append((option.value, label, _key_of(option.key, place)))
+        case "scale":
+            steps = range(field.low, field.high + 1)
+            offered = [(step, str(step), str(step) if 0 <= step < 10 else "") for step in steps]
+        case "boolean" if _is_flag(field):
+            offered = [(True, field.label.say(words.language), "u")]
+        case "boolean":
+            offered = [(True, words("item.yes"), "y"), (False, words("item.no"), "n")]
+        case "pairwise":
+            sides = ("first", "second", "tie") if field.ties else ("first", "second")
+            offered = [(side, words(f"item.{side}"), str(n)) for n, side in enumerate(sides, 1)]
+    return [
+        # True equals 1 in Python; it is no step of a scale.
+        OptionView(spell(one), label, key, value == one and type(value) is type(one))
+        for one, label, key in offered
+    ]
+
+
+def _draw_condition(show_if: Mapping[str, tuple[Scalar, ...]]) -> str:
+    if not show_if:
+        return ""
+    return json.dumps(
+        {PREFIX + name: [spell(value) for value in values] for name, values in show_if.items()}
+    )
+
+
+def spell(value: Scalar) -> str:
+    """A value as a form spells it.
+
+    >>> spell(True), spell(3), spell("YES")
+    ('true', '3', 'YES')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _listed(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, list) else ()
+
+
+def read_form(form: FormData) -> dict[str, JsonValue]:
+    """The values that a post carries; fields without an answer are absent.
+
+    The form says for each field what kind it is (``k-NAME``), so that saving needs no look at
+    the database before. That is believed only as far as reading goes: whether a value is
+    allowed, the data layer judges.
+
+    >>> read_form(FormData([("k-ok", "boolean"), ("f-ok", "true"), ("k-fit", "scale:2"),
+    ...                     ("f-fit-1", "4"), ("k-why", "text"), ("f-why", " ")]))
+    {'ok': True, 'fit': [None, 4]}
+    """
+    values: dict[str, JsonValue] = {}
+    for key, declared in form.multi_items():
+        if not key.startswith(KIND) or not isinstance(declared, str):
+            continue
+        name = key.removeprefix(KIND)
+        kind, _, count = declared.partition(":")
+        if count:
+            several = _read_count(name, count)
+            parts = [_read_part(kind, form, f"{PREFIX}{name}-{n}") for n in range(several)]
+            if any(part is not None for part in parts):
+                values[name] = parts
+        else:
+            value = _read_part(kind, form, PREFIX + name)
+            if value is not None:
+                values[name] = value
+    return values
+
+
+class TooLong(AnnotateError):
+    """A field with more characters than it takes; what was cut would be kept as if it were all."""
+
+
+def bound(name: str, value: str, longest: int) -> str:
+    """A text that is short enough."""
+    if len(value) > longest:
+        raise TooLong(
+            f"{name}: {len(value):,} characters; at most {longest:,} are taken",
+            hint="go back, make it shorter, send it again",
+        )
+    return value
+
+
+def _read_count(name: str, count: str) -> int:
+    """How many parts a field says it has; Python itself refuses numbers of 5,000 digits."""
+    known = count.isascii() and count.isdigit()
+    if known and (len(count) > 6 or int(count) > MOST_PARTS):
+        raise AnswerError({name: f"at most {MOST_PARTS} parts"})
+    return int(count) if known else 0
+
+
+def _read_part(kind: str, form: FormData, name: str) -> JsonValue:
+    if kind in ("list", "ranked"):
+        rows = _read_rows(form, name)
+        return list(rows) if rows else None
+    text = form.get(name)
+    if kind == "flag":
+        return text == "true"
+    if not isinstance(text, str) or not text.strip():
+        return None
+    text = text.replace("\r\n", "\n").strip()
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text, text)
+    if kind == "scale":
+        digits = text.removeprefix("-")
+        return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 6 else text
+    return text
+
+
+def _read_rows(form: FormData, name: str) -> list[str]:
+    """The filled rows of a list in the order of their rank numbers (the script keeps them 1, 2, …).
+
+    >>> _read_rows(FormData([("n", "b"), ("n-rank", "2"), ("n", " "), ("n-rank", ""),
+    ...                      ("n", "a"), ("n-rank", "1")]), "n")
+    ['a', 'b']
+    """
+    texts = [text for text in form.getlist(name) if isinstance(text, str)]
+    ranks = [rank for rank in form.getlist(f"{name}-rank") if isinstance(rank, str)]
+    ranks += [""] * (len(texts) - len(ranks))
+    placed = [
+        (int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 6 else 10**6, place, text)
+        for place, (text, rank) in enumerate(zip(texts, ranks, strict=False))
+        if text.strip()
+    ]
+    return [text.strip() for _, _, text in sorted(placed)]

@@ -1,0 +1,424 @@
+"""The daily work: take an item, answer it, change one's mind, step away from it.
+
+Saving answers: every change is a new revision, and no change overwrites one unseen.
+
+All of it happens inside a transaction that has read the place of the seat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from pydantic import JsonValue
+
+from memantics.annotation import leasing, queries, records, tasks
+from memantics.annotation.context import DAY, ServiceContext, Visit, dump, load
+from memantics.annotation.errors import (
+    AnswerError,
+    Conflict,
+    ConsentMissing,
+    Forbidden,
+    GuidelineChanged,
+    Locked,
+    Values,
+)
+from memantics.annotation.leasing import give_feedback, is_due, rearrange
+from memantics.annotation.project_settings import Words
+from memantics.annotation.records import (
+    Action,
+    Actor,
+    AnnotationTask,
+    Rights,
+    Saved,
+    SeatState,
+    record_of,
+)
+from memantics.annotation.tasks import Place, Seat, find_later, reset_seats, rests_on
+from memantics.annotation.values import check, turn_pairs
+
+LARGEST = 200_000
+
+
+def submit_answer(
+    place: Place, values: Values, version: int, seconds: float | None
+) -> Saved | Conflict:
+    """Save an answer, or say what stands in its way; a conflict keeps it as a draft."""
+    if not place.may_work:
+        raise Forbidden
+    seat, workflow = place.seat, place.visit.flow
+    kept = turn_pairs(workflow, values, swapped=place.swapped, outward=False)
+    if seat.user != place.visit.actor.id:
+        key = place.visit.key | {"item": place.item.id}
+        if queries.WAS_SEEN.one(place.visit.connection, key) is None:
+            raise Forbidden
+        # The lease ran out and somebody else has the seat: what was typed is kept.
+        return _conflict(place, values)
+    if seat.state not in ("leased", "done"):
+        raise Locked("this item is not open any more")
+    answer = check(workflow, place.stage.fields, kept, labels=place.labels, state=place.state())
+    if version != seat.version:
+        if seat.done and seat.answer == answer:
+            return Saved(seat.id, seat.version, again=True)
+        return _conflict(place, values)
+    if seat.done:
+        _refuse_settled(place)
+        if seat.answer == answer:
+            return Saved(seat.id, seat.version, again=True)
+    _write_revision(place, "edit" if seat.done else "submit", answer, _plausible(seconds))
+    feedback = give_feedback(place.visit, place.item, answer) if seat.training_round else None
+    return Saved(seat.id, seat.version + 1, feedback=feedback)
+
+
+def undo_answer(place: Place, version: int) -> None:
+    """Restore the answer before the last one; without one, the form is open again."""
+    seat = place.seat
+    if not seat.done:
+        raise Locked("there is nothing to take back")
+    stands = place.turn(seat.answer or {})
+    if version != seat.version:
+        raise Conflict(stands, stands, seat.version, by_me=True)
+    _refuse_settled(place)
+    former = _former(place)
+    _write_revision(place, "undo", former)
+    if former is None:
+        keep_draft(place, stands)
+
+
+def skip_item(place: Place) -> None:
+    """This meme is never shown to this person again."""
+    visit, item = place.visit, place.item
+    skipped = {"project_id": visit.rights.id, "user_id": visit.actor.id, "at": visit.now}
+    queries.ADD_SKIP.run(visit.connection, skipped | {"group_key": item.group_key})
+    visit.log("item.skip", f"item:{item.id}")
+    if place.seat.state == "leased":
+        _let_go(place)
+
+
+def release_item(place: Place) -> None:
+    """Let go of a lease."""
+    if place.seat.state != "leased":
+        raise Locked("this item is not held")
+    if not place.seat.training_round:  # a training item is theirs alone: it simply waits
+        _let_go(place)
+
+
+def keep_draft(place: Place, values: Values) -> None:
+    """Keep what a person typed."""
+    try:
+        text = dump(dict(values))
+    except TypeError as error:  # lone surrogates, endless numbers: no browser sends such
+        raise AnswerError({"draft": "cannot be kept"}) from error
+    if len(text) > LARGEST:
+        raise AnswerError({"draft": "too long to be kept"})
+    visit = place.visit
+    draft = {"seat_id": place.seat.id, "user_id": visit.actor.id, "saved_at": visit.now}
+    queries.KEEP_DRAFT.run(visit.connection, draft | {"answer": text})
+
+
+def _let_go(place: Place) -> None:
+    connection, mine = place.visit.connection, place.seat
+    if mine.training_round:
+        queries.CLOSE_SEAT.run(connection, {"seat": mine.id})
+        return
+    reset_seats(connection, [mine])
+    place.settle([_freed(seat) if seat.id == mine.id else seat for seat in place.seats])
+
+
+def _refuse_settled(place: Place) -> None:
+    if place.seat.training_round:
+        raise Locked("training answers stay as they are")
+    if rests_on(place.visit.flow, place.seats, place.seat, place.visit.now):
+        raise Locked
+
+
+def _conflict(place: Place, values: Values) -> Conflict:
+    seat = place.seat
+    keep_draft(place, values)
+    mine = seat.user == place.visit.actor.id
+    theirs = place.turn((seat.answer or {}) if mine else {})
+    return Conflict(values, theirs, seat.version, by_me=mine)
+
+
+def _former(place: Place) -> dict[str, JsonValue] | None:
+    """The answer under the last one, with undone ones taken off the pile."""
+    pile: list[str] = []
+    key = place.visit.key | {"seat": place.seat.id}
+    for row in queries.OWN_REVISIONS.all(place.visit.connection, key):
+        if row.action == "undo":
+            pile = pile[:-1]
+        else:
+            pile.append(row.answer)
+    return load(pile[-2]) if len(pile) > 1 else None
+
+
+def _freed(seat: Seat) -> Seat:
+    return replace(seat, state="waiting", user=None, lease_until=None, answer=None)
+
+
+def _plausible(seconds: float | None) -> float | None:
+    """A browser's word on how long it took; hours mean that somebody was away."""
+    return seconds if seconds is not None and 0 <= seconds <= 3600 else None
+
+
+def _write_revision(
+    place: Place,
+    action: Action,
+    answer: dict[str, JsonValue] | None,
+    seconds: float | None = None,
+) -> None:
+    """Write an answer to its seat and to history, and move the seats that wait for it.
+
+    Without an answer the seat is held again.
+    """
+    visit, seat, item = place.visit, place.seat, place.item
+    state: SeatState = "leased" if answer is None else "done"
+    text = dump(answer) if answer is not None else None
+    row = {
+        "seat": seat.id,
+        "seen": seat.version,
+        "new": state,
+        "text": text,
+        "submitted": visit.now if text is not None else None,
+        "took": seconds,
+        "until": visit.lease_end if state == "leased" else None,
+        "user": visit.actor.id,
+    }
+    if queries.SAVE_ANSWER.run(visit.connection, row) != 1:
+        raise Conflict(answer or {}, {}, seat.version, by_me=False)
+    entry = {
+        "project_id": visit.rights.id,
+        "item_id": item.id,
+        "seat_id": seat.id,
+        "user_id": visit.actor.id,
+        "stage": seat.stage,
+        "version": seat.version + 1,
+        "action": action,
+        "answer": text,
+        "at": visit.now,
+        "seconds": seconds,
+    }
+    queries.ADD_REVISION.run(visit.connection, entry)
+    seat = replace(seat, answer=answer, state=state, version=seat.version + 1)
+    subject = f"assignment:{seat.id}"
+    visit.log(f"answer.{action}", subject, item=item.item_key, version=seat.version)
+    if not seat.training_round:
+        # Who held a later seat and went away saw another state: what they bring is no answer to it.
+        later = find_later(visit.flow, place.seats, seat)
+        stale = {one.id: _freed(one) for one in later if one.state == "leased"}
+        reset_seats(visit.connection, list(stale.values()))
+        place.settle([(stale | {seat.id: seat}).get(one.id, one) for one in place.seats])
+
+
+_PAUSE = 600
+
+
+class AnnotationWork:
+    """What annotators, reviewers and adjudicators do."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._leasing = leasing.Leasing()
+
+    def next(self, actor: Actor, project: int, stage: str | None = None) -> AnnotationTask | None:
+        """The next item for a person: what they hold already, else something new."""
+        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+            seat = self._take(visit, stage)
+            if seat is None:
+                return None
+            place = tasks.find_place(self._context, visit.connection, actor, seat)
+            return tasks.make_task(place)
+
+    def claim(self, actor: Actor, project: int, stage: str | None = None) -> int | None:
+        """As :meth:`next`, but only which assignment it is: whoever shows it reads the rest."""
+        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+            return self._take(visit, stage)
+
+    def _take(self, visit: Visit, stage: str | None) -> int | None:
+        stages = _open_stages(visit.rights, stage)
+        seat = leasing.find_lease(visit, stages)
+        if seat is None:
+            seat = self._claim(visit, stages)
+        else:
+            leasing.renew_lease(visit, seat)
+        if seat is not None:
+            item = int(queries.SEAT_ITEM.value(visit.connection, {"seat": seat}))
+            leasing.expose(visit, item)
+        return seat
+
+    def _claim(self, visit: Visit, stages: list[int]) -> int | None:
+        rules = leasing.rules_for(visit.rights, stages)
+        seat = leasing.next_training_seat(visit, rules) if rules is not None else None
+        return self._leasing.claim(visit, stages) if seat is None else seat
+
+    def decide(self, actor: Actor, project: int, number: int) -> int:
+        """Take the decision on an item that people judged differently, tied or not."""
+        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+            rules = visit.flow.stages
+            stages = [
+                place
+                for place in _open_stages(visit.rights, None)
+                if rules[place].kind == "adjudicate" and not rules[place].blind
+            ]
+            rows = queries.NUMBERED_SEATS.all(visit.connection, visit.key | {"number": number})
+            mine = next((row for row in rows if row.stage in stages), None)
+            barred = {place for stage in stages for place in visit.flow.apart(stage)}
+            if mine is None or any(row.user_id == actor.id and row.stage in barred for row in rows):
+                raise Forbidden
+            if mine.user_id != actor.id:
+                tasks.lock_item(visit.connection, mine.id)
+                waiting = any(
+                    row.stage < mine.stage and row.state not in ("done", "closed") for row in rows
+                )
+                if waiting or mine.state not in ("open", "closed"):
+                    raise Locked("this item cannot be decided now")
+                leasing.take_seat(visit, mine.id)
+            leasing.expose(visit, mine.item_id)
+            return int(mine.id)
+
+    @contextmanager
+    def _at(
+        self, actor: Actor, assignment: int, *, write: bool = True, lock: bool = False
+    ) -> Iterator[tasks.Place]:
+        """A transaction at a seat that a person holds or answered; anybody else is refused."""
+        with self._context.db.write() if write else self._context.db.read() as connection:
+            yield tasks.own_place(self._context, connection, actor, assignment, lock=lock)
+
+    def open(self, actor: Actor, assignment: int) -> AnnotationTask:
+        """One of one's own items again, held or answered."""
+        with self._at(actor, assignment, write=False) as place:
+            return tasks.make_task(place)
+
+    def save_draft(self, actor: Actor, assignment: int, values: Values) -> None:
+        """Keep what is typed so far, and the item with it; nothing is checked but its size."""
+        with self._at(actor, assignment) as place:
+            leasing.renew_lease(place.visit, assignment)
+            keep_draft(place, values)
+
+    def submit(
+        self,
+        actor: Actor,
+        assignment: int,
+        values: Values,
+        version: int,
+        seconds: float | None = None,
+        guideline: int | None = None,
+    ) -> Saved:
+        """Save an answer. When this returns, it is on disk.
+
+        ``version`` is the one the person saw: when another one stands, both are kept and
+        Conflict is raised. The same answer sent twice is saved once. ``guideline`` is the version
+        of the guideline that the person saw: with an older one, GuidelineChanged is raised.
+        """
+        with self._context.db.write() as connection:
+            place = tasks.find_place(self._context, connection, actor, assignment, lock=True)
+            if guideline is not None and guideline < place.visit.rights.settings.guideline:
+                raise GuidelineChanged
+            outcome = submit_answer(place, values, version, seconds)
+            if is_due(place.visit):
+                rearrange(place.visit)
+        if isinstance(outcome, Saved):
+            return outcome
+        raise outcome
+
+    def undo(self, actor: Actor, assignment: int, version: int) -> AnnotationTask:
+        """Take back one's last answer: the one before stands again, or the form is open again."""
+        with self._at(actor, assignment, lock=True) as place:
+            undo_answer(place, version)
+            connection = place.visit.connection
+            return tasks.make_task(tasks.own_place(self._context, connection, actor, assignment))
+
+    def skip(self, actor: Actor, assignment: int) -> None:
+        """Step away from a meme for good. Nobody asks why."""
+        with self._at(actor, assignment, lock=True) as place:
+            skip_item(place)
+
+    def release(self, actor: Actor, assignment: int) -> None:
+        """Give an item back for others, or for oneself later."""
+        with self._at(actor, assignment, lock=True) as place:
+            release_item(place)
+
+    def mine(self, actor: Actor, project: int, limit: int = 20) -> tuple[records.Done, ...]:
+        """One's last answers, the newest first, and whether they can still change."""
+        with self._context.as_member(actor, project) as visit:
+            key = visit.key | {"limit": min(limit, 500)}
+            rows = queries.LAST_ANSWERS.all(visit.connection, key)
+            return tuple(_view_done(visit, row) for row in rows)
+
+    def standing(self, actor: Actor, project: int) -> records.PersonStanding:
+        """Progress, pace, exposure and training of a person."""
+        with self._context.as_member(actor, project) as visit:
+            connection, key, rights = visit.connection, visit.key, visit.rights
+            seen = leasing.count_seen(visit)
+            paces = [float(row.seconds) for row in queries.LAST_SECONDS.all(connection, key)]
+            stages = leasing.stages_for(rights)
+            trained, size = leasing.training_counts(visit)
+            pause = rights.preferences.break_minutes
+            return record_of(
+                records.PersonStanding,
+                seen,
+                done=int(queries.COUNT_ANSWERS.value(connection, key)),
+                open=sum(leasing.count_open(visit, stage) for stage in stages),
+                pace=median(paces) if paces else None,
+                training=_training_state(rights, stages, size),
+                training_round=rights.training_round,
+                training_done=trained,
+                training_size=size,
+                break_minutes=rights.settings.break_minutes if pause is None else pause,
+                working_minutes=_working_minutes(visit),
+            )
+
+    def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, Words, int], ...]:
+        """The stages a person may work at, with how many items are open to them there."""
+        with self._context.as_member(actor, project) as visit:
+            places = sorted(leasing.stages_for(visit.rights))
+            stages = [(visit.flow.stages[place], place) for place in places]
+            return tuple(
+                (stage.id, stage.title, leasing.count_open(visit, place)) for stage, place in stages
+            )
+
+
+def _working_minutes(visit: Visit) -> float:
+    begun = visit.now
+    key = visit.key | {"since": visit.now - DAY}
+    for row in queries.ANSWER_TIMES.all(visit.connection, key):
+        if begun - row.submitted_at > _PAUSE:
+            break
+        begun = row.submitted_at
+    return (visit.now - begun) / 60
+
+
+def _open_stages(rights: Rights, stage: str | None) -> list[int]:
+    stages = leasing.stages_for(rights)
+    if stage is not None:
+        stages = [place for place in stages if rights.workflow.stages[place].id == stage]
+    if not stages or rights.archived:
+        raise Forbidden
+    if not rights.consented:
+        raise ConsentMissing
+    return stages
+
+
+def _view_done(visit: Visit, row: Any) -> records.Done:
+    changeable = not visit.rights.archived and not row.training_round
+    if changeable:
+        seats = tasks.read_seats(visit.connection, row.item_id)
+        changeable = not tasks.rests_on(visit.flow, seats, tasks.read_seat(row), visit.now)
+    return record_of(
+        records.Done,
+        row,
+        assignment=row.id,
+        stage=visit.flow.stages[row.stage].id,
+        at=row.submitted_at,
+        training=bool(row.training_round),
+        changeable=changeable,
+    )
+
+
+def _training_state(rights: Rights, stages: list[int], size: int) -> Any:
+    if rights.training == "none" and leasing.rules_for(rights, stages) is not None and size:
+        return "running"
+    return rights.training

@@ -1,0 +1,447 @@
+"""A workflow as data: one TOML file says fields, stages, roles, rules and thresholds.
+
+The settings of a project laid over its workflow: how many people judge, and who settles ties.
+
+Every other module sees the workflow as it holds for the project. A stage for ties comes last, so
+that the places of the other stages stay; once there, it stays (closed, where nobody adjudicates).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import Field as Limit
+from pydantic import ValidationError, model_validator
+
+from memantics.annotation.project_settings import ProjectSettings, Words, in_share
+from memantics.core.data import load_toml
+from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.records import Closed
+
+Role = Literal["lead", "annotator", "reviewer", "adjudicator"]
+ROLES: tuple[Role, ...] = get_args(Role)
+FieldKind = Literal["choice", "scale", "text", "longtext", "ranked", "list", "boolean", "pairwise"]
+StageKind = Literal["independent", "sequential", "review", "adjudicate"]
+RuleName = Literal["majority", "plurality", "mean", "median", "last", "longest", "reviewed"]
+Tie = Literal["adjudicate", "none", "longest", "first"]
+Level = Literal["nominal", "ordinal", "interval", "none"]
+Scalar = str | bool | int
+Name = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+FOLDER = Path(__file__).parent / "workflows"
+PAIR = ("a", "b", "tie")
+
+
+class WorkflowChoice(Closed):
+    """One answer of a choice, and the key that gives it."""
+
+    value: str
+    label: Words
+    key: Annotated[str, Limit(max_length=1)] = ""
+
+
+class WorkflowField(Closed):
+    """One thing to fill in.
+
+    ``show_if`` names earlier fields and the values of theirs at which this one is asked;
+    ``needs`` the label of a shown text without which it is not asked. ``each`` asks once for
+    every element of an earlier list. ``of`` says what a pairwise field compares: the label of a
+    shown text of kind ``pair``, or ``images`` for the last two images.
+    """
+
+    id: Name
+    kind: FieldKind
+    label: Words
+    help: Words = Words(en="")
+    options: tuple[WorkflowChoice, ...] = ()
+    low: int = 1
+    high: int = 5
+    anchors: tuple[Words, ...] = ()
+    required: bool = True
+    show_if: Mapping[str, tuple[Scalar, ...]] = {}
+    needs: str = ""
+    each: str = ""
+    of: str = ""
+    ties: bool = True
+    max_length: Annotated[int, Limit(ge=1, le=100_000)] = 4000
+    max_items: Annotated[int, Limit(ge=1, le=500)] = 50
+    level: Level | None = None
+
+    @property
+    def scale_level(self) -> Level:
+        """How answers compare when agreement is measured; ``none`` for free text."""
+        if self.level is not None:
+            return self.level
+        if self.kind == "scale":
+            return "ordinal"
+        return "nominal" if self.kind in ("choice", "boolean", "pairwise") else "none"
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The values of a choice."""
+        return tuple(option.value for option in self.options)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.kind == "choice") != bool(self.options):
+            raise ValueError(f"field {self.id!r}: options belong to kind 'choice', and only there")
+        if len(set(self.allowed)) != len(self.options):
+            raise ValueError(f"field {self.id!r}: two options have one value")
+        keys = [option.key for option in self.options if option.key]
+        if len(set(keys)) != len(keys):
+            raise ValueError(f"field {self.id!r}: two options have one key")
+        if self.kind == "scale" and not self.low < self.high <= self.low + 20:
+            raise ValueError(f"field {self.id!r}: a scale runs from low to high, 21 steps at most")
+        if self.anchors and len(self.anchors) != self.high - self.low + 1:
+            raise ValueError(f"field {self.id!r}: anchors need one text for each step")
+        if self.each and self.kind not in ("scale", "choice", "boolean"):
+            raise ValueError(f"field {self.id!r}: 'each' works with scale, choice and boolean")
+        return self
+
+
+class End(Closed):
+    """An answer at which an item is out, whatever stages would follow."""
+
+    field: str
+    values: tuple[Scalar, ...]
+    reason: str
+
+
+class Stage(Closed):
+    """Who answers what, how many of them, and who may not.
+
+    ``apart_from`` names stages whose people may not take this one for the same meme; ``start``
+    is what a sequential stage begins with: nothing, pre-labels where the project shows them, or
+    always the drafts of the queue. ``ends`` of a stage at which several people judge apart need
+    more than half of them. ``blind``: who adjudicates does not see the votes, and adds one.
+    """
+
+    id: Name
+    kind: StageKind
+    title: Words
+    fields: Annotated[tuple[str, ...], Limit(min_length=1)]
+    role: Role = "annotator"
+    people: Annotated[int, Limit(ge=1, le=50)] = 1
+    apart_from: tuple[str, ...] = ()
+    not_own: bool = True
+    start: Literal["empty", "prelabels", "drafts"] = "empty"
+    ends: tuple[End, ...] = ()
+    blind: bool = False
+
+
+class Rule(Closed):
+    """How votes on fields become one value; ``joint`` votes on several fields as on one label.
+
+    ``reviewed`` filters a list by its reviews: an element stays when every rating in ``by`` is
+    at least ``at_least``; where none stays, those with the best mean come back.
+    """
+
+    fields: Annotated[tuple[str, ...], Limit(min_length=1)]
+    rule: RuleName
+    stage: str
+    joint: bool = False
+    tie: Tie = "none"
+    by: str = ""
+    at_least: float = 0
+    restore: bool = True
+
+
+class Keep(Closed):
+    """Which resolved values keep an item; all of them must hold."""
+
+    when: Mapping[str, tuple[Scalar, ...]] = {}
+    reason: str = "not confirmed"
+
+
+class ProficiencyTest(Closed):
+    """Fields whose right answers are known; who has fewer of them right is not kept."""
+
+    answers: Mapping[str, tuple[Scalar, ...]]
+    at_least: Annotated[int, Limit(ge=1)]
+    reason: str = "not proficient"
+
+    def passed(self, values: Mapping[str, object]) -> bool:
+        """Whether enough answers are right."""
+        right = sum(values.get(name) in wanted for name, wanted in self.answers.items())
+        return right >= self.at_least
+
+
+class TrainingRounds(Closed):
+    """Rounds on items with known answers, passed before real work begins."""
+
+    fields: Annotated[tuple[str, ...], Limit(min_length=1)]
+    rounds: Annotated[int, Limit(ge=1, le=20)] = 3
+    size: Annotated[int, Limit(ge=1, le=1000)] = 10
+    threshold: Annotated[float, Limit(ge=0, le=1)] = 0.75
+    feedback: bool = True
+
+
+class Workflow(Closed):
+    """All that a file says; read it with :func:`read_workflow`.
+
+    ``examples`` are worked answers that stand beside the form, below the instructions.
+    ``personal``: people answer about themselves. Such projects share no database with others, and
+    exports say neither who answered nor when.
+    """
+
+    name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
+    title: Words
+    instructions: Words = Words(en="")
+    examples: tuple[Words, ...] = ()
+    shuffle: bool = False
+    personal: bool = False
+    fields: Annotated[tuple[WorkflowField, ...], Limit(min_length=1)]
+    stages: Annotated[tuple[Stage, ...], Limit(min_length=1)]
+    resolve: Annotated[tuple[Rule, ...], Limit(min_length=1)]
+    keep: Keep = Keep()
+    test: ProficiencyTest | None = None
+    training: TrainingRounds | None = None
+    settings: ProjectSettings = ProjectSettings()
+
+    def field(self, name: str) -> WorkflowField:
+        """A field by its id."""
+        return self._by_id[name]
+
+    @cached_property
+    def _by_id(self) -> dict[str, WorkflowField]:
+        return {field.id: field for field in self.fields}
+
+    def stage_fields(self, stage: int) -> tuple[WorkflowField, ...]:
+        """The fields of a stage, in its order."""
+        return tuple(self.field(name) for name in self.stages[stage].fields)
+
+    def place(self, stage: str) -> int:
+        """Where a stage stands in the order."""
+        return next(place for place, entry in enumerate(self.stages) if entry.id == stage)
+
+    @property
+    def apart_stages(self) -> list[tuple[int, Stage]]:
+        """The stages at which several people judge apart, each with its place."""
+        kinds = ("independent", "review")
+        return [(n, stage) for n, stage in enumerate(self.stages) if stage.kind in kinds]
+
+    @property
+    def judging(self) -> int:
+        """The first stage at which several people judge apart, else the first of all."""
+        return next((place for place, _ in self.apart_stages), 0)
+
+    def people_at(self, stage: int, item: str) -> int:
+        """How many people answer an item at a stage; the whole team where the item is shared."""
+        rules, settings = self.stages[stage], self.settings
+        shared = stage == self.judging and rules.kind != "sequential"
+        if shared and in_share(item, "shared", settings.shared):
+            return max(rules.people, settings.team)
+        return rules.people
+
+    def apart(self, stage: int) -> tuple[int, ...]:
+        """The stages whose people may not take this one for the same meme; it holds both ways."""
+        return self._apart[stage]
+
+    @cached_property
+    def _apart(self) -> list[tuple[int, ...]]:
+        return [
+            tuple(
+                place
+                for place, other in enumerate(self.stages)
+                if other.id in stage.apart_from or stage.id in other.apart_from
+            )
+            for stage in self.stages
+        ]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        fields = [field.id for field in self.fields]
+        stages = [stage.id for stage in self.stages]
+        for what, names in (("field", fields), ("stage", stages)):
+            if len(set(names)) != len(names):
+                raise ValueError(f"two {what}s have one id")
+        for stage in self.stages:
+            ends = [end.field for end in stage.ends]
+            _known(f"stage {stage.id!r}", [*stage.fields, *ends], fields)
+            _known(f"stage {stage.id!r}: apart_from", stage.apart_from, stages)
+        for field in self.fields:
+            earlier = fields[: fields.index(field.id)]
+            named = [*field.show_if, *([field.each] if field.each else [])]
+            _known(f"field {field.id!r}: show_if and each", named, earlier)
+        for rule in self.resolve:
+            by = [rule.by] if rule.by else []
+            _known("resolve: fields and by", [*rule.fields, *by], fields)
+            _known("resolve: stage", [rule.stage], stages)
+            if (rule.rule == "reviewed") != bool(rule.by):
+                raise ValueError("resolve: 'by' belongs to rule 'reviewed', and only there")
+        _known("keep.when", self.keep.when, fields)
+        tested = self.test.answers if self.test else {}
+        _known("test.answers", tested, fields)
+        if self.test and self.test.at_least > len(tested):
+            raise ValueError(f"test: {len(tested)} fields cannot give {self.test.at_least} right")
+        _known("training.fields", self.training.fields if self.training else (), fields)
+        ties = any(rule.tie == "adjudicate" for rule in self.resolve)
+        if ties != any(stage.kind == "adjudicate" for stage in self.stages):
+            raise ValueError("a rule with tie = 'adjudicate' and a stage 'adjudicate' go together")
+        return self
+
+
+def _known(where: str, names: object, known: list[str]) -> None:
+    assert isinstance(names, list | tuple | Mapping)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{where}: unknown name {name!r}; known here: {', '.join(known)}")
+
+
+def parse_workflow(text: str, where: str) -> Workflow:
+    """Read the text of a workflow; every error names the file and the key.
+
+    >>> parse_workflow("name = 3", "own.toml")
+    Traceback (most recent call last):
+    memantics.core.errors.DataError: own.toml: key 'name': Input should be a valid string
+    """
+    try:
+        return Workflow.model_validate(load_toml(text))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(where, f"not valid TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        message = re.sub(r"^Value error, ", "", first["msg"])
+        if first["type"] == "extra_forbidden":
+            message = "no such key"
+        raise DataError(where, f"key {key!r}: {message}" if key else message) from error
+
+
+@lru_cache(maxsize=256)
+def workflow_of(text: str) -> Workflow:
+    """The workflow of a project from its stored text, parsed once."""
+    return parse_workflow(text, "workflow of the project")
+
+
+def list_workflows() -> tuple[str, ...]:
+    """The names of the workflows that come with Memantics."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+
+
+def workflow_text(name: str | Path) -> str:
+    """The text of a workflow: one of ours by name, or a TOML file by path."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"workflow file {path} cannot be read: {error}") from error
+    if str(name) not in list_workflows():
+        raise UnknownName("workflow", str(name), list_workflows())
+    return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def read_workflow(name: str | Path) -> Workflow:
+    """A workflow by name or path, checked.
+
+    >>> read_workflow("pun-form").stages[0].people
+    3
+    """
+    return parse_workflow(workflow_text(name), f"{Path(name).stem}.toml")
+
+
+NOTE, COMMENT = "decision_note", "comment"
+_STAGE = "settle_ties"
+_TITLES = {
+    "lead": Words(en="Decide ties", zh="裁决分歧"),
+    "vote": Words(en="One more vote", zh="加投一票"),
+}
+
+
+_FIELDS = {
+    name: WorkflowField(id=name, kind="longtext", required=False, label=label)
+    for name, label in (
+        (NOTE, Words(en="Why? Explain the decision", zh="为什么？说明理由")),
+        (COMMENT, Words(en="A comment for the lead", zh="给负责人的备注")),
+    )
+}
+
+
+@lru_cache(maxsize=1024)
+def settings_of(text: str) -> ProjectSettings:
+    """Settings from their column, parsed once."""
+    return ProjectSettings.model_validate_json(text)
+
+
+@lru_cache(maxsize=1024)
+def overlaid(workflow: str, settings: str) -> Workflow:
+    """The workflow as it holds for a project, from the two columns."""
+    return lay_over(workflow_of(workflow), settings_of(settings))
+
+
+def lay_over(flow: Workflow, settings: ProjectSettings) -> Workflow:
+    """A workflow in which so many people judge each item, and in which ties go where they shall.
+
+    >>> from memantics.annotation.workflow import read_workflow
+    >>> flow = lay_over(read_workflow("validate"), ProjectSettings(people=2, adjudicator="lead"))
+    >>> [(stage.id, stage.kind, stage.people, stage.role) for stage in flow.stages]
+    [('judge', 'independent', 2, 'annotator'), ('settle_ties', 'adjudicate', 1, 'lead')]
+    """
+    stages = list(flow.stages)
+    if settings.people:
+        judging = stages[flow.judging]
+        stages[flow.judging] = judging.model_copy(update={"people": settings.people})
+    rules = settings.model_dump(include={"shared", "team", "random_share"})
+    changes: dict[str, object] = {"settings": flow.settings.model_copy(update=rules)}
+    if settings.comments:
+        judging = stages[flow.judging]
+        stages[flow.judging] = judging.model_copy(update={"fields": (*judging.fields, COMMENT)})
+    if settings.adjudicator:
+        stages = _settle_ties(flow, stages, settings)
+        changes["resolve"] = tuple(_hand_on(flow, rule, settings) for rule in flow.resolve)
+    added = [_FIELDS[COMMENT]] if settings.comments else []
+    added += [_FIELDS[NOTE]] if settings.adjudicator else []
+    changes |= {"fields": (*flow.fields, *added), "training": _lay_training(flow, settings)}
+    made = flow.model_copy(update={**changes, "stages": tuple(stages)})
+    for name in ("_by_id", "_apart"):  # a copy takes what was computed along
+        made.__dict__.pop(name, None)
+    return made
+
+
+def _lay_training(flow: Workflow, settings: ProjectSettings) -> TrainingRounds | None:
+    """The training of a workflow, or of any one that gets a pass mark."""
+    rules, mark = flow.training, settings.pass_mark
+    if rules is None and mark is None:
+        return None
+    if rules is None:
+        asked = flow.stage_fields(0)
+        graded = [one.id for one in asked if one.required and one.scale_level != "none"]
+        rules = TrainingRounds(fields=tuple(graded) or flow.stages[0].fields)
+    feedback = rules.feedback and settings.feedback
+    threshold = rules.threshold if mark is None else mark
+    return rules.model_copy(update={"threshold": threshold, "feedback": feedback})
+
+
+def _settle_ties(flow: Workflow, stages: list[Stage], settings: ProjectSettings) -> list[Stage]:
+    judging = stages[flow.judging]
+    mine = next((stage for stage in stages if stage.kind == "adjudicate"), None)
+    if mine is None:
+        title = _TITLES.get(settings.adjudicator, _TITLES["lead"])
+        mine = Stage(id=_STAGE, kind="adjudicate", title=title, fields=judging.fields)
+        mine = mine.model_copy(update={"ends": judging.ends})
+        stages = [*stages, mine]
+    lead = settings.adjudicator != "vote"
+    changed = mine.model_copy(
+        update={
+            "role": "lead" if lead else judging.role,
+            "apart_from": () if lead else (judging.id,),
+            "not_own": not lead,
+            "blind": not lead,
+            "fields": (*mine.fields, NOTE) if lead else mine.fields,
+        }
+    )
+    return [changed if stage is mine else stage for stage in stages]
+
+
+def _hand_on(flow: Workflow, rule: Rule, settings: ProjectSettings) -> Rule:
+    """What a rule does about ties: those of texts keep their longest one."""
+    voted = rule.rule in ("majority", "plurality") and rule.stage == flow.stages[flow.judging].id
+    if not voted or rule.tie not in ("none", "adjudicate"):
+        return rule
+    tie = "none" if settings.adjudicator == "nobody" else "adjudicate"
+    return rule.model_copy(update={"tie": tie})

@@ -1,0 +1,260 @@
+"""Tasks from their items and prompts: one of several options, one of several labels, a text.
+
+Where a task says nothing else, the prompt named like the task is filled (``question``, ``options``,
+``names`` and the item's context are its holes), ``again`` complains about an unreadable reply, and
+replies are read by the tolerant parsers of :mod:`memantics.benchmarks.parsing`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+
+import numpy as np
+from pydantic import JsonValue
+
+from memantics.benchmarks.parsing import clean, parse_label, parse_letter, strip_marks
+from memantics.benchmarks.plugin import TaskSetup
+from memantics.core import records
+from memantics.core.prompt import Prompt
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.classification import accuracy
+from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
+
+# Lettered options: how they are laid out, and how right and wrong are read off outcomes.
+
+LETTERS = "ABCDEFGHIJ"
+
+
+def letter_field(options: Sequence[str], majority: str | None = None) -> records.Field:
+    """A choice field whose options are lettered from A.
+
+    >>> [(o.key, o.text) for o in letter_field(["a cat", "a dog"]).options]
+    [('A', 'a cat'), ('B', 'a dog')]
+    """
+    return records.Field(
+        name="answer",
+        kind="choice",
+        options=tuple(records.Option(LETTERS[i], text) for i, text in enumerate(options)),
+        majority=majority,
+    )
+
+
+def list_options(options: Iterable[records.Option]) -> str:
+    """One option a line, as models are shown them.
+
+    >>> print(list_options(letter_field(["a cat", "a dog"]).options))
+    A. a cat
+    B. a dog
+    """
+    return "\n".join(f"{option.key}. {option.text}" for option in options)
+
+
+def commonest(values: Iterable[str]) -> str | None:
+    """The commonest value; the first in sorted order among equals.
+
+    >>> commonest(["b", "a", "b", "a"])
+    'a'
+    """
+    counted = Counter(values)
+    return min(counted, key=lambda value: (-counted[value], value)) if counted else None
+
+
+def hits(outcomes: Sequence[records.Outcome]) -> list[bool]:
+    """Whether each outcome's value is its gold value; an invalid answer never is."""
+    return [o.status == "answered" and o.value == o.item.gold for o in outcomes]
+
+
+Items = Callable[[], Iterator[records.Item]]
+Parse = Callable[[str, records.Form], JsonValue]
+Scorer = Callable[[Sequence[records.Outcome]], tuple[records.Score, ...]]
+GREEDY = records.Sampling(temperature=0.0)
+
+
+def choice_task(
+    setup: TaskSetup,
+    items: Items,
+    *,
+    prompts: Prompts | None = None,
+    parse: Parse | None = None,
+    score: Scorer | None = None,
+) -> Task:
+    """Which of the lettered options? By default the accuracy, and by the place of the key."""
+    used = prompts or Prompts.of(setup)
+    return setup.make(items, used.ask, parse or read_letter, score or score_choices, used.all)
+
+
+def label_task(
+    setup: TaskSetup,
+    items: Items,
+    *,
+    parse: Parse | Mapping[str, Sequence[str]],
+    score: Scorer,
+    prompts: Prompts | None = None,
+) -> Task:
+    """Which of the labels? ``parse`` reads a reply, or lists the names of each label."""
+    used = prompts or Prompts.of(setup)
+
+    def read(text: str, form: records.Form) -> JsonValue:
+        return parse_label(text, parse) if isinstance(parse, Mapping) else parse(text, form)
+
+    return setup.make(items, used.ask, read, score, used.all)
+
+
+def text_task(
+    setup: TaskSetup,
+    items: Items,
+    *,
+    score: Scorer,
+    parse: Parse | None = None,
+    prompts: Prompts | None = None,
+) -> Task:
+    """What is said in free text? By default the reply is taken as it is."""
+    used = prompts or Prompts.of(setup)
+    return setup.make(items, used.ask, parse or read_text, score, used.all)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """How a task asks: images first, what is given, the prompt, and perhaps a complaint.
+
+    ``given`` is filled with the item's context and put into the prompt's hole of that name;
+    ``facts`` tell one text of the context each and stand before the prompt.
+    """
+
+    main: Prompt
+    again: Prompt | None = None
+    given: Prompt | None = None
+    facts: Mapping[str, Prompt] = field(default_factory=dict)
+    sampling: records.Sampling = GREEDY
+
+    @classmethod
+    def of(cls, setup: TaskSetup) -> Prompts:
+        """The prompt named like the task, ``again``, and ``given_NAME`` for a text NAME."""
+        found = setup.prompts
+        told = {n.removeprefix("given_"): p for n, p in found.items() if n.startswith("given_")}
+        return cls(found[setup.card.name], found.get("again"), facts=told)
+
+    @property
+    def all(self) -> list[Prompt]:
+        """Those that a run remembers."""
+        return [prompt for prompt in (self.main, self.again, self.given) if prompt] + [
+            *self.facts.values()
+        ]
+
+    def ask(self, item: records.Item, complaint: str | None) -> records.Request:
+        """The request of an item."""
+        form = item.form
+        options = form.fields[0].options
+        values = {
+            **form.context,
+            "question": form.question,
+            "options": list_options(options),
+            "names": "\n".join(f"- {option.key}" for option in options),
+            "letters": ", ".join(option.key for option in options),
+            "keys": ("、" if form.language == "zh" else ", ").join(o.key for o in options),
+        }
+        if self.given is not None:
+            values["given"] = self.given.fill(**form.context)
+        told = [(self.facts[n], text) for n, text in form.context.items() if n in self.facts]
+        parts = [fact.fill(**dict.fromkeys(fact.holes, text)) for fact, text in told]
+        parts.append(_fill(self.main, values))
+        if complaint is not None and self.again is not None:
+            parts.append(_fill(self.again, values | {"complaint": complaint}))
+        message = records.Message("user", (*item.images, "\n\n".join(parts)))
+        return records.Request((message,), form, self.sampling)
+
+
+def _fill(prompt: Prompt, values: Mapping[str, str]) -> str:
+    return prompt.fill(**{hole: values[hole] for hole in prompt.holes if hole in values})
+
+
+def read_letter(text: str, form: records.Form) -> JsonValue:
+    """The letter of a reply, or ``Unparsed``."""
+    return parse_letter(text, {option.key: option.text for option in form.fields[0].options})
+
+
+def read_text(text: str, _form: records.Form) -> JsonValue:
+    """The reply, without thinking aloud and without Markdown's marks."""
+    body = strip_marks(clean(text))
+    if not body:
+        raise Unparsed("empty reply")
+    return body
+
+
+def score_choices(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
+    """Accuracy over all, and by the place of the key."""
+    places = sorted({str(outcome.item.gold) for outcome in outcomes} | set(LETTERS[:4]))
+    return (
+        share_right("accuracy", outcomes),
+        *share_by(outcomes, "position", places, lambda outcome: str(outcome.item.gold)),
+    )
+
+
+def share_right(
+    key: str, outcomes: Sequence[records.Outcome], by: str = "", label: str = "", note: str = ""
+) -> records.Score:
+    """The share of outcomes whose value is the gold value, with its interval over memes."""
+    return share(key, hits(outcomes), [o.item.group for o in outcomes], by, label, note)
+
+
+def share_by(
+    outcomes: Sequence[records.Outcome],
+    by: str,
+    labels: Sequence[str],
+    label_of: Callable[[records.Outcome], str],
+) -> Iterator[records.Score]:
+    """The accuracy in each part, also in those without members."""
+    for label in labels:
+        part = [outcome for outcome in outcomes if label_of(outcome) == label]
+        yield share_right("accuracy", part, by, label)
+
+
+def share_by_tag(
+    outcomes: Sequence[records.Outcome], tag: str, labels: Sequence[str]
+) -> Iterator[records.Score]:
+    """The accuracy in each part that has members, by a tag of its items."""
+    rows = share_by(outcomes, tag, labels, lambda outcome: outcome.item.tags.get(tag, ""))
+    return (row for row in rows if row.n)
+
+
+def share(
+    key: str,
+    right: Sequence[bool],
+    groups: Sequence[str],
+    by: str = "",
+    label: str = "",
+    note: str = "",
+) -> records.Score:
+    """A share with the Wilson interval, groups (memes) resampled as wholes."""
+    span = clustered_wilson(right, groups)
+    return spanned(
+        records.Score(key, accuracy(right), len(right), None, None, by, label, note), span
+    )
+
+
+def mean_score(
+    key: str,
+    values: Sequence[float | None],
+    groups: Sequence[str],
+    by: str = "",
+    label: str = "",
+    note: str = "",
+) -> records.Score:
+    """A mean with its interval, groups resampled as wholes; values that are None do not count."""
+    kept = [(value, text) for value, text in zip(values, groups, strict=True) if value is not None]
+    if not kept:
+        return records.Score(key, None, 0, by=by, label=label, note=note)
+    rows = np.array([(value, 1.0) for value, _ in kept])
+    sums = sum_by_cluster(rows, [text for _, text in kept])
+    span = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1])
+    mean = fmean(value for value, _ in kept)
+    return spanned(records.Score(key, mean, len(kept), None, None, by, label, note), span)
+
+
+def spanned(score: records.Score, span: tuple[float, float] | None) -> records.Score:
+    """A figure with its interval, where there is one."""
+    low, high = span or (None, None)
+    return replace(score, low=low, high=high)

@@ -1,0 +1,449 @@
+"""``paper.toml`` beside a benchmark's card: a paper's tables, rows, systems and printed figures.
+
+What only repeats the paper or looks up statistics is whole in the file. A part that computes more
+has a function in ``paper.py``, which gets the :class:`DeclaredPart` and fills it.
+
+Tables of systems: the paper's rows with their runs, the user's other runs, trivial baselines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from string import Template
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from memantics.benchmarks import paper
+from memantics.benchmarks.paper import (
+    Cell,
+    Paper,
+    PaperMaterial,
+    PaperPart,
+    PaperRow,
+    PaperText,
+    RowKind,
+    list_figures,
+)
+from memantics.benchmarks.published import PaperSystem, PublishedRow
+from memantics.core.data import read_toml
+from memantics.core.errors import DataError
+from memantics.core.prompt import read_prompts
+from memantics.core.records import Score
+
+R = TypeVar("R")
+FILE = "paper.toml"
+# What a command may name: the benchmark, a task, a system's model, options as flags, or one.
+_HOLES = frozenset(
+    ("name", "task", "model", "server", "options", "split", "extra", "input", "style")
+)
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Metric(_Closed):
+    """What a column of a table of systems shows: a figure of a task asked with these options.
+
+    ``extra`` is what a command needs for this figure beside what a run needs anyway.
+    """
+
+    task: str
+    figure: str
+    options: dict[str, str] = {}
+    extra: str = ""
+
+
+class DeclaredRow(_Closed):
+    """A row. ``cells`` are what the paper prints ("" is nothing), ``keys`` are statistics.
+
+    ``key`` is what code calls the row; ``system`` and ``options`` say which system it is of, and
+    ``fill`` which command fills it where that is not its part's.
+    """
+
+    label: str
+    key: str = ""
+    section: str = ""
+    kind: RowKind = "paper"
+    cells: tuple[JsonValue, ...] = ()
+    keys: tuple[str, ...] = ()
+    system: str = ""
+    options: dict[str, str] = {}
+    fill: str = ""
+
+    @property
+    def printed(self) -> tuple[JsonValue, ...]:
+        """The printed values; None where the paper prints none."""
+        return tuple(None if cell == "" else cell for cell in self.cells)
+
+
+class DeclaredText(_Closed):
+    """A text under its heading."""
+
+    heading: str
+    body: str
+
+
+class DeclaredPart(_Closed):
+    """A table or figure as its file declares it.
+
+    ``figures`` are statistics below one another (``*`` stands for any ending), ``prompts`` names
+    of prompt files. ``fill`` is the command that fills its cells, or the name of one of the file's
+    ``commands``; ``reason`` says why none can, ``lacking`` why a run may have no value,
+    ``unprinted`` why the paper may have none. ``score_notes`` shows what is to be known of a figure
+    with it. Figures are shown ``scale`` times as large, with ``digits`` decimals. Where the data
+    are the paper's release, ``official_notes`` come first and commands name ``official_split``.
+    """
+
+    label: Annotated[str, Field(min_length=1)]
+    caption: str
+    stub: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[DeclaredRow, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    figures: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    texts: tuple[DeclaredText, ...] = ()
+    notes: tuple[str, ...] = ()
+    official_notes: tuple[str, ...] = ()
+    official_split: str = ""
+    drawn: Literal["", "plotted", "radar", "shaded"] = ""
+    fill: str = ""
+    reason: str = ""
+    lacking: str = ""
+    unprinted: str = ""
+    score_notes: bool = False
+    digits: int = 2
+    scale: float = 100.0
+    names: dict[str, str] = {}
+    commands: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for row in self.rows:
+            for what, values in (("cells", row.cells), ("keys", row.keys)):
+                if values and len(values) != len(self.columns):
+                    found = f"{len(values)} {what} for {len(self.columns)} columns"
+                    raise ValueError(f"row {row.label!r} has {found}")
+        if self.metrics and len(self.metrics) != len(self.columns):
+            raise ValueError(f"{len(self.metrics)} metrics for {len(self.columns)} columns")
+        _check_command(self.fill)
+        return self
+
+    @property
+    def printed(self) -> dict[str, tuple[JsonValue, ...]]:
+        """The printed values of each row, by its key or else its label."""
+        return {row.key or row.label: row.printed for row in self.rows}
+
+    def command(self, named: str = "", **values: str) -> str:
+        """The command that fills a cell, or another of the file's."""
+        text = self.commands.get(named or self.fill, named or self.fill)
+        served = "--base-url URL" if values.get("model", "").startswith("openai/") else ""
+        told = Template(text).safe_substitute({"server": served, "extra": "", **values})
+        return re.sub(" +", " ", told).strip()
+
+    def empty(self, *labels: str, columns: int | None = None) -> tuple[PaperRow, ...]:
+        """Rows that the command would fill."""
+        width = len(self.columns) if columns is None else columns
+        return tuple(PaperRow(text, (Cell(fill=self.command()),) * width) for text in labels)
+
+    def show(
+        self,
+        rows: Iterable[PaperRow] = (),
+        texts: Iterable[PaperText] = (),
+        notes: Iterable[str] = (),
+        columns: Iterable[str] | None = None,
+        *,
+        drawn: bool = True,
+    ) -> PaperPart:
+        """The part with these rows and texts after its own; ``notes`` come after its own too."""
+        return PaperPart(
+            self.label,
+            self.caption,
+            self.columns if columns is None else tuple(columns),
+            tuple(rows),
+            self.stub,
+            plotted=drawn and self.drawn == "plotted",
+            radar=self.drawn == "radar",
+            shaded=self.drawn == "shaded",
+            texts=(*(PaperText(text.heading, text.body) for text in self.texts), *texts),
+            notes=(*self.notes, *notes),
+        )
+
+    def settle(self, material: PaperMaterial[R], file: PaperFile) -> Self:
+        """The part for this material: its notes, and the benchmark's name in commands."""
+        named = self.official_split and material.compared
+        split = f"--split {self.official_split}" if named else ""
+        told = {"fill": self.fill, **file.commands}
+        commands = {
+            key: Template(text).safe_substitute(name=material.name, split=split)
+            for key, text in told.items()
+        }
+        changes = {
+            "notes": (*(self.official_notes if material.compared else ()), *self.notes),
+            "fill": commands.pop("fill"),
+            "names": dict(file.names),
+            "commands": commands,
+        }
+        return self.model_copy(update=changes)
+
+
+def _check_command(text: str) -> None:
+    if unknown := set(Template(text).get_identifiers()) - _HOLES:
+        raise ValueError(f"a command names {', '.join(sorted(unknown))}, which nothing fills")
+
+
+class PaperFile(_Closed):
+    """The whole file; ``names`` are words of the data as the paper prints them."""
+
+    title: str
+    names: dict[str, str] = {}
+    commands: dict[str, str] = {}
+    system: dict[str, PaperSystem] = {}
+    part: Annotated[tuple[DeclaredPart, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for text in self.commands.values():
+            _check_command(text)
+        for part in self.part:
+            if [p.label for p in self.part].count(part.label) > 1:
+                raise ValueError(f"part {part.label!r} stands there twice")
+            for row in part.rows:
+                if row.system and row.system not in self.system:
+                    raise ValueError(
+                        f"part {part.label!r}: {row.system!r} is no system of this file"
+                    )
+        return self
+
+
+Maker = Callable[[PaperMaterial[R], DeclaredPart], PaperPart]
+
+
+def read_paper_file(path: Path) -> PaperFile:
+    """Read and check ``paper.toml``; an error names the file and the place in it."""
+    return read_toml(path, PaperFile, "a paper is UTF-8 TOML", "see docs/redo-a-paper.md")
+
+
+def read_paper(path: Path, makers: Mapping[str, Maker[R]] | None = None) -> Paper[R]:
+    """The paper that a file declares; ``makers`` compute parts, by their labels."""
+    file, known = read_paper_file(path), dict(makers or {})
+    if stray := known.keys() - {part.label for part in file.part}:
+        raise DataError(path, f"declares no part {', '.join(sorted(stray))}")
+    makes = [
+        partial(_fill, path, file, part, known.get(part.label, show_declared)) for part in file.part
+    ]
+    return Paper(file.title, tuple(makes), file.system)
+
+
+def _fill(
+    path: Path,
+    file: PaperFile,
+    part: DeclaredPart,
+    make: Maker[R],
+    material: PaperMaterial[R],
+) -> PaperPart:
+    settled = part.settle(material, file)
+    if part.prompts:
+        found = read_prompts(path.with_name("prompts"))
+        if missing := set(part.prompts) - found.keys():
+            raise DataError(path, f"part {part.label!r}: no prompt {', '.join(sorted(missing))}")
+        texts = [DeclaredText(heading=name, body=found[name].text) for name in part.prompts]
+        settled = settled.model_copy(update={"texts": (*part.texts, *texts)})
+    return make(material, settled)
+
+
+def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
+    """A part that its file declares whole: statements, statistics, texts."""
+    rows = [
+        PaperRow(row.label, show_cells(material, part, row), row.kind, row.section)
+        for row in part.rows
+    ]
+    listed = [
+        key
+        for pattern in part.figures
+        for key in material.expected
+        if key == pattern or ("*" in pattern and fnmatchcase(key, pattern))
+    ]
+    rows += list_figures(material, dict.fromkeys(listed), part.command())
+    drawn = any(cell.value is not None for row in rows for cell in row.cells)
+    return part.show(rows, drawn=drawn)
+
+
+def show_cells(
+    material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow
+) -> tuple[Cell, ...]:
+    """Statistics by their keys, or what the paper says of others."""
+    if row.keys:
+        command = part.command()
+        return tuple(
+            material.figure(key, command, part.reason) if key else Cell() for key in row.keys
+        )
+    return tuple(
+        Cell(cell, digits=part.digits if isinstance(cell, float) else None, reason=part.reason)
+        for cell in row.printed
+    )
+
+
+# What a system reached where no run did: by its row and the column's task and figure.
+Aside = Callable[[DeclaredRow, Metric], Score | None]
+
+
+def find_published(
+    material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
+) -> PublishedRow | None:
+    """What the paper prints of a row's system in a column."""
+    wanted = row.options | metric.options
+    for published in material.rows_of(metric.task, part.label):
+        named = published.system == row.system and metric.figure in published.figures
+        if named and wanted.items() <= published.options.items():
+            return published
+    return None
+
+
+def write_command(
+    material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
+) -> str:
+    """The command that fills a cell of a system's row."""
+    options = row.options | metric.options
+    system = material.systems.get(row.system)
+    chosen = " ".join(f"--set {name}={value}" for name, value in options.items())
+    return part.command(
+        row.fill,
+        task=metric.task,
+        model=system.model if system else "",
+        extra=system.extra if system else "",
+        options=chosen,
+        input=options.get("input", ""),
+    )
+
+
+def fill_systems(
+    material: paper.PaperMaterial[R], part: DeclaredPart, aside: Aside | None = None
+) -> tuple[list[PaperRow], set[Path]]:
+    """The declared rows, each with the run of its system; and the folders of those runs."""
+    rows, taken = list[PaperRow](), set[Path]()
+    for row in part.rows:
+        if row.cells and not row.system:  # what the paper prints of no system that is known
+            told = show_cells(material, part, row)
+            rows.append(PaperRow(row.label, told, row.kind, row.section))
+            continue
+        cells = []
+        for metric in part.metrics:
+            published = find_published(material, part, row, metric)
+            asked = published.options if published else row.options | metric.options
+            run = material.find_run(
+                metric.task, row.system, asked, published.split if published else ""
+            )
+            score, sd = aside(row, metric) if aside else None, None
+            if run:
+                repeats = material.repeats_of(run)
+                score, sd = paper.mean_repeats(repeats, metric.figure)
+                # A run that fills no cell here was asked otherwise: it gets a row of its own.
+                taken |= {repeat.folder for repeat in repeats if score is not None}
+            cell = show_system(material, part, metric, published, run, score)
+            if sd is not None and score is not None:
+                cell = replace(cell, sd=part.scale * sd, note=cell.note or score.note)
+            if not (cell.reason or cell.fill):
+                more = metric.extra if run else ""
+                fill = f"{write_command(material, part, row, metric)} {more}".strip()
+                cell = replace(cell, fill=fill)
+            cells.append(cell)
+        rows.append(PaperRow(row.label, tuple(cells), row.kind, row.section))
+    return rows, taken
+
+
+def show_system(
+    material: paper.PaperMaterial[R],
+    part: DeclaredPart,
+    metric: Metric,
+    published: PublishedRow | None,
+    run: paper.ScoredRun | None,
+    score: Score | None,
+) -> Cell:
+    """The paper's figure of a system beside that of a run of it."""
+    printed = published.figures.get(metric.figure) if published else None
+    said = score.note if score and part.score_notes else ""
+    reason = published.reason if published else part.unprinted
+    return replace(
+        spread_cell(score, part.digits, part.scale),
+        paper=None if printed is None else round(part.scale * printed, part.digits),
+        compared=material.compares(run, published, metric.figure, score),
+        origin=run.facts.origin if run and score else "",
+        reason=part.lacking if run or score else "",
+        note="; ".join(text for text in (said, reason) if text),
+    )
+
+
+def spread_cell(score: Score | None, digits: int = 2, scale: float = 100.0) -> Cell:
+    """A figure with its standard deviation, which a note that begins with it holds.
+
+    >>> spread_cell(Score("f1", 0.5, 10, note="± 1.25 over 5 seeds")).sd
+    1.25
+    """
+    note = score.note if score else ""
+    sd = float(note.split()[1]) if note.startswith("± ") else None
+    return replace(paper.score_cell(score, digits, scale), sd=sd)
+
+
+def show_scores(
+    part: DeclaredPart, scores: Mapping[str, Sequence[Score]], origin: str = ""
+) -> tuple[Cell, ...]:
+    """The cells of a system that is none of the paper's; ``scores`` are by task."""
+    found = (
+        paper.find_score(scores.get(metric.task, ()), metric.figure) for metric in part.metrics
+    )
+    return tuple(
+        replace(paper.score_cell(score, part.digits, part.scale), origin=origin if score else "")
+        for score in found
+    )
+
+
+def list_others(
+    material: paper.PaperMaterial[R],
+    part: DeclaredPart,
+    taken: set[Path],
+    sections: tuple[str, str] = ("", ""),
+) -> Iterator[PaperRow]:
+    """Runs that stand in no row of the paper's, all tasks of one side by side; then baselines.
+
+    Repeats of a run are one row: their mean with its deviation.
+    """
+    found: dict[str, dict[str, Sequence[paper.ScoredRun]]] = {}
+    baselines: dict[str, dict[str, Sequence[Score]]] = {}
+    models = set[str]()
+    for task in dict.fromkeys(metric.task for metric in part.metrics):
+        every = material.of_task(task)
+        models |= {run.model for run in every}
+        runs = [run for run in every if material.repeats_of(run)[0] is run]
+        for run, label in zip(runs, paper.name_runs(runs), strict=True):
+            for baseline in run.figures.baselines:
+                baselines.setdefault(baseline.model, {})[task] = baseline.scores
+            if run.folder not in taken:
+                found.setdefault(label, {})[task] = material.repeats_of(run)
+    for label, asked in found.items():
+        yield PaperRow(label, tuple(_list_means(part, asked)), "own", sections[0])
+    for model, scores in baselines.items():
+        if model not in models:
+            yield PaperRow(model, show_scores(part, scores), "baseline", sections[1])
+
+
+def _list_means(
+    part: DeclaredPart, asked: Mapping[str, Sequence[paper.ScoredRun]]
+) -> Iterator[Cell]:
+    for metric in part.metrics:
+        runs = asked.get(metric.task, ())
+        score, sd = paper.mean_repeats(runs, metric.figure)
+        origin = next((run.facts.origin for run in runs if score and run.facts.origin), "")
+        cell = replace(paper.score_cell(score, part.digits, part.scale), origin=origin)
+        yield (
+            cell
+            if sd is None or score is None
+            else replace(cell, sd=part.scale * sd, note=score.note)
+        )

@@ -1,0 +1,333 @@
+"""Texts that stand in somebody's Python file, read without running a line of it.
+
+From a reply's text to a value. A parser never guesses: no valid answer is ``Unparsed``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from pydantic import JsonValue
+
+from memantics.core.errors import DataError
+from memantics.core.task import Unparsed
+
+_MAX_TEXT = 100_000
+_QUOTES = "\"'`*_()[]{}<>“”‘’「」『』《》【】（）"
+# Names of an answer, and what joins them to it: "the correct answer is", "答案应为".
+_NAMES = (
+    r"(?:final\s+answer|correct\s+answer|correct\s+option|conclusion|answer|judge?ment|option"
+    r"|choice|verdict|label|guess|答案|判断|判定|结论|选项|选择|分类|结果)"
+)
+_JOINED = (
+    r"[\s*_]*(?:is|:|：|=|应该|应当|应|大概|可能|为|是|->|→)+\s*"
+    r"(?:(?:most\s+)?(?:probably|likely|clearly)\s+)?"
+)
+_MARKER = re.compile(_NAMES + _JOINED, re.IGNORECASE)
+# Behind a marker a letter may follow such words: "Answer: Option C", "答案：选项C".
+_FILLER = r"[\W_]*(?:(?:the\s+)?(?:option|choice|letter)|选项?)?[\W_]*"
+_CHOOSE = re.compile(
+    r"\\boxed\s*\{\s*(?:\\text\s*\{)?"
+    r"|(?:^|\n)[#*\s]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer|(?:正确|最终)?答案)[*#\s]*\n"
+    r"|\b(?:choose|pick|select|go\s+with)\b|选(?:择|项)?(?:的是|是|了|为)?"
+    r"|最(?:合适|贴切|恰当|适合|符合|接近|好|佳)的?[^\s，。,.]{0,6}?(?:应该是|应是|是|为)|而是"
+    r"|\bnot\s+(?:option\s+)?\(?[A-Z]\)?\W+but\b",
+    re.IGNORECASE,
+)
+# After these a bare letter must end its clause: "It's A." names an option, "It's A cat" does not.
+_SAID = re.compile(
+    r"\bit(?:['’]s|\s+is)\s|\bI(?:['’]d|\s+would)\s+say\s|我猜(?:是|选)?|我(?:觉得|认为)(?:应该)?是",
+    re.IGNORECASE,
+)
+_END = r"(?=[\W_]*(?:$|\n)|[\W_]*[.,;:!?，。；：！？])"
+_CLAUSE = re.compile(r"[,.;:!?，。；：！？、\n]")
+# Words that hold a negation and deny nothing, and questions that only name a label.
+_AFFIRMED = re.compile(
+    r"无疑|毫无疑问|不得不|不难|不错|没错|不愧|不但|不仅|不只|不光|不单|不过|not\s+(?:only|just)"
+    r"|(?:no|without\s+(?:a\s+)?)\s*doubt"
+)
+_ASKED = re.compile(r"(?:是不是|是否|有没有|算不算|属不属于|whether)\S{0,4}\s*(?:an?\s+)?$")
+_DENIED = re.compile(
+    r"[不没非无未][^吗却但而反难]{0,8}$"
+    r"|(?:\b(?:not|no|never|neither|nor|without)\b|(?<!ca)n['’]t\b)(?:\W+\w+){0,2}\W*$"
+)
+# A negation further off, or a hedge: what the reply means is left open.
+_DOUBTED = re.compile(
+    r"[不没非无未难]|(?<!很)(?<!极)可能|也许|或许"
+    r"|\b(?:not|no|never|hardly|barely|cannot|maybe|perhaps|possibly|might|could)\b|n['’]t\b"
+)
+_OR = re.compile(r"[\s\"'”’]*(?:或者?|还是|和|与|及|、|/|,?\s*\b(?:or|and)\b)[\s\"'“‘]*$")
+_LEAD = re.compile(
+    r"(?:这|那|该|此|本|张|个|幅|表情包|图片?|梗|它|属于|算|构成|存在|包含|运用|使用|用|有|是|为|的"
+    r"|一|种|并|不|没|非|无|未|the|this|that|meme|image|it|is|was|isn['’]t|an?|not|no|['’]s|\W)*",
+)
+
+
+_HEADING = re.compile(r"^ {0,3}#{1,6} +", re.MULTILINE)
+_CODE = re.compile(r"`+([^`\n]+)`+")
+_EMPHASIS = re.compile(
+    r"(?P<mark>\*\*\*?|__)(?=[^\s*_])(?P<bold>[^*\n]{0,400}?[^\s*_])(?P=mark)"
+    r"|(?<![A-Za-z0-9*])\*(?=[^\s*])(?P<slanted>[^*\n]{0,400}?[^\s*])\*(?![A-Za-z0-9*])"
+)
+_AROUND = {(pair[0], pair[1]) for pair in ('""', "''", "“”", "‘’", "「」", "『』", "«»")}
+
+
+def clean(text: str) -> str:
+    """Fold compatibility forms (full-width letters), drop thinking aloud, cap the length.
+
+    A lone ``</think>`` ends the thinking that began with the prompt; a ``<think>`` that is not
+    closed was cut off before any answer.
+
+    >>> clean("<think>B? no.</think> Ａ"), clean("B? no.</think> A"), clean("<think>B? no")
+    ('A', 'A', '')
+    """
+    if "think>" in text:
+        text = re.sub(r"<think>.*?</think>", " ", text, flags=re.DOTALL)
+        text = text.rpartition("</think>")[2].partition("<think>")[0]
+    return unicodedata.normalize("NFKC", text[:_MAX_TEXT]).strip()
+
+
+def strip_marks(text: str) -> str:
+    r"""Free text without Markdown's emphasis, headings and code, nor quotation marks around it.
+
+    They are how a model writes, not what it says, and figures over words or vectors count them.
+
+    >>> strip_marks("**The meme** *mocks* `Mondays`"), strip_marks("“the meme jokes”")
+    ('The meme mocks Mondays', 'the meme jokes')
+    >>> strip_marks("* cats sleep\n* 2*3*4"), strip_marks('"yes" or "no"')
+    ('* cats sleep\n* 2*3*4', '"yes" or "no"')
+    """
+    body = _HEADING.sub("", _CODE.sub(r"\1", text))
+    body = _EMPHASIS.sub(lambda found: found["bold"] or found["slanted"], body).strip()
+    inner = body[1:-1]
+    if inner and (body[0], body[-1]) in _AROUND and not {body[0], body[-1]} & set(inner):
+        return inner.strip()
+    return body
+
+
+def parse_letter(
+    text: str, options: Mapping[str, str], take: Literal["first", "last"] = "last"
+) -> str:
+    """The option letter of a multiple-choice reply.
+
+    In this order: a JSON object with an ``answer``; the letter behind a marker ("Answer: B", "我选
+    B"), the last or first of them as the prompt asked, none that is denied ("不选A"); a reply that
+    is, begins with or ends in one letter ("B", "(B)", "B. text"); the only option whose whole text
+    is the reply; the only letter that is called an option ("option B", "B选项").
+
+    >>> options = {"A": "a cat", "B": "a dog"}
+    >>> parse_letter("It barks. Answer: B", options), parse_letter("不选A，应该选B", options)
+    ('B', 'B')
+    >>> parse_letter("A dog barks.", options)
+    Traceback (most recent call last):
+    memantics.core.task.Unparsed: no option letter found
+    """
+    body = clean(text)
+    if not body:
+        raise Unparsed("empty reply")
+    one = rf"([{''.join(options)}])(?![A-Za-z0-9'’])"
+    held = find_object(body).get("answer") if body.startswith(("{", "```")) else None
+    for said in (held, body):  # a small letter counts where nothing else is said
+        if isinstance(said, str) and said.strip(" .()").upper() in options:
+            return said.strip(" .()").upper()
+    marked = list(_find_marked(body, one))
+    if marked:
+        return marked[0] if take == "first" else marked[-1]
+    # A bare "A" may be the article: a letter opens a reply only alone, bracketed or punctuated.
+    ends = r"(?:[.)\]:：、,，。]|\s?\(|\s*$|\s*[*_\n]|\s*(?:选?项)?(?:最|更|比较|正确|合适|符合))"
+    opening = re.match(rf"[\W_]*{one}{ends}", body)
+    if opening:
+        return opening[1]
+    closing = re.fullmatch(rf"[\W_]*{one}[\W_]*", body.splitlines()[-1])
+    if closing:
+        return closing[1]
+    same = [key for key, value in options.items() if _plain(value) == _plain(body)]
+    if len(same) == 1:
+        return same[0]
+    named = rf"(?:\boption\s+|选项)[\W_]*{one}|{one}\s*选?项"
+    called = {
+        match[1] or match[2]
+        for match in re.finditer(named, body, re.IGNORECASE)
+        if not _is_denied(body, match.start())
+    } & set(options)
+    if len(called) == 1:
+        return called.pop()
+    raise Unparsed("no option letter found")
+
+
+def _find_marked(body: str, one: str) -> Iterator[str]:
+    """Letters behind a marker, in the order of the reply; those that are denied are left out."""
+    found: dict[int, str] = {}
+    for marker, end in ((_MARKER, ""), (_CHOOSE, ""), (_SAID, _END)):
+        for match in marker.finditer(body):
+            letter = _behind(one, end).match(body[match.end() :])
+            if letter and not _is_denied(body, match.start()):
+                found[match.end() + letter.start(1)] = letter[1]
+    return (found[place] for place in sorted(found))
+
+
+@cache
+def _behind(one: str, end: str) -> re.Pattern[str]:
+    """A letter behind a marker."""
+    return re.compile(_FILLER + one + end)
+
+
+def _is_denied(body: str, place: int) -> bool:
+    """Whether the clause before a place denies what stands there."""
+    return bool(_DENIED.search(_AFFIRMED.sub("", _CLAUSE.split(body[:place])[-1].casefold())))
+
+
+def parse_label(
+    text: str, aliases: Mapping[str, Sequence[str]], opposites: Mapping[str, str] | None = None
+) -> str:
+    """The class that a reply names, by any of its aliases.
+
+    The text behind the last marker ("判断：", "Answer:") counts, else the whole reply. A class is
+    taken when it is named at the beginning of that text, or when a short text names one class
+    only; longer aliases win, so that 非双关 is not read as 双关. A class that is denied is its
+    opposite, where it has one, else it does not count; "one or the other" is no answer, nor is a
+    class that is only asked about ("双关吗？").
+
+    >>> names = {"pun": ("双关", "pun"), "none": ("非双关", "不是双关", "not a pun")}
+    >>> parse_label("判断：非双关", names), parse_label("这个不是双关。", names)
+    ('none', 'none')
+    >>> parse_label("不算双关", names, {"pun": "none"})
+    'none'
+    """
+    body = clean(text)
+    if not body:
+        raise Unparsed("empty reply")
+    markers = list(_MARKER.finditer(body))
+    segment = (
+        (body[markers[-1].end() :] if markers else body).strip(" \n\t:：" + _QUOTES).casefold()
+    )
+    said: list[tuple[int, str]] = []
+    denied = 0
+    for start, end, key in _find_named(segment, aliases):
+        before = _CLAUSE.split(segment[:start])[-1]
+        # 是不是双关 asks, though 不是双关 stands in it.
+        asked = _ASKED.search(before) or re.match(r"(.)[不没]\1", segment[max(0, start - 1) :])
+        if asked or re.match(r"[\s\"'”’]*(?:吗|么|\?|？)", segment[end:]):
+            continue
+        if _is_denied(segment, start) and opposites and key in opposites:
+            said.append((start, opposites[key]))
+        elif _DOUBTED.search(_AFFIRMED.sub("", before)):
+            denied += 1
+        else:
+            said.append((start, key))
+    if said and len({key for _, key in said[:2]}) == 2 and _joins(segment, aliases):
+        raise Unparsed("the reply leaves two labels open")
+    named = {key for _, key in said}
+    opens = said and _LEAD.fullmatch(segment[: said[0][0]])
+    if opens or (len(named) == 1 and len(segment) <= 60):
+        return said[0][1]
+    raise Unparsed("the reply denies the label that it names" if denied else "no known label found")
+
+
+def _find_named(
+    segment: str, aliases: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[int, int, str]]:
+    """Where classes are named: start, end and class; longer aliases first."""
+    keys = {alias.casefold(): key for key, names in aliases.items() for alias in names}
+    ordered = sorted(keys, key=lambda alias: (-len(alias), alias))
+    for match in re.finditer("|".join(map(_whole, ordered)), segment):
+        yield match.start(), match.end(), keys[match[0]]
+
+
+def _joins(segment: str, aliases: Mapping[str, Sequence[str]]) -> bool:
+    """Whether two classes stand side by side as alternatives: "性暗示或者消沉"."""
+    found = list(_find_named(segment, aliases))
+    return any(
+        first[2] != second[2] and _OR.fullmatch(segment[first[1] : second[0]])
+        for first, second in pairwise(found)
+    )
+
+
+def find_object(text: str) -> Mapping[str, JsonValue]:
+    """The first JSON object in a reply, fenced or between prose; {} when there is none.
+
+    >>> find_object('Sure! {"target": "self", "note": "a } inside"} Bye')
+    {'target': 'self', 'note': 'a } inside'}
+    """
+    decoder = json.JSONDecoder()
+    for match in list(re.finditer(r"\{", text[:_MAX_TEXT]))[:50]:
+        try:
+            value, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def _whole(alias: str) -> str:
+    """A pattern for an alias; a Latin one must be a word of its own ("pun", not "punctual")."""
+    pattern = re.escape(alias)
+    return rf"(?<![a-z0-9]){pattern}(?![a-z0-9])" if alias.isascii() else pattern
+
+
+def _plain(text: str) -> str:
+    return " ".join(clean(text).casefold().strip(" .!?。" + _QUOTES).split())
+
+
+_LARGEST = 4 * 1024 * 1024
+
+
+def parse_file(path: Path) -> ast.Module:
+    """The syntax tree of a Python file."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise DataError(path, "is too large to be a script")
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, SyntaxError, ValueError, RecursionError) as error:
+        raise DataError(path, f"cannot be read as Python: {error}") from error
+
+
+def find_function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
+    """The first function of that name, at any depth."""
+    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name)
+    return next(found, None)
+
+
+def assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names and what is assigned to them, in the order of the file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                yield target.id, node.value
+
+
+def read_text(node: ast.expr, holes: Mapping[str, str]) -> str | None:
+    """A text of literals, with ``$hole`` for each expression in it; None for anything else.
+
+    ``holes`` says which expression, as Python writes it, is which hole; a dollar sign is doubled.
+
+    >>> tree = ast.parse("f'Hello {user.name}, 5$'", mode="eval")
+    >>> read_text(tree.body, {"user.name": "$name"})
+    'Hello $name, 5$$'
+    >>> read_text(ast.parse("open('x')", mode="eval").body, {}) is None
+    True
+    """
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.replace("$", "$$")
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = [read_text(node.left, holes), read_text(node.right, holes)]
+        return None if None in parts else "".join(part for part in parts if part is not None)
+    if isinstance(node, ast.JoinedStr):
+        read = [
+            holes.get(ast.unparse(part.value))
+            if isinstance(part, ast.FormattedValue)
+            else read_text(part, holes)
+            for part in node.values
+        ]
+        return None if None in read else "".join(part for part in read if part is not None)
+    return holes.get(ast.unparse(node))

@@ -1,0 +1,395 @@
+"""Data recipes: a release of labelled memes told in a few lines of TOML, read, checked and asked.
+
+A recipe names the files of each split, the columns for id, text and image, and the labels: which
+column holds one, or which columns are its flags. From that follow the reader, what ``data add``
+prints, the labels that experts learn, and a task for each label of which one holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import orjson
+from pydantic import Field, JsonValue
+
+from memantics.benchmarks.card import Card, CardLanguage, ReleaseCard, SampleCard, TaskCard
+from memantics.benchmarks.factories import LETTERS, Prompts, choice_task, letter_field, share_right
+from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
+from memantics.benchmarks.published import Expected
+from memantics.core.data import Found, Skip, Source, checksum, inside, read_toml
+from memantics.core.errors import DataError, UnknownName
+from memantics.core.labels import LabelledMeme, LabelSource, name_group
+from memantics.core.records import Closed, Form, Item, Outcome, Score
+from memantics.core.tables import Row, read_rows
+from memantics.core.task import Task
+from memantics.metrics.classification import (
+    count_classes,
+    f1,
+    macro_figures,
+    multiclass_intervals,
+)
+
+_IMAGES = ("images", "Images", "img", "Labelled Images", ".")
+# How far below the given folder the files of a clone are looked for.
+_DEEPEST = 3
+_ORIGINS = ("source", "author", "date", "family")
+_HOLE = re.compile(r"\{(.+?)\}")
+
+
+class Columns(Closed):
+    """Which columns hold what every meme has; ``split`` where a table holds several splits.
+
+    ``a|b`` is the first of these columns that a file has, ``folder/{a}.jpg`` a text with a cell
+    in it. Without ``id``, a row is called by its file and number. What disjoint splits go by
+    (``source``, ``author``, ``date``, ``family``) is read from columns of these names, too.
+    """
+
+    id: str = ""
+    text: str = ""
+    image: str = ""
+    split: str = ""
+    source: str = ""
+    author: str = ""
+    date: str = ""
+    family: str = ""
+
+
+class LabelRecipe(Closed):
+    """A label: a column (or one place of a list in it), or columns that are flags.
+
+    ``values`` renames and closes the values; ``leave_out`` are values that mean none.
+    """
+
+    what: str
+    question: str = ""
+    column: str = ""
+    place: int | None = None
+    flags: tuple[str, ...] = ()
+    values: dict[str, str] = Field(default_factory=dict)
+    leave_out: tuple[str, ...] = ()
+    several: bool = False
+    topic: str = ""
+
+
+class Recipe(Closed):
+    """A data set. ``counts`` are the memes of each split of the complete release."""
+
+    title: str
+    summary: str
+    languages: tuple[CardLanguage, ...]
+    source: str
+    licence: str
+    citation: str
+    warning: str = ""
+    canary: str = ""
+    files: dict[str, tuple[str, ...]]
+    format: Literal["", "jsonl", "csv", "tsv"] = ""
+    columns: Columns
+    counts: dict[str, int] = Field(default_factory=dict)
+    label: dict[str, LabelRecipe] = Field(min_length=1)
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read and check a recipe; an error names the key."""
+    return read_toml(path, Recipe, "a recipe is UTF-8 TOML", "see docs/use-your-data.md")
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeMeme:
+    """One row: its text and image, its labels by name, and ``origin``: where it came from."""
+
+    id: str
+    text: str
+    image: Path | None
+    split: str
+    labels: Mapping[str, tuple[str, ...]]
+    names_image: bool = True
+    origin: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeRelease:
+    """One copy of a data set."""
+
+    source: Source
+    files: tuple[Path, ...]
+    memes: tuple[RecipeMeme, ...]
+    skips: tuple[Skip, ...]
+
+
+def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
+    """Read every file of a copy; what is not as the recipe says is named with file and row."""
+    found = [
+        (split, path)
+        for split, names in recipe.files.items()
+        for name in names
+        for path in _find_files(source.root, name)
+    ]
+    if not found:
+        names = [name for file in recipe.files.values() for name in file]
+        raise DataError(
+            source.root,
+            f"no {recipe.title} here: looked for {', '.join(names)}",
+            hint="give the folder that holds these files",
+        )
+    memes: dict[str, RecipeMeme] = {}
+    skips: list[Skip] = []
+    for split, path in found:
+        for number, row in read_rows(path, ending=recipe.format and f".{recipe.format}"):
+            if recipe.columns.split and row.get(recipe.columns.split, "") != split:
+                continue  # a row of another split of the same table
+            meme = _read_row(recipe, source, split, path, (number, row))
+            if meme.id in memes:
+                skips.append(Skip(path.name, str(number), "an id that came before"))
+            else:
+                memes[meme.id] = meme
+    if not memes:
+        raise DataError(source.root, "holds no meme", hint="download it again")
+    return RecipeRelease(
+        source, tuple(dict.fromkeys(p for _, p in found)), tuple(memes.values()), tuple(skips)
+    )
+
+
+def _find_files(root: Path, name: str) -> list[Path]:
+    """Files of a release: where the recipe says, else those of the first folder further down."""
+    found = [root / name]
+    for depth in range(_DEEPEST + 1):
+        if found := [path for path in found if path.is_file()]:
+            break
+        found = sorted(root.glob("*/" * depth + name))
+    return [path for path in found if path.is_file() and path.parent == found[0].parent]
+
+
+def _read_row(
+    recipe: Recipe, source: Source, split: str, path: Path, numbered: tuple[int, Row]
+) -> RecipeMeme:
+    number, row = numbered
+    columns = recipe.columns
+    called = f"{path.stem}-{number}" if not columns.id else _take(row, columns.id, path, number)
+    text, picture = (_take(row, name, path, number) for name in (columns.text, columns.image))
+    labels = {n: _read_label(label, row, path, number) for n, label in recipe.label.items()}
+    image = _find_image(source, picture, path.parent)
+    origin = {name: row.get(getattr(columns, name) or name, "") for name in _ORIGINS}
+    return RecipeMeme(called, text, image, split, labels, bool(picture), origin)
+
+
+def _take(row: Row, column: str, path: Path, number: int) -> str:
+    """A cell by the name of its column, of ``a|b``, or of a text with ``{a}`` in it."""
+    if not column or column in row:
+        return row[column] if column else ""
+    if "{" in column:
+        return _HOLE.sub(lambda hole: _take(row, hole[1], path, number), column)
+    found = [row[name] for name in column.split("|") if name in row]
+    if not found:
+        raise DataError(path.name, f"has no column {column!r}", row=number)
+    return found[0]
+
+
+def _read_label(label: LabelRecipe, row: Row, path: Path, number: int) -> tuple[str, ...]:
+    """The labels of a row; none where an unlabelled part of a release has no such column."""
+    if label.flags:
+        return tuple(name for name in label.flags if row.get(name) in ("1", "1.0", "true", "True"))
+    values = [text for text in _cut(row.get(label.column, "")) if text not in label.leave_out]
+    if label.place is not None:
+        values = values[label.place : label.place + 1]
+    for value in values:
+        if label.values and value not in label.values:
+            raise DataError(
+                path.name,
+                f"column {label.column!r}: unknown value {value!r}",
+                row=number,
+                hint=f"known: {', '.join(label.values)}",
+            )
+    return tuple(label.values.get(value, value) for value in values)
+
+
+def _cut(cell: str) -> list[str]:
+    if not cell.startswith("["):
+        return [cell] if cell else []
+    try:
+        return [str(value) for value in orjson.loads(cell)]
+    except orjson.JSONDecodeError:
+        return [cell]
+
+
+def _find_image(source: Source, name: str, beside: Path) -> Path | None:
+    """The image below the folder given, else in the usual places; with or without its folder."""
+    if not name:
+        return None
+    places = [folder / place for folder in (source.root, beside) for place in _IMAGES]
+    roots = [source.images] if source.images else places
+    for root in roots:
+        for text in (name, Path(name).name):
+            path = inside(root, text)
+            if path.is_file():
+                return path
+    return None
+
+
+def survey_recipe(release: RecipeRelease) -> Found:
+    """Counts by split and label, checksum, and what is missing."""
+    memes = release.memes
+    counts = Counter(f"split {meme.split}" for meme in memes)
+    images = sum(meme.image is not None for meme in memes)
+    expected = sum(meme.names_image for meme in memes)
+    note = "Images are not in this copy: models are asked about the text alone."
+    return Found(
+        records=len(memes),
+        counts={"memes": len(memes), **counts},
+        files=tuple(path.name for path in release.files),
+        checksum=checksum(release.files, release.source.root),
+        images_found=images,
+        images_expected=expected,
+        skips=release.skips,
+        notes=(note,) if expected and not images else (),
+    )
+
+
+def count_recipe(recipe: Recipe, release: RecipeRelease) -> dict[str, JsonValue]:
+    """The memes of each split that the recipe counts."""
+    counts = Counter(meme.split for meme in release.memes) | {"all": len(release.memes)}
+    return {f"memes.{split}": counts.get(split) for split in recipe.counts}
+
+
+def list_expected(recipe: Recipe) -> tuple[Expected, ...]:
+    """What the complete release holds."""
+    return tuple(
+        Expected(
+            key=f"memes.{split}",
+            title=f"Memes, {split}",
+            paper=count,
+            known=count,
+            digits=None,
+            definition="rows of the split with an id of their own",
+        )
+        for split, count in recipe.counts.items()
+    )
+
+
+def read_labels(name: str, release: RecipeRelease) -> Iterator[LabelledMeme]:
+    """The memes with their labels of one name; memes with one text are a group."""
+    labelled = {meme.split for meme in release.memes if meme.labels[name]}
+    for meme in release.memes:
+        if meme.split in labelled:
+            group = name_group(meme.text) or meme.id
+            named, text, image = meme.labels[name], meme.text, meme.image
+            yield LabelledMeme(
+                meme.id, text, named, group, image=image, split=meme.split, **meme.origin
+            )
+
+
+def make_plugin(recipe: Recipe) -> BenchmarkPlugin[RecipeRelease]:
+    """Reader, survey, labels and tasks of a recipe."""
+    return BenchmarkPlugin(
+        open_release=partial(open_recipe, recipe),
+        survey=survey_recipe,
+        statistics=partial(count_recipe, recipe),
+        make_task=partial(_make_task, recipe),
+        labels={
+            name: LabelSource(
+                label_recipe.what,
+                partial(read_labels, name),
+                label_recipe.several,
+                label_recipe.topic or name,
+            )
+            for name, label_recipe in recipe.label.items()
+        },
+    )
+
+
+def make_card(name: str, recipe: Recipe) -> Card:
+    """A card as benchmarks have it: a task for each label of which one holds, first on ``test``."""
+    tasks = [
+        TaskCard(
+            name=label,
+            title=label_recipe.what,
+            main="macro_f1",
+            unit="memes",
+            baselines=("baseline/majority", "baseline/random"),
+            splits=(*sorted(recipe.files, key=lambda file: file != "test"), "all"),
+        )
+        for label, label_recipe in recipe.label.items()
+        if not label_recipe.several
+    ]
+    release = ReleaseCard(
+        source=recipe.source,
+        revision="as downloaded",
+        licence=recipe.licence,
+        unit="memes",
+        complete=sum(recipe.counts.values()),
+        obtain=f"{recipe.source}; then memantics data add {name} DIR",
+    )
+    return Card(
+        name=name,
+        title=recipe.title,
+        summary=recipe.summary,
+        languages=recipe.languages,
+        warning=recipe.warning,
+        canary=recipe.canary,
+        citation=recipe.citation,
+        release=release,
+        sample=SampleCard(licence="none"),
+        task=tuple(tasks),
+    )
+
+
+def _make_task(recipe: Recipe, setup: TaskSetup) -> Task:
+    label = recipe.label[setup.card.name]
+    prompts = setup.prompts
+    told = {"text": prompts["given_text"]}
+    used = Prompts(prompts["label"], prompts["again"], facts=told)
+    return choice_task(
+        setup, partial(_list_items, recipe, label, setup), prompts=used, score=_score_labels
+    )
+
+
+def _list_items(recipe: Recipe, label: LabelRecipe, setup: TaskSetup) -> Iterator[Item]:
+    """An item for each labelled meme: its image where there is one, and its text."""
+    name = setup.card.name
+    release = open_recipe(recipe, setup.need_source())
+    memes = [
+        meme
+        for meme in release.memes
+        if setup.split in (meme.split, "all") and len(meme.labels[name]) == 1
+    ]
+    if not memes:
+        known = sorted({meme.split for meme in release.memes})
+        raise UnknownName(f"labelled split of {setup.name}:", setup.split, known)
+    counts = Counter(meme.labels[name][0] for meme in release.memes if meme.labels[name])
+    classes = [text for text in (label.values.values() or sorted(counts)) if text in counts]
+    if len(classes) > len(LETTERS):
+        raise DataError(recipe.title, f"{len(classes)} values of {name} are too many to ask")
+    keys = dict(zip(classes, LETTERS, strict=False))
+    field = letter_field(classes, keys[counts.most_common(1)[0][0]])
+    question = label.question or f"Which label fits: {label.what}?"
+    for meme in memes:
+        picture = setup.picture(meme.image, meme.id) if meme.image else None
+        context = {"text": meme.text} if meme.text else {}
+        form = Form(question, (field,), context=context)
+        tags = {"class": meme.labels[name][0]}
+        images = (picture,) if picture else ()
+        yield Item(meme.id, meme.id, keys[meme.labels[name][0]], form, images, tags)
+
+
+def _score_labels(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro-F1, accuracy, and F1 of each class."""
+    names = {str(o.item.gold): o.item.tags["class"] for o in outcomes}
+    gold = [names[str(o.item.gold)] for o in outcomes]
+    said = [names.get(str(o.value)) if o.status == "answered" else None for o in outcomes]
+    classes = sorted(names.values())
+    counts = count_classes(gold, said, classes)
+    spans = multiclass_intervals(gold, said, classes, [o.item.group for o in outcomes])
+    size = len(outcomes)
+    low, high = spans.f1 or (None, None)
+    rows = [Score("macro_f1", macro_figures(counts).f1, size, low, high)]
+    rows.append(share_right("accuracy", outcomes))
+    for name in classes:
+        low, high = spans.f1_by_class[name] or (None, None)
+        rows.append(Score("f1", f1(counts[name]), gold.count(name), low, high, "class", name))
+    return tuple(rows)

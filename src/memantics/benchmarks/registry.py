@@ -1,0 +1,415 @@
+"""Names to benchmarks and tasks: ours, those of the user, and the published.
+
+A benchmark's folder: its card at once, its plugin (``plugin.py``) on demand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import JsonValue
+
+from memantics import __version__
+from memantics.benchmarks.card import Card, TaskCard, read_card, read_policy, resolve_options
+from memantics.benchmarks.paper import Paper
+from memantics.benchmarks.paper_file import FILE, read_paper
+from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
+from memantics.benchmarks.published import (
+    Expected,
+    PublishedRow,
+    compare,
+    read_expected,
+    read_published,
+)
+from memantics.benchmarks.recipe import list_expected, make_card, make_plugin, read_recipe
+from memantics.benchmarks.writing import Writer
+from memantics.core.data import DataKind, Found, Source, Statistic, open_once
+from memantics.core.errors import (
+    DataError,
+    InputError,
+    UnknownName,
+    require_known,
+)
+from memantics.core.plugins import Plugins
+from memantics.core.registry import find_registered, home, is_inside, read_registry, read_shelf
+from memantics.core.task import Services, Task
+
+PACKAGE = Path(__file__).parent.parent
+SHIPPED = PACKAGE / "benchmarks"
+RECIPES = SHIPPED / "recipes"
+# What a task may ask for besides its data, such as homophone readings. Named, not imported:
+# benchmarks import no models.
+SERVICES = Plugins("memantics.services", Services, {"ours": "memantics.evaluation.tasks:SERVICES"})
+STARTER_IMAGES = PACKAGE / "core" / "samples" / "images"
+
+
+def list_roots() -> list[Path]:
+    """The folders below which benchmarks lie: ours, and those of ``$MEMANTICS_BENCHMARKS``."""
+    named = os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep)
+    return [SHIPPED, *(Path(root) for root in named if root)]
+
+
+def list_recipes(root: Path) -> list[Path]:
+    """The recipes in a folder; a card beside code is none."""
+    return [path for path in sorted(root.glob("*.toml")) if path.name not in ("card.toml", FILE)]
+
+
+def _open_package(folder: Path) -> str:
+    """Make a folder outside of Memantics a package: its modules may import each other."""
+    place = str(folder.resolve())
+    # Two folders of one name are two packages.
+    mark = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    stem = re.sub(r"\W+", "_", folder.name)
+    name = f"memantics_benchmark_{stem}_{mark}"
+    if name not in sys.modules:
+        package = ModuleType(name)
+        package.__path__ = [place]
+        sys.modules[name] = package
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark's folder and card. One that is published is read by the family it is like.
+
+    ``recipe`` is the file that tells a data set without code of its own.
+    """
+
+    folder: Path
+    card: Card
+    recipe: Path | None = None
+
+    @property
+    def home(self) -> Path:
+        """The folder whose code reads and asks it; that of our prompts where a recipe does."""
+        if self.recipe is not None:
+            return RECIPES
+        if not self.card.like:
+            return self.folder
+        families = {path.parent.name: path.parent for path in SHIPPED.glob("*/card.toml")}
+        if self.card.like not in families:
+            outside = (path for root in list_roots()[1:] for path in root.glob("*/card.toml"))
+            families |= {read_card(path).name: path.parent for path in outside}
+        if self.card.like not in families:
+            raise UnknownName(f"family of {self.card.name}:", self.card.like, sorted(families))
+        return families[self.card.like]
+
+    @property
+    def runnable(self) -> bool:
+        """Whether there is code that reads and asks it."""
+        return bool(self.card.like or self.recipe) or (self.folder / "plugin.py").is_file()
+
+    @property
+    def plugin(self) -> BenchmarkPlugin[Any]:
+        """What its folder offers; imported once."""
+        if self.recipe is not None:
+            return make_plugin(read_recipe(self.recipe))
+        plugin = getattr(self.load_part("plugin"), "PLUGIN", None)
+        if not isinstance(plugin, BenchmarkPlugin):
+            raise DataError(
+                self.home / "plugin.py",
+                "holds no PLUGIN of type BenchmarkPlugin",
+                hint="see docs/add-a-benchmark.md",
+            )
+        return plugin
+
+    @property
+    def paper(self) -> Paper[Any]:
+        """Its paper as its folder, or its family's, declares it."""
+        if not (self.home / "paper.py").is_file():
+            if (self.home / FILE).is_file():
+                return read_paper(self.home / FILE)
+            raise InputError(
+                f"{self.card.name} declares no paper", hint=f"see docs/redo-a-paper.md on {FILE}"
+            )
+        paper = getattr(self.load_part("paper"), "PAPER", None)
+        if not isinstance(paper, Paper):
+            raise DataError(self.home / "paper.py", "holds no PAPER of type Paper")
+        return paper
+
+    def load_part(self, part: str) -> ModuleType:
+        """Import one module of its folder, wherever that lies."""
+        home = self.home
+        if not (home / f"{part}.py").is_file():
+            raise DataError(home / f"{part}.py", "is missing", hint="see docs/add-a-benchmark.md")
+        shipped = home.parent == SHIPPED
+        package = f"memantics.benchmarks.{home.name}" if shipped else _open_package(home)
+        return importlib.import_module(f"{package}.{part}")
+
+    def open(self, source: Source) -> object:
+        """Read a release."""
+        return self.plugin.open_release(source)
+
+    def survey(self, release: object) -> Found:
+        """Say what a release holds."""
+        return self.plugin.survey(release)
+
+    def recompute(self, release: object) -> Mapping[str, JsonValue]:
+        """Recompute the paper's figures from a release."""
+        return self.plugin.statistics(release)
+
+    def expect(self) -> tuple[Expected, ...]:
+        """The figures that its paper, or its family's, prints; none where no file says so."""
+        if self.recipe is not None:
+            return list_expected(read_recipe(self.recipe))
+        path = self.home / "expected" / "statistics.json"
+        return read_expected(path) if path.is_file() or self.home.parent == SHIPPED else ()
+
+    def compare(self, values: Mapping[str, JsonValue]) -> list[Statistic]:
+        """Figures of a copy beside the paper's; those of one's own data have no reference."""
+        expected = self.expect()
+        if self.card.like:
+            expecteds = [row for row in expected if row.basis == "copy"]
+            expected = tuple(
+                row.model_copy(update={"paper": None, "known": None}) for row in expecteds
+            )
+            values = {row.key: values.get(row.key) for row in expected}
+        return compare(expected, values)
+
+    def sample(self) -> Source:
+        """The sample that ships with it; a published benchmark brings its data along whole."""
+        if self.recipe is not None:
+            name = self.card.name
+            raise DataError(name, "ships no sample", hint=f"memantics data add {name} DIR")
+        if self.card.like:
+            data = self.folder / "data"
+            return Source("release", data, data / "images", published=True)
+        root = self.folder / "sample"
+        if not root.is_dir():
+            raise DataError(root, "this benchmark ships no sample", hint="use --data release")
+        shared = self.card.sample.images == "starter"
+        return Source("starter", root, STARTER_IMAGES if shared else root / "images")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRef:
+    """One task of one benchmark."""
+
+    benchmark: Benchmark
+    card: TaskCard
+
+    @property
+    def name(self) -> str:
+        """``BENCHMARK/TASK``."""
+        return f"{self.benchmark.card.name}/{self.card.name}"
+
+    def make(
+        self,
+        options: Mapping[str, str],
+        split: str,
+        source: Source | None,
+        invalid: str | None,
+        prompts: Path | None = None,
+    ) -> Task:
+        """Build the task; without a source it can only parse and score."""
+        plugin, home, card = self.benchmark.plugin, self.benchmark.home, self.card
+        if self.benchmark.card.like:
+            # A published benchmark may leave options out: its family's card knows them all.
+            options = {option.name: option.default for option in card.option} | dict(options)
+            card = read_card(home / "card.toml").find_task(card.name)
+        policy = read_policy(self.card, invalid)
+        chosen = resolve_options(card, options)
+        return plugin.make_task(
+            TaskSetup(
+                self.name,
+                card,
+                home,
+                chosen,
+                split,
+                source,
+                policy,
+                SERVICES.find("ours") or Services(),
+                prompts,
+                plugin.official_prompts,
+            )
+        )
+
+    def pick_split(self, source: Source) -> str:
+        """The split where the user names none: the card's first, or what the benchmark says."""
+        pick = self.benchmark.plugin.pick_split
+        return pick(source) if pick else self.card.splits[0]
+
+
+# Data sets that are told by a recipe: those that ship, and ``*.toml`` of the user's folders.
+
+
+def find_recipes() -> dict[str, Benchmark]:
+    """Every recipe by the name of its file; it becomes a benchmark without a sample.
+
+    What ``data add`` wrote for a table of the user's takes the place of one of the same name.
+    """
+    roots = [RECIPES, *list_roots()[1:], find_own_recipes()]
+    paths = [path for root in roots for path in list_recipes(root)]
+    return {
+        path.stem: Benchmark(path.parent, make_card(path.stem, read_recipe(path)), path)
+        for path in paths
+    }
+
+
+def find_own_recipes() -> Path:
+    """The folder of recipes that ``data add`` writes for tables."""
+    return home() / "recipes"
+
+
+def find_benchmarks() -> dict[str, Benchmark]:
+    """Every folder with a card: ours, those below ``$MEMANTICS_BENCHMARKS``, and the published."""
+    cards: dict[Path, None] = {}
+    for root in list_roots():
+        paths = sorted(root.glob("*/card.toml"))
+        if not paths and not list_recipes(root):
+            raise InputError(
+                f"MEMANTICS_BENCHMARKS: no benchmark below {root}",
+                hint="name the folder in which the benchmarks' folders lie",
+            )
+        cards |= dict.fromkeys(path.resolve() for path in paths)
+    cards |= dict.fromkeys(folder / "card.toml" for folder in read_shelf())
+    found: dict[str, Benchmark] = {}
+    for path in cards:
+        card = read_card(path)
+        if card.name in found:
+            raise DataError(path, f"a benchmark {card.name!r} exists already")
+        found[card.name] = Benchmark(path.parent, card)
+    return found
+
+
+def find_benchmark(name: str) -> Benchmark:
+    """The benchmark of that name."""
+    known = find_benchmarks() | find_recipes()
+    require_known("benchmark", name, known)
+    return known[name]
+
+
+def find_warning(image: Path | None, collection: str = "") -> str:
+    """The content warning of the registered release that an image, or a collection, is of."""
+    for name, release in read_registry().items():
+        places = [path.resolve() for path in (release.root, release.images) if path is not None]
+        if name == collection or (image is not None and is_inside(image, places)):
+            return find_benchmark(name).card.warning
+    return ""
+
+
+def find_tasks(names: list[str]) -> list[TaskRef]:
+    """Tasks by ``NAME``, ``NAME/TASK`` or ``suite``; each once, in the order asked.
+
+    A benchmark that was published here is in the suite only where it is named beside it.
+    """
+    refs: dict[str, TaskRef] = {}
+    for name in names:
+        for ref in _expand(name):
+            refs.setdefault(ref.name, ref)
+    return list(refs.values())
+
+
+def _expand(name: str) -> list[TaskRef]:
+    if name == "suite":
+        benchmarks = (b for b in find_benchmarks().values() if b.runnable and not b.card.like)
+        return [ref for benchmark in benchmarks for ref in _tasks_of(benchmark)]
+    head, _, tail = name.partition("/")
+    known = find_benchmarks() | find_recipes()
+    if head not in known:
+        raise UnknownName("benchmark", head, [*known, "suite"])
+    benchmark = known[head]
+    if not benchmark.runnable:
+        ready = ", ".join(b.card.name for b in known.values() if b.runnable)
+        raise InputError(
+            f"{head} can be read but not run yet", hint=f"benchmarks that run: {ready}"
+        )
+    return [TaskRef(benchmark, benchmark.card.find_task(tail))] if tail else _tasks_of(benchmark)
+
+
+def _tasks_of(benchmark: Benchmark) -> list[TaskRef]:
+    return [TaskRef(benchmark, task) for task in benchmark.card.task]
+
+
+def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
+    """Papers' rows by task; a benchmark that is not here has none, and its runs still show."""
+    heads = {task.partition("/")[0] for task in tasks}
+    found: dict[str, list[PublishedRow]] = {}
+    for name, benchmark in find_benchmarks().items():
+        if name in heads:
+            for row in read_published(benchmark.folder / "expected" / "published.json"):
+                found.setdefault(f"{name}/{row.task}", []).append(row)
+    return found
+
+
+# Which benchmark's format the results of a workflow are published in.
+
+
+def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
+    """The benchmark whose card names the workflow, and the writer of its format."""
+    known = {
+        name: benchmark
+        for benchmark in find_benchmarks().values()
+        for name in (benchmark.card.publish.workflows if benchmark.card.publish else ())
+    }
+    if workflow not in known:
+        raise UnknownName("workflow to publish from:", workflow, sorted(known))
+    benchmark = known[workflow]
+    writer = getattr(benchmark.load_part("write"), "WRITER", None)
+    if not isinstance(writer, Writer):
+        raise DataError(
+            benchmark.folder / "write.py",
+            "holds no WRITER of type Writer",
+            hint="see docs/add-a-benchmark.md",
+        )
+    return benchmark, writer
+
+
+# Which data a benchmark runs on, and what a run remembers of them.
+
+
+def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
+    """The data to run on: as asked, else the registered release, else the sample."""
+    registered = kind == "release" or benchmark.card.name in read_registry()
+    if kind == "starter" or benchmark.card.like or not registered:
+        return benchmark.sample()
+    return find_registered(benchmark.card.name).source
+
+
+@dataclass(frozen=True, slots=True)
+class DataFacts:
+    """Which data a run is on."""
+
+    kind: DataKind
+    checksum: str
+    records: int
+    revision: str
+    licence: str
+
+
+def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
+    """Which data these are: those of a release as they were registered, the sample as it is."""
+    card = benchmark.card
+    if card.like:
+        found = _survey_sample(benchmark.folder, source)
+        licence = card.sample.licence
+        return DataFacts("release", found.checksum, found.records, card.revision, licence)
+    if source.kind == "release":
+        entry = find_registered(card.name)
+        release = card.release
+        return DataFacts(
+            "release",
+            entry.checksum,
+            entry.records,
+            release.revision if release else "",
+            release.licence if release else "",
+        )
+    found = _survey_sample(benchmark.folder, source)
+    return DataFacts("starter", found.checksum, found.records, __version__, card.sample.licence)
+
+
+@cache
+def _survey_sample(folder: Path, source: Source) -> Found:
+    """What a sample holds; looked at once, since it ships with the package."""
+    plugin = Benchmark(folder, read_card(folder / "card.toml")).plugin
+    return plugin.survey(open_once(plugin.open_release, source))

@@ -1,1 +1,0 @@
-"""From memes to knowledge, questions, intents and chats, and on to a published benchmark."""

@@ -1,0 +1,369 @@
+"""``memantics reappraise`` and ``build reappraisal``: memes with a kinder feeling about them.
+
+``memantics analyze``: one meme, everything at once; an analysis as a card in a terminal.
+
+``memantics pun``: read a caption aloud and say what it may mean.
+
+``memantics edit``: an editor over MER-Bench's index.
+
+``memantics demo`` and ``memantics starter``: the memes that ship with the package.
+
+A record in the user's editor, as JSON.
+
+A person between two stages of a reappraisal: accept, edit or skip, in the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from io import StringIO
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from pydantic import BaseModel, ValidationError
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table as Grid
+
+from memantics import understanding, workbench
+from memantics.cli.expose import expose, spread
+from memantics.cli.progress import Prices, tell_tokens, watch
+from memantics.cli.terminal import (
+    console,
+    plain,
+    print_json,
+    print_lines,
+    read_input,
+    say,
+    show_table,
+    tell,
+)
+from memantics.core.data import dump_json
+from memantics.core.errors import InputError, first_fault
+from memantics.core.parameters import Argument, Flag
+from memantics.core.result import Table
+from memantics.core.samples import copy as copy_starter
+from memantics.understanding import EMBEDDED, Reappraisal, ReappraisalDrafts, Shape, Stage
+from memantics.workbench import Analyses, Analysis, Tour, describe
+
+Page = Annotated[Path | None, Flag("Write one self-contained page to this file.")]
+
+
+def _save(made: Analyses, out: Page = None) -> None:
+    if out is not None and made:
+        made.save(out)
+
+
+def _end_analysis(made: Analyses) -> None:
+    for error in made.refused:
+        tell(f"error: {error}")
+    if made.refused:
+        raise typer.Exit(1 if made else 2)
+    if any(one.statuses.get("failed") for one in made):
+        raise typer.Exit(1)
+
+
+@expose(
+    workbench.analyze,
+    watch=watch("analyze"),
+    dump=lambda made: [one.to_dict() for one in made],
+    save=_save,
+    end=_end_analysis,
+)
+def analyze(made: Analyses, out: Path | None) -> None:
+    """Say what memes say, show, mean, intend and pun on, and whom they may hurt.
+
+    Without a model it reads, listens and screens on this machine, and says what it left out.
+    """
+    for one in made:
+        show(one)
+    tell_tokens(made.tokens, len(made))
+    if out is not None and made:
+        console().print(plain(f"page: {out}"))
+
+
+def show(found: Analysis) -> None:
+    """Print a card that fits a terminal."""
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for title, line, tone in describe(found):
+        grid.add_row(title, plain(line, tone))
+    console().print(Panel(grid, title=plain(found.meme.image.name), title_align="left"))
+
+
+Captions = Annotated[
+    list[str] | None, Argument("Captions; - reads them from standard input, one a line.")
+]
+Description = Annotated[
+    str | None, Flag("What the picture shows: evidence for the literal reading.")
+]
+SoundModel = Annotated[
+    understanding.ModelName,
+    Flag("Chinese language model; auto takes the best that is installed.", "--lm"),
+]
+Threshold = Annotated[
+    float, Flag("From which confidence a reading counts as meant.", min=0.0, max=1.0)
+]
+Measure = Annotated[
+    Path | None,
+    Flag("Measure on a PunMemeCN release instead of reading captions.", "--evaluate"),
+]
+Groups = Annotated[
+    str,
+    Flag("With --evaluate: measure on train, test or groups such as 1-100,205 only."),
+]
+
+
+@spread
+def read_puns(
+    captions: Captions = None,
+    description: Description = None,
+    language: Annotated[understanding.Spoken, Flag("Language of the captions.")] = "auto",
+    model: SoundModel = "auto",
+    limit: Annotated[int, Flag("How many readings to give.", min=1, max=50)] = 5,
+    threshold: Threshold = 0.5,
+    measure: Measure = None,
+    groups: Groups = "",
+    as_json: Annotated[bool, Flag("Print JSON instead of lines.", "--json")] = False,
+) -> None:
+    """Say what captions may mean when they are read aloud."""
+    if measure is not None:
+        if captions:
+            raise InputError("captions and --evaluate do not go together", hint="give one of them")
+        console().print(
+            plain(
+                understanding.format_figures(understanding.score_readings(measure, model, groups))
+            )
+        )
+        return
+    if groups:
+        raise InputError("--groups restricts --evaluate", hint="give --evaluate DIR too")
+    given = captions or []
+    lines = [
+        line for text in given for line in (StringIO(read_input()) if text == "-" else (text,))
+    ]
+    if not lines:
+        raise InputError("no caption was given", hint='such as memantics pun "蒸多鱼"')
+    settings = understanding.Settings(
+        language=language, model=model, limit=limit, threshold=threshold
+    )
+    found = understanding.read_captions(
+        [line.rstrip("\n") for line in lines], description, settings
+    )
+    if as_json:
+        print_json(found)
+        return
+    for heard in found:
+        _show_puns(heard)
+
+
+def _show_puns(heard: understanding.Heard) -> None:
+    """The verdict, then what supports it; other readings only where one is meant."""
+    head, *rest = understanding.explain(heard, alternatives=0)
+    out = console()
+    out.print(plain(head, "bold" if heard.meant else ""))
+    for line in rest:
+        if heard.meant or not line.startswith("span: "):
+            out.print(Padding(plain(line), (0, 0, 0, 2)))
+    if heard.meant and len(heard.readings) > 1:
+        others = ", ".join(reading.text for reading in heard.readings[1:])
+        out.print(Padding(plain(f"or: {others}", "dim"), (0, 0, 0, 2)))
+
+
+def _end_edit(done: understanding.Edited) -> None:
+    for meme, reason in list(done.failed.items())[:5]:
+        tell(f"{meme}: {reason}"[:300])
+    if done.failed:
+        raise typer.Exit(1)
+
+
+@expose(
+    understanding.edit,
+    watch=watch("edit"),
+    end=_end_edit,
+    defaults={"concurrency": 8},
+    hide=("model", "best_of", "mood", "face"),
+)
+def edit_memes(done: understanding.Edited) -> None:
+    """Edit every meme of MER-Bench's index by one editor, into a folder that the judge takes."""
+    text = f"{done.made} made, {done.kept} there before, {len(done.failed)} failed: {done.folder}"
+    console().print(plain(text), soft_wrap=True)
+
+
+app = typer.Typer(help="The memes that ship with the package.", no_args_is_help=True)
+
+
+@expose(workbench.demo, watch=lambda: nullcontext({"progress": lambda step: tell(f"  {step} …")}))
+def show_demo(made: Tour) -> None:
+    """Take our own memes through every part of Memantics, offline, and write one page."""
+    say("")
+    for line in made.highlights:
+        say(f"• {line}")
+    say("")
+    say(f"Open {made.page} in a browser; {made.report} is how your own model would look.")
+
+
+@app.command("copy")
+@expose(copy_starter, json=None)
+def copy_memes(folder: Path) -> None:
+    """Copy our own memes and their tables to a folder, to follow the guides with."""
+    say(f"{folder}: memes/, memes.csv, memes.jsonl")
+
+
+def edit_as_json(value: Shape) -> tuple[Shape, str]:
+    """What a person made of a value, and a complaint where the edit had to be dropped."""
+    try:
+        text = _open_editor(dump_json(value.model_dump(mode="json")))
+        return type(value).model_validate(orjson.loads(text), strict=True), ""
+    except orjson.JSONDecodeError as error:
+        return value, f"not valid JSON: {error}; the edit is dropped"
+    except ValidationError as error:
+        return value, f"{first_fault(error)}; the edit is dropped"
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        return value, f"the editor did not work: {error}; set EDITOR to one that does"
+
+
+def _open_editor(text: str) -> bytes:
+    """What becomes of a text in the user's editor: $VISUAL, else $EDITOR, else vi."""
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stage.json"
+        path.write_text(text, encoding="utf-8")
+        subprocess.run([*shlex.split(command), str(path)], check=True)  # noqa: S603 - the user's own
+        return path.read_bytes()
+
+
+_TITLES = {"feeling": "what it feels like", "plan": "the plan", "reading": "", "picture": ""}
+
+
+def review_in_terminal(
+    stage: Stage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
+) -> Shape | None:
+    """Show a stage and ask; an edit that breaks a rule is shown with the reason and asked again."""
+    current = value
+    while True:
+        _show_draft(stage, meme, current)
+        faults = check(current)
+        for fault in faults:
+            console().print(plain(f"  not allowed: {fault}", "red"))
+        choices = "[e]dit, [s]kip" if faults else "[a]ccept, [e]dit, [s]kip"
+        answer = typer.prompt(choices, default="e" if faults else "a", err=True).strip().lower()
+        if answer.startswith("s"):
+            return None
+        if answer.startswith("a") and not faults:
+            return current
+        if answer.startswith("e"):
+            current, complaint = edit_as_json(current)
+            if complaint:
+                _complain(complaint)
+
+
+def _show_draft(stage: Stage, meme: str, value: BaseModel) -> None:
+    out = console()
+    out.print(plain(f"{meme}: {_TITLES[stage]}", "bold"))
+    out.print(plain(dump_json(value.model_dump(mode="json"))))
+
+
+def _complain(what: str) -> None:
+    console().print(plain(f"  {what}", "red"))
+
+
+Interactive = Annotated[bool, Flag("Accept, edit or skip each stage yourself.", "--interactive -i")]
+
+
+@contextmanager
+def _watch(prices: Prices, interactive: Interactive = False) -> Iterator[Mapping[str, Any]]:
+    if interactive and not sys.stdin.isatty():
+        raise InputError("--interactive needs a terminal", hint="edit plan.json in --out instead")
+    review = {"review": review_in_terminal} if interactive else {}
+    with watch("reappraise", tokens=True)(prices) as watchers:
+        yield {**watchers, **review}
+
+
+def _end_reappraisal(results: Sequence[Reappraisal]) -> None:
+    failed = [result for result in results if result.status == "failed"]
+    if failed and understanding.none_read(results):
+        for result in failed:
+            tell(f"error: {result.reason}")
+        raise typer.Exit(2)
+    if failed or any(result.status == "flawed" for result in results):
+        raise typer.Exit(1)
+
+
+@expose(
+    understanding.reappraise,
+    watch=_watch,
+    dump=lambda results: [result.to_dict() for result in results],
+    end=_end_reappraisal,
+    defaults={"concurrency": 8},
+    first=("target", "model", "editor", "out", "interactive", "force", "versions", "choose"),
+)
+def reappraise(results: Sequence[Reappraisal], model: str, versions: int) -> None:
+    """Turn negative memes around: captions rewritten in place, panels and layout kept."""
+    out, shown = console(), understanding.tabulate_results(results)
+    if shown.rows:
+        show_table(shown)
+        print_lines(understanding.tell_sources(results))
+    for result in results:
+        if not result.drawn and not understanding.none_read(results):
+            out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
+    print_lines(understanding.tell_flaws(results))
+    for result in results:
+        print_lines(understanding.tell_versions(result, versions))
+    drawn = [result for result in results if result.drawn]
+    if drawn:
+        notes: dict[str, list[str]] = {}
+        for one in drawn:
+            for note in one.checks.notes if one.checks else ():
+                notes.setdefault(note, []).append(one.meme)
+        for note, memes in notes.items():
+            of_all = len(memes) == len(drawn)
+            out.print(plain(note if of_all else f"{', '.join(memes)}: {note}", "dim"))
+        by = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
+        count = Counter(result.status for result in results)
+        left = "".join(f", {count[name]} {name}" for name in ("flawed", "declined") if count[name])
+        place = drawn[0].folder.parent
+        out.print(plain(f"{count['done']} of {len(results)} done{left}: {place}.{by}"))
+
+
+def _count(made: ReappraisalDrafts) -> dict[str, object]:
+    facts = {"folder": str(made.folder), "drafts": len(made.drafts), "editors": made.counts}
+    return facts | {"left_out": dict(made.left_out)}
+
+
+def _end_drafts(made: ReappraisalDrafts) -> None:
+    if any(count["failed"] or count["flawed"] for count in made.counts.values()):
+        raise typer.Exit(1)
+
+
+@expose(
+    understanding.reappraisal,
+    watch=watch("reappraise", tokens=True),
+    dump=_count,
+    end=_end_drafts,
+    defaults={"concurrency": 8},
+    first=("model",),
+)
+def build_reappraisal(made: ReappraisalDrafts) -> None:
+    """Turn every meme of a folder around with one or more editors; people check the drafts."""
+    counts = made.counts
+    columns = ("done", "flawed", "declined", "failed")
+    rows = tuple((name, *(str(group[each]) for each in columns)) for name, group in counts.items())
+    show_table(Table(("editor", *(f">{each}" for each in columns)), rows))
+    out = console()
+    for name, results in made.made.items():
+        for result in [r for r in results if r.status in ("failed", "flawed", "declined")][:5]:
+            out.print(plain(f"{name} {result.meme}: {result.status}: {result.reason}"[:300]))
+    for reason, count in Counter(made.left_out.values()).items():
+        out.print(plain(f"left out, {reason}: {count}"))
+    out.print(plain(f"{len(made.drafts)} drafts; for people to check: {made.queue}"))

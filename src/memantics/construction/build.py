@@ -1,0 +1,477 @@
+"""Build from memes what benchmarks are made of: knowledge, questions, captions, intents, chats.
+
+Every verb asks a model, keeps its calls in the folder of the build, and asks nothing twice.
+
+Settings of the verbs of :mod:`memantics.construction.build`, from the words a user gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Generic, TypeVar, Unpack
+
+from pydantic import JsonValue
+
+from memantics.construction.chats.build import (
+    ChatReport,
+    build_chats,
+    write_chat_lines,
+    write_chat_queue,
+    write_punmemecn,
+)
+from memantics.construction.chats.generate import ChatSettings
+from memantics.construction.chats.selection import ChatTools, open_tools
+from memantics.construction.questions.asking import QuestionSubject
+from memantics.construction.questions.chain import build_questions, list_slots, pair_subjects
+from memantics.construction.questions.records import QuestionSettings
+from memantics.construction.questions.report import (
+    QUESTIONS,
+    QuestionReport,
+    report_questions,
+    write_questions,
+    write_review,
+)
+from memantics.construction.questions.report import QUEUE as QUESTION_QUEUE
+from memantics.construction.questions.solver import BlindTrial, try_items
+from memantics.construction.sample import Drawn, KnownBuild, draw
+from memantics.core.data import Skip
+from memantics.core.errors import InputError
+from memantics.core.journal import replace_file, whole_file
+from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
+from memantics.core.model import Asker
+from memantics.core.parameters import (
+    Attempts,
+    BuildFolder,
+    BuildModel,
+    FewMemes,
+    Flag,
+    MadeBy,
+    MemeFolder,
+    TextTaken,
+)
+from memantics.core.result import Result, to_plain
+from memantics.core.waiting import make_sync
+from memantics.evaluation import options as shared
+from memantics.models.client import (
+    SAMPLE,
+    Asking,
+    AskingOptions,
+    Desk,
+    Watch,
+    drain,
+    find_asking,
+    foresee,
+    open_desk,
+    require_model,
+    share_watch,
+)
+from memantics.models.drafts import Drafted, Miss, count_statuses
+from memantics.understanding.analysis.asking import ToxicityRule
+from memantics.understanding.captions import mine
+from memantics.understanding.extraction.chain import ExtractSettings, extract_memes
+from memantics.understanding.extraction.plan import Refine, adapt_plan, find_plan
+from memantics.understanding.extraction.report import (
+    Adopted,
+    KnowledgeReport,
+    adopt_memes,
+    read_background,
+    write_report,
+)
+from memantics.understanding.intents.draft import (
+    INTENTS,
+    DraftedIntents,
+    IntentSettings,
+    draft_intents,
+    write_intent_queue,
+    write_intents,
+)
+from memantics.understanding.kb import open_known
+from memantics.understanding.knowledge.ontology.vocabulary import read_specs
+from memantics.understanding.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
+from memantics.understanding.reading import find_memes, read_once
+
+__all__ = [
+    "INTENTS",
+    "KNOWLEDGE",
+    "QUESTIONS",
+    "QUESTION_QUEUE",
+    "Built",
+    "ChatReport",
+    "Drawn",
+    "ExtractSettings",
+    "KnowledgeReport",
+    "Miss",
+    "QuestionReport",
+    "captions",
+    "chats",
+    "draw",
+    "intents",
+    "knowledge",
+    "make_extract_settings",
+    "questions",
+    "read_extract_settings",
+    "with_dimensions",
+    "with_retrieval",
+]
+
+
+def make_extract_settings(
+    order: str = "default",
+    refine: Refine | None = None,
+    language: str = "en",
+    background: Path | None = None,
+    attempts: int = 3,
+) -> ExtractSettings:
+    """How knowledge is extracted; ``background`` is a text file, or a folder of them."""
+    told = read_background(background) if background else ""
+    return ExtractSettings(find_plan(order), refine, language, told, attempts)
+
+
+def with_retrieval(
+    settings: ExtractSettings, places: Sequence[Path], count: int = 5
+) -> ExtractSettings:
+    """The same settings, with background retrieved from stores, builds or folders of texts."""
+    if not places:
+        return settings
+    return replace(settings, retriever=open_known(places), retrieved=count)
+
+
+def with_dimensions(settings: ExtractSettings, folder: Path | None) -> ExtractSettings:
+    """The same settings, with dimensions of the user's own: a folder of TOML files."""
+    if folder is None:
+        return settings
+    given = read_specs(folder)
+    files = tuple(sorted(folder.glob("*.toml")))
+    return replace(settings, plan=adapt_plan(settings.plan, given), files=files)
+
+
+def read_extract_settings(
+    *,
+    order: Annotated[str, Flag("Order of the dimensions: default, paper or official.")] = "default",
+    refine: Annotated[
+        Refine | None, Flag("Relations with the individuals, in a second pass, or off.")
+    ] = None,
+    background: Annotated[
+        Path | None, Flag("Background knowledge: a text file, or a folder of them.")
+    ] = None,
+    dimensions: Annotated[
+        Path | None,
+        Flag("Dimensions of your own, changed or dropped: a folder of NAME.toml files."),
+    ] = None,
+    retrieve: Annotated[
+        Sequence[Path],
+        Flag(
+            "Retrieve background for each meme from a store, a build or a folder of texts; may be "
+            "repeated."
+        ),
+    ] = (),
+    retrieved: Annotated[int, Flag("How many statements to retrieve.", min=1, max=50)] = 5,
+    language: Annotated[str, Flag("Language of labels, descriptions and questions.")] = "en",
+    attempts: Attempts = 3,
+    toxicity: Annotated[
+        ToxicityRule,
+        Flag("What counts as toxic: the paper's six kinds, or what a reviewer calls harmful."),
+    ] = "paper",
+) -> ExtractSettings:
+    """How knowledge is extracted, from all that a user can say."""
+    settings = make_extract_settings(order, refine, language, background, attempts)
+    settings = replace(settings, toxicity=toxicity)
+    return with_dimensions(with_retrieval(settings, retrieve, retrieved), dimensions)
+
+
+INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
+DIMENSION_FILES = "dimensions"
+CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
+_NEIGHBOURS = 20  # memes that may be wrong answers in the trial before chats are written
+Report = TypeVar("Report")
+
+
+@dataclass(frozen=True, slots=True)
+class Built(Result, Generic[Report]):
+    """What a verb left in the folder of a build.
+
+    ``counts`` are how the steps ended (answered, refused, unparsed, failed), ``skips`` the memes
+    whose image cannot be read, ``tokens`` what this start sent and got, ``adapted`` how requests
+    were changed so that the server would take them.
+    """
+
+    folder: Path
+    counts: Mapping[str, int]
+    report: Report
+    skips: tuple[Skip, ...] = ()
+    tokens: tuple[int, int] = (0, 0)
+    adapted: tuple[str, ...] = ()
+
+
+def _end(
+    place: Path, counts: Mapping[str, int], report: Report, skips: tuple[Skip, ...], *desks: Desk
+) -> Built[Report]:
+    """What a verb left, with what its desks sent, each counted once."""
+    seen = [desk.progress for desk in {id(desk): desk for desk in desks}.values()]
+    tokens = sum(one.tokens_in for one in seen), sum(one.tokens_out for one in seen)
+    adapted = tuple(dict.fromkeys(line for one in seen for line in one.adapted))
+    return Built(place, counts, report, skips, tokens, adapted)
+
+
+def _place(
+    folder: Path | str | None, out: Path | str | None, model: str | None
+) -> tuple[Path, Path]:
+    """The folder of memes and that of the build; without memes or a model no image is read."""
+    if folder is None:
+        raise InputError(
+            "no folder of memes was named", hint="name one, or 'starter' for the pack that ships"
+        )
+    require_model(model)
+    return Path(folder), Path(out) if out else Path("builds") / Path(folder).resolve().name
+
+
+def _adopt(memes: tuple[Meme, ...], place: Path, captions: Path | str | None) -> Adopted:
+    """Copy memes into a build, with captions that were mined before."""
+    found = Path(captions) if captions else place / CAPTIONS
+    if captions is not None and not found.is_file():
+        raise InputError(f"{captions}: no such file", hint="memantics build captions makes one")
+    known = read_captions(found) if found.is_file() else {}
+    return adopt_memes(with_captions(memes, known), place)
+
+
+async def knowledge_async(
+    folder: MemeFolder,
+    *,
+    model: BuildModel,
+    settings: Annotated[ExtractSettings | None, MadeBy(read_extract_settings)] = None,
+    out: BuildFolder = None,
+    limit: FewMemes = None,
+    text: TextTaken = "caption",
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[KnowledgeReport]:
+    """Extract what memes show, say and mean, one structured call for each dimension."""
+    memes, place = _place(folder, out, model)
+    settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
+    found = (await read_once(find_memes(memes, notes=False), limit, text))[:limit]
+    asking = find_asking(**options)
+    async with AsyncExitStack() as stack:
+        desk = await stack.enter_async_context(open_desk(model, asking, place, progress))
+        adopted = adopt_memes(found, place)
+        few, plain = adopted.memes[:SAMPLE], settings
+        await foresee(
+            desk, len(adopted.memes), lambda trial: drain(extract_memes(trial, few, plain))
+        )
+        desk.expect(len(adopted.memes) * settings.steps)
+        settings = await _open_steps(stack, settings, asking, place)
+        report = KnowledgeReport.begin(desk.model, settings, adopted.skips)
+        with whole_file(place / KNOWLEDGE) as file:
+            window = 2 * asking.concurrency
+            async for extraction in extract_memes(desk, adopted.memes, settings, window):
+                file.write(dump_knowledge(extraction.knowledge))
+                report.add(extraction)
+    write_report(place, report)
+    return _end(place, report.statuses, report, adopted.skips, desk)
+
+
+async def _open_steps(
+    stack: AsyncExitStack, settings: ExtractSettings, asking: Asking, place: Path
+) -> ExtractSettings:
+    """Open the models that single steps name, and keep the user's dimensions with the build."""
+    names = dict.fromkeys(step.told.model for step in settings.plan.steps if step.told.model)
+    askers: dict[str, Asker] = {}
+    for number, name in enumerate(names, 1):
+        # A journal has one owner: that of a step's model lies in a folder of its own.
+        opened = open_desk(name, asking, place / f"model-{number}", None)
+        askers[name] = await stack.enter_async_context(opened)
+    for path in settings.files:
+        replace_file(place / DIMENSION_FILES / path.name, path.read_bytes(), "dimension")
+    return replace(settings, askers=askers)
+
+
+async def captions_async(
+    folder: MemeFolder,
+    *,
+    model: BuildModel,
+    language: Annotated[str, Flag("Write in this language.")] = "",
+    again: Annotated[bool, Flag("Ask also for captions that the memes carry already.")] = False,
+    wording: Annotated[
+        mine.CaptionWording,
+        Flag("Our words, or the templates of ToxiCN MM's paper, which name language and culture."),
+    ] = "plain",
+    out: BuildFolder = None,
+    limit: FewMemes = None,
+    text: TextTaken = "caption",
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[Drafted[mine.Captioned]]:
+    """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
+    source, place = _place(folder, out, model)
+    memes = await read_once(find_memes(source), limit, text)
+    if again:
+        memes = tuple(replace(meme, notes={}) for meme in memes)
+    async with open_desk(model, find_asking(**options), place, progress) as desk:
+        # Captions that were mined before come from the journal, so their sources stay with them.
+        adopted = adopt_memes(memes, place)
+        kept = adopted.memes[:limit]
+        few = kept[:SAMPLE]
+        await foresee(
+            desk,
+            len(kept),
+            lambda trial: mine.mine_captions(trial, few, language, wording=wording),
+        )
+        report = await mine.mine_captions(desk, kept, language, desk.expect, wording)
+    mine.write_captions(place, report)
+    return _end(place, count_statuses([report.tally]), report, adopted.skips, desk)
+
+
+async def intents_async(
+    folder: MemeFolder,
+    *,
+    model: BuildModel,
+    settings: IntentSettings | None = None,
+    captions: shared.CaptionFile = None,
+    out: BuildFolder = None,
+    limit: FewMemes = None,
+    text: TextTaken = "caption",
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[Drafted[DraftedIntents]]:
+    """Draft background knowledge and ranked intents, and the queue in which people edit them."""
+    source, place = _place(folder, out, model)
+    memes = await read_once(find_memes(source), limit, text)
+    async with open_desk(model, find_asking(**options), place, progress) as desk:
+        adopted = _adopt(memes, place, captions)
+        kept, settings = adopted.memes[:limit], settings or IntentSettings()
+        few, chosen = kept[:SAMPLE], settings
+        await foresee(desk, len(kept), lambda trial: draft_intents(trial, few, chosen))
+        report = await draft_intents(desk, kept, settings, desk.expect)
+    write_intents(place, report)
+    write_intent_queue(place / INTENT_QUEUE, report, f"memantics build intents, {model}")
+    return _end(place, count_statuses([report.tally]), report, adopted.skips, desk)
+
+
+async def chats_async(
+    folder: MemeFolder,
+    *,
+    model: BuildModel,
+    settings: ChatSettings | None = None,
+    tools: ChatTools | None = None,
+    captions: shared.CaptionFile = None,
+    out: BuildFolder = None,
+    limit: shared.WriteLimit = None,
+    text: TextTaken = "caption",
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[ChatReport]:
+    """Write chats that end in a meme, with near and random wrong answers.
+
+    They are about the first ``limit`` memes; all others may be wrong answers.
+    """
+    source, place = _place(folder, out, model)
+    memes = await read_once(find_memes(source), limit, text)
+    settings, asking = settings or ChatSettings(), find_asking(**options)
+    with open_tools(tools or ChatTools()) as (embedders, gauges):
+        async with open_desk(model, asking, place, progress) as desk:
+            adopted = _adopt(memes, place, captions)
+            count = limit or len(adopted.memes)
+            parts = (adopted.memes[:count], adopted.memes[count:])
+            few = (parts[0][:SAMPLE], (*parts[0][SAMPLE:], *parts[1])[:_NEIGHBOURS])
+            await foresee(
+                desk,
+                len(parts[0]),
+                lambda trial: build_chats(trial, few, embedders, gauges, settings),
+            )
+            chats, report = await build_chats(desk, parts, embedders, gauges, settings)
+    write_chat_lines(place, chats)
+    write_report(place, report, CHAT_REPORT)
+    if chats:
+        write_punmemecn(place / CHAT_RELEASE, chats, adopted.memes)
+        write_chat_queue(place / CHAT_QUEUE, chats, f"memantics build chats, {report.model}")
+    return _end(place, report.statuses, report, adopted.skips, desk)
+
+
+async def questions_async(
+    folder: KnownBuild,
+    *,
+    model: BuildModel,
+    settings: QuestionSettings | None = None,
+    critic_model: shared.CriticModel = None,
+    limit: FewMemes = None,
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[QuestionReport]:
+    """Write questions about what a build knows, try them, and level the set."""
+    place, settings = Path(folder), settings or QuestionSettings()
+    if (place / DIMENSION_FILES).is_dir():
+        settings = replace(settings, specs=read_specs(place / DIMENSION_FILES))
+    subjects, asking = _find_subjects(place, limit), find_asking(**options)
+    async with AsyncExitStack() as stack:
+        watches = share_watch(progress, 2)
+        writer = await stack.enter_async_context(open_desk(model, asking, place, watches[0]))
+        critic = writer
+        if critic_model is not None and critic_model != model:
+            # A journal has one owner.
+            opened = open_desk(critic_model, asking, place / "critic", watches[1])
+            critic = await stack.enter_async_context(opened)
+        slots = len(list_slots(subjects, settings))
+        writer.expect(slots)
+        if settings.critic in ("model", "both"):
+            critic.expect(-(-4 * slots // settings.at_once))
+        few = dict(islice(subjects.items(), SAMPLE))
+        await foresee(
+            writer,
+            len(subjects),
+            lambda trial: build_questions(trial, few, settings, trial, SAMPLE),
+        )
+        window = 2 * asking.concurrency
+        built = await build_questions(writer, subjects, settings, critic, window)
+        second: dict[str, BlindTrial] = {}
+        if built.trials:
+            # Whoever wrote a question also guesses it: another reader says how far that goes.
+            opened = open_desk("embedded/reader", asking, place / "second-reader")
+            reader = await stack.enter_async_context(opened)
+            alone = replace(settings, at_once=1)
+            second = await try_items(reader, built.items, subjects, alone, blind_only=True)
+        report = report_questions(built, settings, writer.model, critic.model, second)
+    write_questions(place, built.questions, built.aside)
+    write_review(place, built.questions, subjects, settings.language)
+    write_report(place, report, QUESTION_REPORT)
+    return _end(place, report.statuses, report, (), writer, critic)
+
+
+def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:
+    """The memes of a build with their knowledge; a build without any individual is an error."""
+    known = list(read_knowledge(folder))
+    subjects = pair_subjects(read_memes(folder)[:limit], known)
+    if not any(subject.knowledge.individuals for subject in subjects.values()):
+        raise InputError(
+            f"{folder}: nothing is known about these memes, so nothing can be asked",
+            hint="look at report.json: did the extraction fail?",
+        )
+    return subjects
+
+
+def summarise_captions(built: Built[Drafted[mine.Captioned]]) -> dict[str, JsonValue]:
+    """What mining amounts to, in counts."""
+    tally = {"repaired": built.report.tally.repaired, "misses": built.report.tally.misses}
+    found = {"memes": len(built.report.drafts), "origins": mine.count_origins(built.report)}
+    files = {"captions": built.folder / CAPTIONS}
+    return {
+        k: to_plain(v) for k, v in {**found, "statuses": built.counts, **tally, **files}.items()
+    }
+
+
+def summarise_intents(built: Built[Drafted[DraftedIntents]]) -> dict[str, JsonValue]:
+    """What the drafts amount to, in counts."""
+    drafts, tally = built.report.drafts, built.report.tally
+    found = {"memes": len(drafts), "without_intent": sum(not draft.intents for draft in drafts)}
+    ended = {"statuses": built.counts, "repaired": tally.repaired, "misses": tally.misses}
+    files = {"intents": built.folder / INTENTS, "queue": built.folder / INTENT_QUEUE}
+    return {k: to_plain(v) for k, v in {**found, **ended, **files}.items()}
+
+
+knowledge = make_sync(knowledge_async)
+captions = make_sync(captions_async)
+intents = make_sync(intents_async)
+chats = make_sync(chats_async)
+questions = make_sync(questions_async)

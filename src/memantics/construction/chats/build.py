@@ -1,0 +1,247 @@
+"""The whole way from memes with notes to chats with options, in one call.
+
+Chats as files: our own lines, PunMemeCN's two chat files, and a queue for people.
+
+PunMemeCN's files name memes ``CN00001.png``; ``names.json`` says which meme of ours each is. Only
+the chat files are written: the metadata of a release holds labels that people must give first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from PIL import Image as Pillow
+from PIL import ImageOps
+from pydantic import JsonValue
+
+from memantics.benchmarks.chats import CHATS, LEVELS, Options, make_entry
+from memantics.construction.chats import distractors, generate, selection
+from memantics.construction.chats.distractors import name_chat
+from memantics.construction.chats.rules import RULES, ChatDraft, ChatSubject
+from memantics.core.data import dump_json
+from memantics.core.errors import InputError
+from memantics.core.images import load
+from memantics.core.journal import write_lines
+from memantics.core.memes import Meme, with_captions
+from memantics.core.model import Asker
+from memantics.core.queue import QueueItem, Shown
+from memantics.models.drafts import Miss, Tally, count_statuses, queue_images, write_draft_queue
+from memantics.understanding.captions.mine import mine_captions
+
+NAMES = "names.json"
+WORKFLOW = "edit-chats"
+_SIDE = 448
+_MOST = 99_999
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedChat:
+    """A finished draft: the chat and its wrong answers."""
+
+    draft: ChatDraft
+    options: Options
+
+
+def write_chat_lines(folder: Path, chats: Sequence[ReleasedChat]) -> Path:
+    """Write ``chats.jsonl`` with figures, sources and all candidate lists."""
+    return write_lines(folder / CHATS, map(_make_line, chats))
+
+
+def _make_line(chat: ReleasedChat) -> dict[str, object]:
+    draft = chat.draft
+    return {
+        "id": name_chat(draft),
+        "meme": draft.subject.meme.id,
+        "language": draft.subject.language,
+        "topic": draft.topic,
+        "turns": draft.said.turns,
+        "sender": draft.said.sender,
+        "sentiment": f"{draft.subject.target}-{draft.subject.type}".strip("-"),
+        "quality": draft.quality,
+        "options": chat.options,
+        "source": draft.source,
+    }
+
+
+def write_punmemecn(folder: Path, chats: Sequence[ReleasedChat], memes: Sequence[Meme]) -> Path:
+    """Write both chat files with square PNG images, as PunMemeCN's reader takes them."""
+    if len(memes) > _MOST:
+        raise InputError(f"PunMemeCN's file names end at {_MOST:,} memes", hint="split the folder")
+    names = name_files(memes)
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    for meme in memes:
+        # Always anew: with other memes around it, a number may have become another meme's.
+        make_square(load(meme.image)).save(folder / "images" / names[meme.id], "PNG")
+    for level, file in LEVELS.items():
+        rows: dict[str, JsonValue] = {
+            f"chat_{number:05}": make_row(chat, names, level)
+            for number, chat in enumerate(chats, 1)
+        }
+        (folder / file).write_text(dump_json(rows), encoding="utf-8")
+    known = {file: name for name, file in names.items()}
+    (folder / NAMES).write_text(dump_json(known), encoding="utf-8")
+    return folder
+
+
+def name_files(memes: Sequence[Meme]) -> dict[str, str]:
+    """The file name of each meme in PunMemeCN's manner, by id."""
+    return {meme.id: f"CN{number:05}.png" for number, meme in enumerate(memes, 1)}
+
+
+def make_row(chat: ReleasedChat, names: Mapping[str, str], level: str) -> dict[str, JsonValue]:
+    """One entry of a chat file."""
+    draft = chat.draft
+    return make_entry(draft.subject.meme.id, draft.topic, draft.said, chat.options, names, level)
+
+
+def make_square(image: Pillow.Image) -> Pillow.Image:
+    """An image on a white square of the benchmark's size."""
+    return ImageOps.pad(
+        image.convert("RGB"), (_SIDE, _SIDE), Pillow.Resampling.LANCZOS, color="white"
+    )
+
+
+def write_chat_queue(folder: Path, chats: Sequence[ReleasedChat], origin: str) -> int:
+    """Write the queue in which people check chats; return how many items it has."""
+    memes = {chat.draft.subject.meme.id: chat.draft.subject.meme for chat in chats}
+    names = queue_images(memes.values(), folder)
+    items = [_make_item(chat, names) for chat in chats]
+    return write_draft_queue(folder, "Chats that end in a meme", WORKFLOW, items, origin)
+
+
+def _make_item(chat: ReleasedChat, names: Mapping[str, str]) -> QueueItem:
+    draft = chat.draft
+    meme = draft.subject.meme
+    lines = [f"{turn.speaker}: {turn.text}" for turn in draft.said.turns]
+    return QueueItem(
+        id=name_chat(draft),
+        group=meme.id,
+        images=[names[meme.id]],
+        shown=[
+            Shown(label="Chat", value=lines, kind="list"),
+            Shown(label="Answer", value=f"{draft.said.sender} answers with this meme"),
+        ],
+        values={"turns": "\n".join(lines)},
+        hidden={
+            "topic": draft.topic,
+            "language": draft.subject.language,
+            "easy": list(chat.options.easy),
+            "hard": {str(kind): text for kind, text in chat.options.hard.items()},
+            "source": {"model": draft.source.model, "prompt": draft.source.prompt},
+        },
+    )
+
+
+class Watched(Asker, Protocol):
+    """An asker that is told how many steps will come."""
+
+    def expect(self, steps: int) -> None:
+        """Say how many more steps there will be."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReport:
+    """What a build amounts to.
+
+    ``broken`` counts rules among the tries that were given up; ``unknown`` are memes without a
+    word to go by.
+    """
+
+    model: str
+    unknown: tuple[str, ...]
+    written: int
+    corpus: selection.Corpus
+    statuses: dict[str, int]
+    broken: dict[str, int]
+    incomplete: int
+    filled: dict[str, int]
+    rejected: int
+    misses: tuple[Miss, ...]
+    embedders: dict[str, str]
+
+
+async def build_chats(
+    asker: Watched,
+    memes: tuple[Sequence[Meme], Sequence[Meme]],
+    embedders: distractors.Embedders,
+    gauges: selection.Gauges,
+    settings: generate.ChatSettings,
+) -> tuple[list[ReleasedChat], ChatReport]:
+    """Chats for memes: notes that are missing are mined first, then chats written and chosen.
+
+    ``memes`` are those to write about, and others that may only be wrong answers: of these
+    nothing is asked, so they come as they are.
+    """
+    subjects, others, mined, feeling = await _describe(asker, memes, settings.language)
+    # About a meme of which nothing is known, a chat could only be invented.
+    known = [subject for subject in subjects if subject.about or subject.meme.text.strip()]
+    written = await generate.write_chats(asker, known, embedders.text, settings, asker.expect)
+    chosen = selection.select_chats(selection.measure_drafts(written.drafts, gauges), settings.keep)
+    pool = distractors.ChatPool([*known, *others], embedders)
+    options, checked = await distractors.choose_distractors(
+        asker, chosen, pool, settings, asker.expect
+    )
+    chats = [
+        ReleasedChat(*pair)
+        for pair in zip(chosen, options, strict=True)
+        if distractors.is_complete(pair[1])
+    ]
+    tallies = (mined, feeling, written.tally, checked)
+    report = ChatReport(
+        model=asker.model,
+        unknown=tuple(subject.meme.id for subject in subjects if subject not in known),
+        written=len(written.drafts),
+        corpus=selection.describe_corpus([chat.draft for chat in chats], gauges),
+        statuses=count_statuses(tallies),
+        broken=count_broken(written.tally.misses),
+        incomplete=len(chosen) - len(chats),
+        filled=dict(distractors.count_filled([chat.options for chat in chats])),
+        rejected=sum(len(names) for chat in chats for names in chat.options.rejected.values()),
+        misses=tuple(miss for tally in tallies for miss in tally.misses),
+        embedders={"text": embedders.text.version, "image": embedders.image.version},
+    )
+    return chats, report
+
+
+async def _describe(
+    asker: Watched, memes: tuple[Sequence[Meme], Sequence[Meme]], language: str
+) -> tuple[list[ChatSubject], list[ChatSubject], Tally, Tally]:
+    """What is known about all memes, with how the steps for it ended."""
+    group, others = memes
+    if len(group) + len(others) < 4:
+        raise InputError(
+            f"{len(group) + len(others)} memes are too few for a choice of four",
+            hint="give at least four memes",
+        )
+    mined = await mine_captions(asker, group, language, asker.expect)
+    notes = {
+        one.meme.id: {
+            "meaning": one.captions["text_caption"],
+            "description": one.captions["image_caption"],
+        }
+        for one in mined.drafts
+    }
+    feeling = Tally()
+    subjects = [generate.make_subject(meme, language) for meme in with_captions(group, notes)]
+    subjects = await generate.find_feelings(asker, subjects, feeling, asker.expect)
+    plain = (generate.make_subject(meme, language) for meme in others)
+    known = [one for one in plain if one.about or one.meme.text.strip()]
+    return subjects, known, mined.tally, feeling
+
+
+def count_broken(misses: Sequence[Miss]) -> dict[str, int]:
+    """How often each rule was the reason for giving up.
+
+    >>> count_broken([Miss("a/chats/work/0", "unparsed", "length: 9 messages; caption: 'x'")])
+    {'length': 1, 'caption': 1}
+    """
+    found: Counter[str] = Counter()
+    for miss in misses:
+        parts = miss.reason.split("; ")
+        found.update(rule for rule in RULES if any(part.startswith(f"{rule}: ") for part in parts))
+    return dict(found)

@@ -1,0 +1,228 @@
+"""Wrong answers to chats: random ones, and ones near in text, in image and in sentiment."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from memantics.benchmarks.chats import KINDS, Kind, Options
+from memantics.construction.chats import rules as records
+from memantics.construction.chats.generate import ChatSettings, find_prompts
+from memantics.core.errors import InputError
+from memantics.core.images import load
+from memantics.core.language import language_of
+from memantics.core.memes import Meme
+from memantics.core.model import Asker, Step
+from memantics.core.records import Closed
+from memantics.core.reply import read_object
+from memantics.metrics.rounding import VECTORS, settle
+from memantics.models.drafts import Tally, make_request, record, show_material
+from memantics.understanding.vision.hashes import describe_image
+
+EASY = 3
+_SAME = 0.985  # cosine of two explanations from which no model need be asked
+
+
+class _Verdict(Closed):
+    same: bool
+
+
+class LayoutEncoder:
+    """Coarse layout and colour of images: no network, so what it finds alike looks alike only."""
+
+    version = "layout-1"
+
+    def encode(self, memes: Sequence[Meme]) -> records.Vectors:
+        """Embed the images of memes."""
+        return np.stack([describe_image(load(meme.image)) for meme in memes])
+
+
+@dataclass(frozen=True, slots=True)
+class Embedders:
+    """What finds near memes."""
+
+    text: records.TextEmbedder
+    image: records.ImageEmbedder
+
+
+class ChatPool:
+    """All memes that may be wrong answers, embedded once."""
+
+    def __init__(self, subjects: Sequence[records.ChatSubject], embedders: Embedders) -> None:
+        if len(subjects) < EASY + 1:
+            raise InputError(
+                f"{len(subjects)} memes are too few for a choice of four",
+                hint="give at least four memes",
+            )
+        self.subjects = {subject.meme.id: subject for subject in subjects}
+        self.ids = list(self.subjects)
+        self._places = {text: place for place, text in enumerate(self.ids)}
+        self._text = embedders.text
+        # Literal descriptions are compared with chats; whole explanations with each other.
+        self._described = embedders.text.encode(
+            [_first(subject.picture, subject) for subject in subjects]
+        )
+        self._meant = embedders.text.encode(
+            [_first(subject.meaning, subject) for subject in subjects]
+        )
+        self._seen = embedders.image.encode([subject.meme for subject in subjects])
+
+    def list_candidates(
+        self, draft: records.ChatDraft, settings: ChatSettings
+    ) -> dict[Kind, tuple[str, ...]]:
+        """The longer lists from which one of each kind is drawn; the right meme is in none."""
+        key = draft.subject.meme.id
+        chat = self._text.encode([draft.said.text])[0]
+        others = self.list_others(key)
+        kind = self.subjects[key].type
+        alike = [other for other in others if kind and self.subjects[other].type == kind]
+        draw = random.Random(f"{settings.seed}/{name_chat(draft)}/sentiment")
+        return {
+            "text_sim": self._nearest(self._described @ chat, others, settings.nearest),
+            "image_sim": self._nearest(
+                self._seen @ self._seen[self._places[key]], others, settings.nearest
+            ),
+            "sentiment_sim": tuple(draw.sample(alike, min(settings.nearest, len(alike)))),
+        }
+
+    def list_others(self, meme: str) -> list[str]:
+        """Memes that may be wrong answers beside one: of its language, unless these are too few.
+
+        An answer in another language than the chat's gives itself away.
+        """
+        others = [other for other in self.ids if other != meme]
+        language = language_of(self.subjects[meme].meme)
+        same = [one for one in others if language_of(self.subjects[one].meme) == language]
+        return same if len(same) >= len(KINDS) + EASY else others
+
+    def _nearest(
+        self, likeness: records.Vectors, among: Sequence[str], most: int
+    ) -> tuple[str, ...]:
+        order = np.argsort(-settle(likeness, VECTORS), kind="stable")
+        allowed = set(among)
+        return tuple(self.ids[i] for i in order if self.ids[i] in allowed)[:most]
+
+    def surely_same(self, one: str, other: str) -> bool:
+        """Whether two memes say or mean word for word the same."""
+        a, b = self.subjects[one], self.subjects[other]
+        if a.meme.text and a.meme.text.casefold() == b.meme.text.casefold():
+            return True
+        likeness = float(self._meant[self._places[one]] @ self._meant[self._places[other]])
+        return bool(a.meaning and b.meaning) and likeness >= _SAME
+
+
+def _first(wanted: str, subject: records.ChatSubject) -> str:
+    return wanted or subject.about or subject.meme.text
+
+
+def name_chat(draft: records.ChatDraft) -> str:
+    """The id of a chat within a build."""
+    return f"{draft.subject.meme.id}/{draft.topic}/{draft.number}"
+
+
+async def choose_distractors(
+    asker: Asker | None,
+    drafts: Sequence[records.ChatDraft],
+    pool: ChatPool,
+    settings: ChatSettings,
+    expect: Callable[[int], None] = lambda _: None,
+) -> tuple[list[Options], Tally]:
+    """Wrong answers to every chat; with an asker, none that means the same as the right one."""
+    tally = Tally()
+    same = SameMeaning(asker if settings.check else None, pool, tally, expect)
+    found = await asyncio.gather(*(_choose(draft, pool, settings, same) for draft in drafts))
+    return list(found), tally
+
+
+class SameMeaning:
+    """Says whether two memes would be taken to mean the same; each pair is asked once."""
+
+    def __init__(
+        self, asker: Asker | None, pool: ChatPool, tally: Tally, expect: Callable[[int], None]
+    ) -> None:
+        self._asker, self._pool, self._tally, self._expect = asker, pool, tally, expect
+        self._known: dict[tuple[str, str], asyncio.Task[bool]] = {}
+
+    async def ask(self, one: str, other: str) -> bool:
+        """Whether two memes mean the same; a question without an answer counts as yes."""
+        if self._pool.surely_same(one, other):
+            return True
+        if self._asker is None:
+            return False
+        pair = (min(one, other), max(one, other))
+        if pair not in self._known:
+            self._expect(1)
+            self._known[pair] = asyncio.ensure_future(self._take(self._asker, pair))
+        return await self._known[pair]
+
+    async def _take(self, asker: Asker, pair: tuple[str, str]) -> bool:
+        taken = await asker.take(make_same_step(*(self._pool.subjects[key] for key in pair)))
+        self._tally.add(taken)
+        return True if taken.value is None else taken.value
+
+
+def make_same_step(one: records.ChatSubject, other: records.ChatSubject) -> Step[bool]:
+    """The step that compares the meaning of two memes."""
+    material = {
+        f"{which} meme: {name}": said
+        for which, subject in (("first", one), ("second", other))
+        for name, said in (
+            ("printed text", subject.meme.text),
+            ("picture", subject.picture),
+            ("meaning", subject.meaning),
+        )
+    }
+    body = find_prompts()["same"].fill(material=show_material(material))
+    schema = record(same={"type": "boolean"})
+    return Step(
+        f"{one.meme.id}/chats/same/{other.meme.id}",
+        make_request(body, schema),
+        lambda reply: read_object(reply, _Verdict).same,
+    )
+
+
+async def _choose(
+    draft: records.ChatDraft, pool: ChatPool, settings: ChatSettings, same: SameMeaning
+) -> Options:
+    text = draft.subject.meme.id
+    draw = random.Random(f"{settings.seed}/{name_chat(draft)}")
+    others = pool.list_others(text)
+    plain = (o for o in draw.sample(others, len(others)) if not pool.surely_same(text, o))
+    easy = tuple(islice(plain, EASY))
+    lists = pool.list_candidates(draft, settings)
+    hard: dict[Kind, str] = {}
+    rejected: dict[Kind, tuple[str, ...]] = {}
+    for kind in KINDS:
+        order = draw.sample(lists[kind], len(lists[kind]))
+        # A list that runs out is filled up at random: four options there must be.
+        rest = [o for o in draw.sample(others, len(others)) if o not in lists[kind]]
+        order += rest[: settings.nearest]
+        refused: list[str] = []
+        for other in order:
+            if other in hard.values():
+                continue
+            if await same.ask(text, other):
+                refused.append(other)
+                continue
+            hard[kind] = other
+            break
+        rejected[kind] = tuple(refused)
+    return Options(easy, hard, lists, rejected)
+
+
+def is_complete(options: Options) -> bool:
+    """Whether there are three wrong answers of each level, all different."""
+    return len(set(options.easy)) == EASY and len(set(options.hard.values())) == len(KINDS)
+
+
+def count_filled(options: Sequence[Options]) -> Mapping[str, int]:
+    """How many wrong answers are not from their own list, by kind."""
+    return {
+        kind: sum(option.hard.get(kind) not in option.candidates[kind] for option in options)
+        for kind in KINDS
+    }

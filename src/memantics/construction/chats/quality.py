@@ -1,0 +1,217 @@
+"""Figures of any file of chats: fluency, coherence of neighbouring turns, diversity.
+
+The paper's Table 1 for PunMemeCN's own files, for those of ``build chats``, and for dialogue data
+sets of the common shapes (a list of utterances under one of several names).
+
+``build chat-quality``: fluency, coherence and diversity of any file of chats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+
+from pydantic import JsonValue
+
+from memantics.construction.chats.rules import Flow, Fluency
+from memantics.construction.chats.selection import BertFolder, ChatTools, Perplexity, open_tools
+from memantics.core.data import read_json, read_jsonl
+from memantics.core.errors import DataError, InputError
+from memantics.core.parameters import Argument
+from memantics.core.result import Result, Table
+from memantics.core.text import cut_chinese
+from memantics.metrics.text import measure_distinct
+
+# Where dialogue data sets keep their utterances.
+_LISTS = ("turns", "chat_history", "conversation", "content", "dialog", "dialogue", "messages")
+_TEXTS = ("text", "utterance", "content", "value")
+_TAG = re.compile(r"^\s*(?:[甲乙AB]|speaker ?\d)\s*[:：]\s*", re.IGNORECASE)
+_MEME = re.compile(r"!\[[^\]]*\]\([^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatQuality(Result):
+    """Figures of one file; None where no model was named that could tell.
+
+    ``perplexity`` is the mean over utterances, ``coherence`` that over neighbouring utterances, by
+    what ``coherence_by`` names.
+    """
+
+    file: str
+    chats: int
+    utterances: int
+    perplexity: float | None
+    coherence: float | None
+    distinct_1: float | None
+    distinct_2: float | None
+    coherence_by: str = ""
+
+    def figures(self, start: str = "chats") -> dict[str, JsonValue]:
+        """By the keys of PunMemeCN's statistics; a cosine of vectors is no BERTScore."""
+        scored = self.coherence_by.startswith("BERTScore")
+        return {
+            f"{start}.perplexity": self.perplexity,
+            f"{start}.bertscore": self.coherence if scored else None,
+            f"{start}.distinct_1": self.distinct_1,
+            f"{start}.distinct_2": self.distinct_2,
+        }
+
+
+def read_chats(path: Path) -> list[list[str]]:
+    """The utterances of each chat, without speakers and memes."""
+    found = [names for names in (_clean(chat) for chat in _walk(_load(path))) if names]
+    if not found:
+        raise DataError(
+            path, "holds no chats", hint=f"a list of utterances under one of {', '.join(_LISTS)}"
+        )
+    return found
+
+
+def _load(path: Path) -> JsonValue:
+    if path.suffix == ".jsonl":
+        return [value for _, value in read_jsonl(path)]
+    try:
+        return read_json(path)
+    except DataError:
+        # Many data sets call a file of lines .json or .txt.
+        return [value for _, value in read_jsonl(path)]
+
+
+def _walk(value: JsonValue) -> Iterator[list[str]]:
+    """Every list of utterances in a document, wherever it stands."""
+    if isinstance(value, str) and "\n" in value:
+        yield value.split("\n")  # as PunMemeCN's metadata hold chats
+    elif isinstance(value, list):
+        said = [_read_text(groups) for groups in value]
+        if said and all(text is not None for text in said):
+            yield [text for text in said if text is not None]
+        else:
+            for groups in value:
+                yield from _walk(groups)
+    elif isinstance(value, dict):
+        named = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
+        inner = [value["meme_chat"]] if "meme_chat" in value else value.values()
+        if named is not None:
+            yield from _walk(named)
+        else:
+            for groups in inner:
+                if isinstance(groups, dict | list) or groups is not value.get("meme_explanation"):
+                    yield from _walk(groups)
+
+
+def _read_text(value: JsonValue) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return next((str(value[name]) for name in _TEXTS if isinstance(value.get(name), str)), None)
+    return None
+
+
+def _clean(chat: Iterable[str]) -> list[str]:
+    plain = (_MEME.sub("", _TAG.sub("", line)).strip() for line in chat)
+    return [line for line in plain if line]
+
+
+def measure_file(path: Path, fluency: Fluency | None, flow: Flow | None) -> ChatQuality:
+    """All figures of a file."""
+    chats = read_chats(path)
+    lines = [line for chat in chats for line in chat]
+    pairs = [pair for chat in chats for pair in pairwise(chat)]
+    varied = measure_distinct(lines, cut_chinese)
+    return ChatQuality(
+        file=path.name,
+        chats=len(chats),
+        utterances=len(lines),
+        perplexity=_mean(fluency.measure(lines)) if fluency else None,
+        coherence=_mean(flow.measure(pairs)) if flow and pairs else None,
+        distinct_1=_round(varied[1]),
+        distinct_2=_round(varied[2]),
+        coherence_by=flow.note if flow else "",
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(fmean(known), 4) if known else None
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def write_figures(path: Path, found: Sequence[ChatQuality]) -> None:
+    """Write figures as ``memantics paper --figures`` reads them.
+
+    Those of the first file are the benchmark's own, of others go by the names of their files.
+    """
+    figures = found[0].figures()
+    for quality in found[1:]:
+        figures |= quality.figures(f"chats.{Path(quality.file).stem}")
+    known = {key: value for key, value in figures.items() if value is not None}
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFigures(Result):
+    """Figures of files of chats; ``note`` says what measured coherence and perplexity."""
+
+    files: tuple[ChatQuality, ...]
+    note: str
+
+    def table(self) -> Table:
+        """PunMemeCN's Table 1."""
+        columns = ("file", *(f">{n}" for n in ("chats", "perplexity", "coherence")))
+        columns = (*columns, ">Distinct-1", ">Distinct-2")
+        rows = tuple(
+            (
+                quality.file,
+                f"{quality.chats:,}",
+                *(
+                    "–" if value is None else f"{value:.3f}"
+                    for value in (
+                        quality.perplexity,
+                        quality.coherence,
+                        quality.distinct_1,
+                        quality.distinct_2,
+                    )
+                ),
+            )
+            for quality in self.files
+        )
+        return Table(columns, rows)
+
+    def save(self, path: Path | str) -> Path:
+        """Write the figures for ``paper(figures=…)``; the first file is the benchmark's own."""
+        write_figures(Path(path), self.files)
+        return Path(path)
+
+
+def measure_chats(
+    files: Annotated[
+        Path | str | Sequence[Path | str],
+        Argument("Chats: PunMemeCN's, ours, or any JSON with lists of utterances."),
+    ],
+    *,
+    perplexity: Perplexity = None,
+    bert: BertFolder | str = None,
+) -> ChatFigures:
+    """Measure files of chats: fluency, coherence of neighbouring turns, diversity.
+
+    ``perplexity`` and ``bert`` name models; without ``bert`` coherence is the cosine of sentence
+    vectors, without ``perplexity`` there is none.
+    """
+    paths = [Path(folder) for folder in ([files] if isinstance(files, str | Path) else files)]
+    if not paths:
+        raise InputError("no file of chats was named", hint="such as '_Chat(easy).json'")
+    tools = ChatTools(perplexity, None if bert is None else Path(bert))
+    with open_tools(tools) as (_, gauges):
+        found = tuple(measure_file(path, gauges.fluency, gauges.flow) for path in paths)
+        notes = [f"coherence: {gauges.flow.note}"] if gauges.flow else []
+        notes += [f"perplexity: {gauges.fluency.note}"] if gauges.fluency else []
+    return ChatFigures(found, "; ".join(notes))

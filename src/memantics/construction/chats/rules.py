@@ -1,0 +1,303 @@
+"""The rules of a chat, checked in code; each says what it saw, so that a model can mend it.
+
+The records of chat building.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.benchmarks.chats import Topic, Turn, WrittenChat
+from memantics.core.language import UNKNOWN, count_scripts, guess_language, has_dense_script
+from memantics.core.memes import Meme
+from memantics.core.text import cut_chinese
+from memantics.models.drafts import DraftSource
+
+TARGETS = ("self", "both", "other")
+TYPES = ("positive", "neutral", "negative")
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSubject:
+    """A meme with what a chat about it must know and must not give away.
+
+    ``hidden`` are the texts that may not be told (what is printed, what it is meant to sound
+    like), ``meaning`` what the meme expresses, ``picture`` what is seen in it.
+    """
+
+    meme: Meme
+    language: str
+    meaning: str
+    picture: str
+    hidden: tuple[str, ...]
+    target: str = ""
+    type: str = ""
+
+    @property
+    def about(self) -> str:
+        """All that describes it, for comparing."""
+        return "\n".join(part for part in (self.picture, self.meaning) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Figures of one chat: None where nothing could measure them."""
+
+    perplexity: float | None = None
+    flow: float | None = None
+    fit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDraft:
+    """A chat that keeps every rule, with its figures."""
+
+    subject: ChatSubject
+    topic: Topic
+    number: int
+    said: WrittenChat
+    source: DraftSource
+    quality: Quality = field(default_factory=Quality)
+
+
+class TextEmbedder(Protocol):
+    """Any text embedder: unit vectors, one row a text."""
+
+    version: str
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts."""
+        ...
+
+
+class ImageEmbedder(Protocol):
+    """Any image embedder: unit vectors, one row a meme."""
+
+    version: str
+
+    def encode(self, memes: Sequence[Meme]) -> Vectors:
+        """Embed the images of memes."""
+        ...
+
+
+class Fluency(Protocol):
+    """Any language model that gives perplexities; None where it cannot."""
+
+    note: str
+
+    def measure(self, texts: Sequence[str]) -> list[float | None]:
+        """The perplexity of each text."""
+        ...
+
+
+class Flow(Protocol):
+    """Anything that says how well a message follows another, higher being better."""
+
+    note: str
+
+    def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The figure of each pair."""
+        ...
+
+
+RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
+_LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
+_LONG_RUN = 6
+_MARKUP = re.compile(
+    r"!\[|\]\(|https?://|<\w+>|\.(?:png|jpe?g|gif|webp)\b|\[[^\]]{0,20}\]|【[^】]{0,20}】", re.I
+)
+_MENTION = re.compile(
+    r"\b(?:memes?|stickers?|gifs?|emojis?)\b|\b(?:this|the) (?:picture|image)\b"
+    r"|表情包|梗图|动图|这张图|这图",
+    re.I,
+)
+Words = Callable[[str], Iterable[str]]
+
+
+# Messages before the meme, at least and at most, and characters in each.
+LEAST, MOST, LONGEST = 2, 5, 160
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that a chat breaks, and where."""
+
+    rule: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.detail}"
+
+
+def find_broken(
+    said: WrittenChat,
+    subject: ChatSubject,
+    most: int = MOST,
+    words: Words | None = None,
+) -> list[Broken]:
+    """Every rule that a chat breaks. ``words`` cuts texts of scripts without spaces.
+
+    >>> from pathlib import Path
+    >>> from memantics.core.memes import Meme
+    >>> meme = Meme("a", Path("a.png"))
+    >>> cat = ChatSubject(meme, "en", "I give up", "a cat", ("no more mondays",))
+    >>> chat = WrittenChat((Turn("A", "Up already?"), Turn("B", "Please, NO more Mondays!")), "B")
+    >>> [broken.rule for broken in find_broken(chat, cat)]
+    ['caption']
+    """
+    checks = (
+        _check_length(said.turns, most),
+        _check_speakers(said),
+        _search(said.turns, _MARKUP, "markup", "write plain words, not {0!r}"),
+        _search(said.turns, _MENTION, "mention", "nobody speaks of pictures: {0!r}"),
+        _check_caption(said.turns, subject),
+        _check_picture(said.turns, subject, words or cut_words),
+        _check_language(said, subject),
+        _check_repeats(said.turns),
+    )
+    return [broken for broken in checks if broken is not None]
+
+
+def _check_length(turns: Sequence[Turn], most: int) -> Broken | None:
+    if not LEAST <= len(turns) <= most:
+        return Broken(
+            "length",
+            f"{len(turns)} messages; write {LEAST} to {most} before the meme",
+        )
+    for number, turn in enumerate(turns, 1):
+        if not any(char.isalnum() for char in turn.text):
+            return Broken("length", f"message {number} says nothing")
+        if len(turn.text) > LONGEST:
+            return Broken("length", f"message {number} has more than {LONGEST} characters")
+    return None
+
+
+def _check_speakers(said: WrittenChat) -> Broken | None:
+    order = [turn.speaker for turn in said.turns]
+    if len(set(order)) < 2:
+        return Broken("speakers", "only one of the two speaks")
+    for one, other, third in zip(order, order[1:], [*order, said.sender][2:], strict=False):
+        if one == other == third:
+            return Broken("speakers", f"{one} sends three messages in a row")
+    return None
+
+
+def _search(
+    turns: Sequence[Turn], pattern: re.Pattern[str], rule: str, detail: str
+) -> Broken | None:
+    for turn in turns:
+        if match := pattern.search(turn.text):
+            return Broken(rule, detail.format(match.group()))
+    return None
+
+
+def _check_caption(turns: Sequence[Turn], subject: ChatSubject) -> Broken | None:
+    for secret in subject.hidden:
+        for turn in turns:
+            piece = find_leak(secret, turn.text)
+            if piece:
+                return Broken("caption", f"{piece!r} gives the printed words away")
+    return None
+
+
+def find_leak(secret: str, text: str) -> str:
+    """The piece of a secret that a text tells in one run; "" where it tells too little.
+
+    >>> find_leak("one does not simply walk", "well, one does not simply go")
+    'one does not simply'
+    >>> find_leak("今晚又狮眠了", "我昨晚又没睡好")
+    ''
+    """
+    joint = "" if has_dense_script(secret) else " "
+    names = _pieces(secret, joint)
+    other = _pieces(text, joint)
+    if not names or not other:
+        return ""
+    match = difflib.SequenceMatcher(None, names, other, autojunk=False).find_longest_match()
+    # Of two or three pieces all must be there: a single common word is no secret. Of a long
+    # caption one run is enough, for it may stand in several places of the image.
+    needed = len(names) if len(names) <= 3 else max(3, ceil(_LEAK * len(names)))
+    needed = min(needed, _LONG_RUN)
+    if match.size < needed or (joint and len(names) == 1 and len(names[0]) < 4):
+        return ""
+    return joint.join(names[match.a : match.a + match.size])
+
+
+def _pieces(text: str, joint: str) -> list[str]:
+    words = re.findall(r"[^\W_]+(?:['’][^\W_]+)*", unicodedata.normalize("NFKC", text).casefold())
+    return words if joint else list("".join(words))
+
+
+def _check_picture(turns: Sequence[Turn], subject: ChatSubject, words: Words) -> Broken | None:
+    # What the meme means may be spoken of; what is only seen in it may not.
+    seen = find_seen(subject, words)
+    for turn in turns:
+        told = seen & _content(turn.text, words)
+        if told:
+            return Broken("picture", f"{sorted(told)[0]!r} gives the picture away")
+    return None
+
+
+def find_seen(subject: ChatSubject, words: Words) -> frozenset[str]:
+    """The words that only the picture explains."""
+    known = _content(subject.meaning, words)
+    return frozenset(_content(subject.picture, words) - known)
+
+
+def _content(text: str, words: Words) -> set[str]:
+    found = set()
+    for word in words(unicodedata.normalize("NFKC", text).casefold()):
+        name = word.strip()
+        shortest = 2 if has_dense_script(name) else 4
+        if len(name) >= shortest and name.isalpha() and name not in _plain_words():
+            found.add(name if has_dense_script(name) else name.removesuffix("s"))
+    return found
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    lines = (Path(__file__).parent / "plain_words.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+def cut_words(text: str) -> Iterable[str]:
+    """Words of a text; jieba's where the script has no spaces.
+
+    >>> list(cut_words("The grey cat"))
+    ['The', 'grey', 'cat']
+    """
+    if not has_dense_script(text):
+        return re.findall(r"[^\W\d_]+", text)
+    return cut_chinese(text)
+
+
+def _check_language(said: WrittenChat, subject: ChatSubject) -> Broken | None:
+    found = guess_language(said.text)
+    if found.language in (UNKNOWN, subject.language) or found.confidence < 0.8:
+        return None
+    if sum(count_scripts(said.text).values()) < 12:
+        return None
+    return Broken("language", f"written in {found.language}, not {subject.language}")
+
+
+def _check_repeats(turns: Sequence[Turn]) -> Broken | None:
+    folded = ["".join(_pieces(turn.text, " ")) for turn in turns]
+    if len(set(folded)) < len(folded):
+        return Broken("repeats", "a message comes twice")
+    for one, other in pairwise(folded):
+        if len(one) > 12 and difflib.SequenceMatcher(None, one, other).ratio() > 0.9:
+            return Broken("repeats", "a message repeats the one before it")
+    return None

@@ -1,0 +1,311 @@
+"""Which of the written chats stay: measured, ranked among their own, varied in topic and words.
+
+The embedders and language models that choose chats and their wrong answers, opened by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from memantics.construction.chats.distractors import Embedders, LayoutEncoder
+from memantics.construction.chats.rules import (
+    ChatDraft,
+    Flow,
+    Fluency,
+    Quality,
+    TextEmbedder,
+    Vectors,
+    cut_words,
+)
+from memantics.core.errors import InputError, MissingExtra
+from memantics.core.language import has_dense_script
+from memantics.core.memes import Meme
+from memantics.core.parameters import Flag
+from memantics.metrics.grouping import find_near_duplicates
+from memantics.metrics.text import measure_distinct
+from memantics.models.embedded.encoder import open_encoder
+from memantics.models.semantic import BertScorer
+
+_BALANCE = 0.05  # of the rank: how much a topic that came more often than others is held back
+_TWIN = 0.7  # shared word pairs from which two chats are one
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What measures chats; None leaves a figure out."""
+
+    encoder: TextEmbedder | None = None
+    flow: Flow | None = None
+    fluency: Fluency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Figures of all chats together, as papers print them; None: not measured."""
+
+    chats: int
+    memes: int
+    turns: dict[str, int]
+    topics: dict[str, int]
+    distinct_1: float | None
+    distinct_2: float | None
+    perplexity: float | None
+    flow: float | None
+    measured_by: dict[str, str]
+
+
+class BertFlow:
+    """BERTScore F1 of neighbouring messages, as in PunMemeCN."""
+
+    def __init__(self, scorer: BertScorer) -> None:
+        self.note = f"BERTScore F1: {scorer.note}"
+        self._scorer = scorer
+
+    def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The figure of each pair."""
+        return [score.f1 for score in self._scorer.score(pairs)]
+
+
+class CosineFlow:
+    """Cosine of sentence vectors of neighbouring messages: a stand-in, and named as one."""
+
+    def __init__(self, encoder: TextEmbedder) -> None:
+        self.note = f"cosine: {encoder.version}"
+        self._encoder = encoder
+
+    def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The figure of each pair."""
+        texts = sorted({text for pair in pairs for text in pair})
+        if not texts:
+            return []
+        vectors = dict(zip(texts, self._encoder.encode(texts), strict=True))
+        return [float(vectors[one] @ vectors[other]) for one, other in pairs]
+
+
+def measure_drafts(drafts: Sequence[ChatDraft], gauges: Gauges) -> list[ChatDraft]:
+    """Drafts with their figures, each gauge asked once for all."""
+    texts = [draft.said.text for draft in drafts]
+    perplexities: Sequence[float | None] = [None] * len(drafts)
+    if gauges.fluency is not None:
+        perplexities = gauges.fluency.measure(texts)
+    flows = _measure_flow(drafts, gauges.flow)
+    fits = _measure_fit(drafts, gauges.encoder)
+    return [
+        replace(draft, quality=Quality(*figures))
+        for draft, *figures in zip(drafts, perplexities, flows, fits, strict=True)
+    ]
+
+
+def _measure_flow(drafts: Sequence[ChatDraft], flow: Flow | None) -> list[float | None]:
+    if flow is None:
+        return [None] * len(drafts)
+    pairs = [list(pairwise(turn.text for turn in draft.said.turns)) for draft in drafts]
+    figures = iter(flow.measure([pair for group in pairs for pair in group]))
+    return [sum(next(figures) for _ in group) / len(group) if group else None for group in pairs]
+
+
+def _measure_fit(drafts: Sequence[ChatDraft], encoder: TextEmbedder | None) -> list[float | None]:
+    """How near the end of a chat is to what the meme expresses."""
+    if encoder is None or not drafts:
+        return [None] * len(drafts)
+    ends = encoder.encode([draft.said.turns[-1].text for draft in drafts])
+    meanings = encoder.encode([draft.subject.meaning or draft.subject.about for draft in drafts])
+    return [float(value) for value in np.einsum("ij,ij->i", ends, meanings)]
+
+
+def select_chats(drafts: Sequence[ChatDraft], keep: int) -> list[ChatDraft]:
+    """At most ``keep`` chats a meme, one a topic: the best by mean rank, topics kept level."""
+    ranks = rank_drafts(drafts)
+    by_meme: defaultdict[str, list[int]] = defaultdict(list)
+    for place, draft in enumerate(drafts):
+        by_meme[draft.subject.meme.id].append(place)
+    topics: Counter[str] = Counter()
+    chosen: list[ChatDraft] = []
+    for places in by_meme.values():
+        left = list(places)
+        mine: list[ChatDraft] = []
+        while left and len(mine) < keep:
+            fewest = min((topics[drafts[i].topic] for i in left), default=0)
+            best = min(
+                left,
+                key=lambda i: (ranks[i] + _BALANCE * (topics[drafts[i].topic] - fewest), i),
+            )
+            chat_draft = drafts[best]
+            left.remove(best)
+            if not _is_twin(chat_draft, mine):
+                mine.append(chat_draft)
+                topics[chat_draft.topic] += 1
+            left = [i for i in left if all(drafts[i].topic != kept.topic for kept in mine)]
+        chosen += mine
+    return chosen
+
+
+def rank_drafts(drafts: Sequence[ChatDraft]) -> list[float]:
+    """The mean rank of each draft over the figures that it has, from 0 (best) to 1."""
+    figures: list[Callable[[Quality], float | None]] = [
+        lambda quality: quality.perplexity,
+        lambda quality: None if quality.flow is None else -quality.flow,
+        lambda quality: None if quality.fit is None else -quality.fit,
+    ]
+    sums = [0.0] * len(drafts)
+    counts = [0] * len(drafts)
+    for figure in figures:
+        known = [
+            (value, i) for i, d in enumerate(drafts) if (value := figure(d.quality)) is not None
+        ]
+        for rank, (_, place) in enumerate(sorted(known)):
+            sums[place] += rank / max(1, len(known) - 1)
+            counts[place] += 1
+    return [total / count if count else 0.5 for total, count in zip(sums, counts, strict=True)]
+
+
+def _is_twin(draft: ChatDraft, others: Sequence[ChatDraft]) -> bool:
+    texts = [other.said.text for other in others]
+    return find_near_duplicates([draft.said.text], texts, _TWIN, _word_pairs)[0] is not None
+
+
+def _word_pairs(text: str) -> list[str]:
+    words = list(cut_words(text.casefold()))
+    return [" ".join(pair) for pair in pairwise(words)] or words
+
+
+def cut_utterance(text: str) -> list[str]:
+    """Words and marks of a message as Distinct-n counts them: jieba's in Chinese.
+
+    >>> cut_utterance("So good, so good!")
+    ['So', 'good,', 'so', 'good!']
+    """
+    return list(cut_words(text)) if has_dense_script(text) else text.split()
+
+
+def describe_corpus(chosen: Sequence[ChatDraft], gauges: Gauges) -> Corpus:
+    """The figures of all chats together; turns count the meme, as papers do."""
+    varied = measure_distinct(
+        (turn.text for draft in chosen for turn in draft.said.turns), cut_utterance
+    )
+    return Corpus(
+        chats=len(chosen),
+        memes=len({draft.subject.meme.id for draft in chosen}),
+        turns=dict(sorted(Counter(str(len(draft.said.turns) + 1) for draft in chosen).items())),
+        topics=dict(sorted(Counter(draft.topic for draft in chosen).items())),
+        distinct_1=varied[1],
+        distinct_2=varied[2],
+        perplexity=_mean([draft.quality.perplexity for draft in chosen]),
+        flow=_mean([draft.quality.flow for draft in chosen]),
+        measured_by={
+            name: note
+            for name, note in (
+                ("perplexity", gauges.fluency.note if gauges.fluency else ""),
+                ("flow", gauges.flow.note if gauges.flow else ""),
+                ("fit", f"cosine: {gauges.encoder.version}" if gauges.encoder else ""),
+            )
+            if note
+        },
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+Perplexity = Annotated[
+    str | None,
+    Flag("Folder of a causal or masked language model, or llm/… for that model."),
+]
+BertFolder = Annotated[Path | None, Flag("Folder of a model for BERTScore between messages.")]
+TextFolder = Annotated[Path | None, Flag("Folder of a text embedder (BGE-M3, …).")]
+ImageFolder = Annotated[Path | None, Flag("Folder of an image embedder (SigLIP, …).")]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTools:
+    """Folders of models in place of the embedded ones.
+
+    ``perplexity`` is the folder of a language model or ``llm/…``, ``bert`` that of a model for
+    BERTScore, the encoders those of embedders of texts and images.
+    """
+
+    perplexity: Perplexity = None
+    bert: BertFolder = None
+    text_encoder: TextFolder = None
+    image_encoder: ImageFolder = None
+
+
+class FileEncoder:
+    """An image embedder of files as one of memes."""
+
+    def __init__(self, folder: Path) -> None:
+        from memantics.models.embedders import LocalImageEncoder
+
+        self._encoder = LocalImageEncoder(folder)
+        self.version = self._encoder.version
+
+    def encode(self, memes: Sequence[Meme]) -> Vectors:
+        """Embed the images of memes."""
+        return self._encoder.encode_files([meme.image for meme in memes])
+
+
+@contextmanager
+def open_tools(tools: ChatTools) -> Iterator[tuple[Embedders, Gauges]]:
+    """Open what was named, else the embedded sentence encoder and image layout."""
+    encoder: TextEmbedder = open_encoder()
+    if tools.text_encoder is not None:
+        from memantics.models.embedders import LocalTextEncoder
+
+        encoder = LocalTextEncoder(tools.text_encoder)
+    images = LayoutEncoder() if tools.image_encoder is None else FileEncoder(tools.image_encoder)
+    with open_fluency(tools.perplexity) as fluency:
+        flow = _open_flow(tools.bert, encoder)
+        yield Embedders(encoder, images), Gauges(encoder, flow, fluency)
+
+
+@contextmanager
+def open_fluency(name: str | None) -> Iterator[Fluency | None]:
+    """The language model that measures perplexity: a folder, or the embedded one."""
+    if name is None:
+        yield None
+    elif name.startswith("llm/"):
+        from memantics.models.llm import EmbeddedLlm
+
+        model = EmbeddedLlm(name)
+        model.note = f"{name}, causal"
+        try:
+            yield model
+        finally:
+            model.shut()
+    else:
+        from memantics.models.semantic import PerplexityScorer
+
+        with _blame("--perplexity", "give a language model's folder"):
+            scorer = PerplexityScorer(Path(name))
+        yield scorer
+
+
+def _open_flow(folder: Path | None, encoder: TextEmbedder) -> Flow:
+    """BERTScore between messages where a model was named, else the cosine of their vectors."""
+    if folder is None:
+        return CosineFlow(encoder)
+    from memantics.core.task import BertSettings
+    from memantics.models.semantic import BertScorer
+
+    with _blame("--bert", "give a model's folder"):
+        return BertFlow(BertScorer(BertSettings(folder)))
+
+
+@contextmanager
+def _blame(flag: str, hint: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra("perplexity and BERTScore", "text") from error
+    except ValueError as error:
+        raise InputError(f"{flag} {error}", hint=hint) from error

@@ -1,0 +1,154 @@
+"""From a folder of images to memes that can be worked with; nothing is deleted.
+
+What a collection dropped and why, as one self-contained page; images are blurred until asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from memantics.construction.collect.gather import PAGE, Collected, CollectSettings, Kept, gather
+from memantics.construction.collect.looks import OWN
+from memantics.construction.collect.rules import DEFAULT_RULES, FilterRule, RuleSet, read_thresholds
+from memantics.core.journal import write_text
+from memantics.core.memes import MEMES
+from memantics.core.parameters import Argument, Flag, MadeBy, TextTaken
+from memantics.core.result import Table, show_cell
+from memantics.models.client import Watch
+from memantics.models.embedded.ocr import open_reader
+from memantics.models.engine import Progress
+from memantics.understanding.templates import DUPLICATE_BITS, FAMILY_BITS
+from memantics.web.page import Shown, fill_page, make_thumbnails
+
+__all__ = ["Collected", "collect"]
+
+_MOST_BYTES = 40 * 1024 * 1024
+_MOST_CARDS = 4000
+
+
+def render_page(done: Collected) -> str:
+    """The page as text: dropped memes by rule, then templates with several memes."""
+    dropped = [kept_item for kept_item in done.memes if kept_item.dropped][:_MOST_CARDS]
+    pictures = make_thumbnails([kept_item.entry.path for kept_item in dropped], _MOST_BYTES)
+    groups: defaultdict[str, list[Shown]] = defaultdict(list)
+    for kept_item, picture in zip(dropped, pictures, strict=True):
+        groups[kept_item.dropped.rule if kept_item.dropped else ""].append(
+            {"meme": kept_item, "picture": picture}
+        )
+    families: defaultdict[str, list[Kept]] = defaultdict(list)
+    for kept_item in done.memes:
+        if kept_item.kin.family and kept_item.dropped is None:
+            families[kept_item.kin.family].append(kept_item)
+    return fill_page(
+        "collect.html",
+        ("page.css", "collect.css"),
+        done=done,
+        groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
+        families=[members for members in families.values() if len(members) > 1],
+        meanings={
+            r.name: f"Wanted, by default at least {r.threshold:g}: {r.what}." for r in DEFAULT_RULES
+        },
+        left_out=sum(kept_item.dropped is not None for kept_item in done.memes) - len(dropped),
+    )
+
+
+def list_rules() -> tuple[FilterRule, ...]:
+    """The rules by which images are dropped, with their thresholds."""
+    return DEFAULT_RULES
+
+
+def tabulate_rules() -> Table:
+    """The rules with their thresholds."""
+    rows = ((rule.name, show_cell(rule.threshold), rule.what) for rule in DEFAULT_RULES)
+    return Table(("rule", ">at least", "of"), tuple(rows))
+
+
+def make_rules(
+    languages: Annotated[
+        Sequence[str],
+        Flag("Keep memes of this language (en, zh, …); may be repeated.", "--language"),
+    ] = (),
+    thresholds: Annotated[
+        Sequence[str], Flag("Another threshold; see --rules.", "--set", metavar="RULE=VALUE")
+    ] = (),
+) -> RuleSet:
+    """The rules with other thresholds (``RULE=VALUE``), and the languages that are kept."""
+    return RuleSet(languages=frozenset(languages), thresholds=read_thresholds(thresholds))
+
+
+def make_settings(
+    out: Annotated[
+        Path | None, Flag("Copy what is kept there. Default: list it beside the images.")
+    ] = None,
+    ruleset: Annotated[RuleSet | None, MadeBy(make_rules)] = None,
+    copies: Annotated[
+        int, Flag("Bits within which the same text is a copy.", min=0, max=16)
+    ] = DUPLICATE_BITS,
+    family: Annotated[
+        int, Flag("Bits within which images share a template.", min=0, max=24)
+    ] = FAMILY_BITS,
+    workers: Annotated[int, Flag("Processes that read images.", min=1, max=64)] = 1,
+    text: TextTaken = "caption",
+) -> CollectSettings:
+    """How a folder is read, from what a user says."""
+    return CollectSettings(out, ruleset or RuleSet(), copies, family, workers, text)
+
+
+def find_page(done: Collected) -> Path:
+    """The page of what was dropped."""
+    return done.folder / OWN / PAGE
+
+
+def summarise(done: Collected, *, page: bool = True) -> dict[str, object]:
+    """What came of a folder, in counts and places."""
+    return {
+        "images": len(done.memes),
+        "read_now": done.fresh,
+        "counts": done.counts,
+        "families": done.families,
+        "memes": str(done.folder / MEMES),
+        "page": str(find_page(done)) if page else None,
+    }
+
+
+def tabulate(done: Collected) -> Table:
+    """How many memes were kept, and how many each rule dropped."""
+    rows = (
+        (show_cell(count), rule if rule == "kept" else f"dropped: {rule}")
+        for rule, count in done.counts.items()
+    )
+    return Table((">memes", ""), tuple(rows), f"{len(done.memes):,} images")
+
+
+def collect(
+    folder: Annotated[
+        Path | str,
+        Argument("Folder of images, searched with its subfolders.", kind=Path, default=Path()),
+    ],
+    settings: Annotated[CollectSettings | None, MadeBy(make_settings)] = None,
+    *,
+    page: Annotated[bool, Flag("Write the page of what was dropped, and why.")] = True,
+    progress: Watch | None = None,
+) -> Collected:
+    """Read a folder of images: text, language, copies, templates, filters.
+
+    What is kept is listed in ``memes.jsonl``; a ``page`` shows what was dropped, and why.
+    ``settings`` say what is kept and how it is read, ``progress`` is told how far it is.
+    """
+    begin = time.monotonic()
+
+    def watch(now: int, total: int) -> None:
+        if progress is not None:
+            seconds = time.monotonic() - begin
+            progress(Progress(done=now, total=total, answered=now, seconds=seconds))
+
+    settings = settings or CollectSettings()
+    done = gather(Path(folder), partial(open_reader, text=settings.text), settings, watch)
+    if page:
+        write_text(find_page(done), render_page(done))
+    return done

@@ -1,0 +1,187 @@
+"""``build look-alikes``: puns beside the memes nearest to them in picture and in words.
+
+Each pun beside two memes that are none: the nearest in picture, and the nearest in words.
+
+PunMemeCN's groups of three. Both come from the memes of the same review that people called no puns,
+so that they are labelled; none serves two puns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from memantics.benchmarks.registry import find_benchmark, find_source
+from memantics.benchmarks.writing import LOOK_ALIKES, take_text
+from memantics.construction.chats.distractors import Embedders
+from memantics.construction.chats.selection import ChatTools, ImageFolder, TextFolder, open_tools
+from memantics.core.data import dump_json, inside, open_once
+from memantics.core.errors import DataError, InputError
+from memantics.core.journal import replace_file, write_lines
+from memantics.core.memes import Meme
+from memantics.core.parameters import Argument, Data, Flag, QueueVerdicts
+from memantics.core.queue import Review, Reviewed, read_review
+from memantics.core.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class LookAlikes:
+    """A pun and its two look-alikes, by item of the queue, with their cosines."""
+
+    pun: str
+    similar_image: str
+    similar_text: str
+    image_cosine: float
+    text_cosine: float
+
+
+def find_look_alikes(review: Review, embedders: Embedders) -> list[LookAlikes]:
+    """The groups of a review by the pun form: the nearest pairs first, each non-pun once."""
+    kept = [reviewed for reviewed in review.items if reviewed.kept]
+    puns = [reviewed for reviewed in kept if reviewed.values.get("pun") == "yes"]
+    pool = [reviewed for reviewed in kept if reviewed.values.get("pun") == "no"]
+    if not puns or len(pool) < 2:
+        raise InputError(
+            f"{len(puns)} puns and {len(pool)} others make no group of three",
+            hint="let people judge more memes that are no puns",
+        )
+    images = embedders.image.encode([_meme(reviewed, review.folder) for reviewed in (*puns, *pool)])
+    texts = embedders.text.encode([_say(reviewed) for reviewed in (*puns, *pool)])
+    found = pair_up(images, texts, len(puns))
+    return [
+        LookAlikes(
+            reviewed.item.id,
+            pool[found["image"][pun][0]].item.id,
+            pool[found["text"][pun][0]].item.id,
+            round(found["image"][pun][1], 4),
+            round(found["text"][pun][1], 4),
+        )
+        for pun, reviewed in enumerate(puns)
+        if pun in found["image"] and pun in found["text"]
+    ]
+
+
+def pair_up(
+    images: np.ndarray, texts: np.ndarray, count: int
+) -> dict[str, dict[int, tuple[int, float]]]:
+    """For picture and words, the non-pun of each pun with their cosine; the first rows are puns."""
+    found: dict[str, dict[int, tuple[int, float]]] = {"image": {}, "text": {}}
+    near = {
+        "image": images[:count] @ images[count:].T,
+        "text": texts[:count] @ texts[count:].T,
+    }
+    used: set[int] = set()
+    for kind, pun, other in _rank(near):
+        if pun not in found[kind] and other not in used:
+            found[kind][pun] = (other, float(near[kind][pun, other]))
+            used.add(other)
+    return found
+
+
+def _rank(near: dict[str, np.ndarray]) -> Iterator[tuple[str, int, int]]:
+    """All pairs of both kinds, the nearest first; a tie goes to the earlier pair."""
+    rows = [
+        (-float(table[pun, other]), pun, other, kind)
+        for kind, table in near.items()
+        for pun in range(table.shape[0])
+        for other in range(table.shape[1])
+    ]
+    return ((kind, pun, other) for _, pun, other, kind in sorted(rows))
+
+
+def _meme(reviewed: Reviewed, folder: Path) -> Meme:
+    return Meme(reviewed.item.id, inside(folder, reviewed.item.images[0]), _say(reviewed))
+
+
+def _say(reviewed: Reviewed) -> str:
+    """What a meme says: of a pun what it is meant to be heard as, which its look-alike prints."""
+    caption = take_text(reviewed, "caption")
+    word, sound = (str(reviewed.values.get(name) or "") for name in ("pun_word", "homophone"))
+    return caption.replace(word, sound, 1) if word and sound else caption
+
+
+def write_look_alikes(folder: Path, groups: Sequence[LookAlikes]) -> Path:
+    """Write the groups beside the queue, where publishing finds them."""
+    return write_lines(folder / LOOK_ALIKES, groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped(Result):
+    """The groups of three that a review gives, and the file that publishing reads."""
+
+    file: Path
+    groups: tuple[LookAlikes, ...]
+
+
+def group_look_alikes(
+    queue: Annotated[Path | str, Argument("A queue judged by the workflow pun-form.")],
+    *,
+    verdicts: QueueVerdicts = None,
+    text_encoder: TextFolder = None,
+    image_encoder: ImageFolder = None,
+) -> Grouped:
+    """Give each pun of a queue judged by ``pun-form`` two look-alikes among those that are none.
+
+    The nearest in picture and the nearest in words; without encoders, by the embedded ones.
+    ``publish`` then writes the groups of three.
+    """
+    folder = Path(queue)
+    review = read_review(folder, Path(verdicts) if verdicts else None)
+    tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)
+    with open_tools(tools) as (embedders, _):
+        groups = find_look_alikes(review, embedders)
+    return Grouped(write_look_alikes(folder, groups), tuple(groups))
+
+
+@dataclass(frozen=True, slots=True)
+class LookAlikeCheck(Result):
+    """How many groups of a release are found again: by picture, and by words."""
+
+    groups: int
+    image: int
+    text: int
+
+
+def check_look_alikes(
+    *,
+    data: Data = None,
+    text_encoder: TextFolder = None,
+    image_encoder: ImageFolder = None,
+    out: Annotated[Path | None, Flag("File for the figures; 'paper --figures' reads it.")] = None,
+) -> LookAlikeCheck:
+    """Take PunMemeCN's groups of three apart and put them together again, as ``look-alikes`` does.
+
+    A pun is right by picture when its nearest non-pun is the one that its group has for that, and
+    by words alike. Groups without all three images are left out.
+    """
+    benchmark = find_benchmark("punmemecn")
+    source = find_source(benchmark, data)
+    seen = [meme for meme in open_once(benchmark.plugin.open_release, source).memes if meme.image]
+    whole = {meme.group for meme in seen if sum(m.group == meme.group for m in seen) == 3}
+    puns = [meme for meme in seen if meme.group in whole and meme.is_pun]
+    pool = [meme for meme in seen if meme.group in whole and not meme.is_pun]
+    if not puns:
+        raise DataError(source.root, "no group has its three images", hint="data add --images DIR")
+    tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)
+    memes = [Meme(meme.id, meme.image, meme.caption) for meme in (*puns, *pool)]
+    with open_tools(tools) as (embedders, _):
+        images = embedders.image.encode(memes)
+        texts = embedders.text.encode([meme.reading or meme.caption for meme in (*puns, *pool)])
+    found = pair_up(images, texts, len(puns))
+    right = {
+        kind: sum(
+            (pool[pairs[n][0]].group, pool[pairs[n][0]].role) == (pun.group, f"similar_{kind}")
+            for n, pun in enumerate(puns)
+            if n in pairs
+        )
+        for kind, pairs in found.items()
+    }
+    done = LookAlikeCheck(len(puns), right["image"], right["text"])
+    if out is not None:
+        figures = {f"look_alikes.{name}": getattr(done, name) for name in ("groups", *right)}
+        replace_file(out, dump_json(figures).encode(), "figures")
+    return done

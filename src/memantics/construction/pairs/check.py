@@ -1,0 +1,320 @@
+"""``build pairs`` and ``detector check``: minimal pairs of memes, and who is consistent on them.
+
+Consistency on minimal pairs as one page: a table by kind, and failing pairs, blurred.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from PIL import Image
+
+from memantics.benchmarks.factories import share
+from memantics.construction.pairs import pairs as wording
+from memantics.construction.pairs.pairs import (
+    CLEAR,
+    SAME,
+    Read,
+    draw_pair,
+    open_canvas,
+    read_meanings,
+)
+from memantics.core.data import conform, read_jsonl
+from memantics.core.errors import InputError
+from memantics.core.images import encode_png, load
+from memantics.core.journal import replace_file, write_lines, write_text
+from memantics.core.lines import TextLine
+from memantics.core.memes import Meme, read_memes
+from memantics.core.parameters import Argument, Flag
+from memantics.core.records import Closed, Score, show_figure, show_span
+from memantics.core.result import Result, Table
+from memantics.core.rundir import read_facts
+from memantics.evaluation.scoring import read_outcomes
+from memantics.evaluation.tasks import open_task_of_run
+from memantics.models.embedded.ocr import open_reader
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.understanding.vision.roles import read_image_text
+from memantics.web.page import Shown, fill_page, make_thumbnails
+from memantics.web.plot import Mark, draw_axis, draw_strip, fit_scale
+
+__all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
+
+_MOST_BYTES = 40 * 1024 * 1024
+_MOST_PAIRS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FailingPair:
+    """A pair that was not judged as it must be: what both sides must be called, and were."""
+
+    id: str
+    kind: str
+    texts: tuple[str, str]
+    labels: tuple[str, str]
+    said: tuple[str, str]
+    images: tuple[Path, Path]
+
+    @property
+    def fault(self) -> str:
+        """What should have changed and did not, or the other way round."""
+        if self.said[0] == self.said[1]:
+            both = "both sides are called " + self.said[0]
+            return both if self.kind in SAME else f"the label does not change: {both}"
+        stays = "the label changes and must not" if self.kind in SAME else "both labels are wrong"
+        return f"{stays}: {self.said[0]}, then {self.said[1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class PairCheck(Result):
+    """Consistency on minimal pairs, by kind: both sides as they must be, and what changed.
+
+    ``judge`` is the detector or the run; ``unjudged`` counts pairs with a side without an answer.
+    """
+
+    judge: str
+    kinds: tuple[Score, ...]
+    failing: tuple[FailingPair, ...]
+    unjudged: int = 0
+
+    def table(self) -> Table:
+        """A row for each kind."""
+        rows = tuple(
+            (score.by, score.label, show_figure(score.value), show_span(score), str(score.n))
+            for score in self.kinds
+        )
+        return Table(("kind", "what must hold", ">share", ">95 %", ">pairs"), rows, self.judge)
+
+    def save(self, out: str | Path) -> Path:
+        """Write the page in one step; returns the file."""
+        return write_text(out, render_page(self))
+
+
+def render_page(check: PairCheck) -> str:
+    """The page as text."""
+    shown = check.failing[:_MOST_PAIRS]
+    pictures = make_thumbnails([path for pair in shown for path in pair.images], _MOST_BYTES)
+    groups: defaultdict[str, list[Shown]] = defaultdict(list)
+    for pair in shown:
+        sides = [
+            {"picture": next(pictures), "label": label, "said": said, "text": text}
+            for label, said, text in zip(pair.labels, pair.said, pair.texts, strict=True)
+        ]
+        groups[pair.kind].append({"pair": pair, "sides": sides})
+    scale = fit_scale([Score("share", 0.0, 0), Score("share", 1.0, 0)])
+    return fill_page(
+        "pairs.html",
+        ("page.css", "collect.css"),
+        check=check,
+        axis=draw_axis(scale),
+        rows=[(row, draw_strip([Mark(row.by, row, 2)], scale)) for row in check.kinds],
+        groups=groups,
+        meanings=read_meanings(),
+        same=SAME,
+        left_out=len(check.failing) - len(shown),
+    )
+
+
+PAIRS, MEMES = "pairs.jsonl", "memes.jsonl"
+
+
+class MinimalPair(Closed):
+    """A pair as it is written: two memes on one picture, what they say, and what is read back."""
+
+    id: str
+    meme: str
+    template: str
+    kind: str
+    language: str
+    first: str
+    second: str
+    labels: list[str]
+    read: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPairs(Result):
+    """Pairs that were drawn; ``failed`` says by meme why it carries none."""
+
+    folder: Path
+    pairs: int
+    kinds: Mapping[str, int]
+    read: float
+    clear: float
+    failed: Mapping[str, str]
+
+
+def build_pairs(
+    memes: Annotated[Path | str, Argument("A folder of memes, such as 'collect' reads.")],
+    *,
+    out: Annotated[Path | str, Flag("The folder of the pairs.")] = "pairs",
+    count: Annotated[int, Flag("How many pairs a language.", min=1, max=10_000)] = 60,
+    language: Annotated[
+        Literal["en", "zh"] | None, Flag("Only this language. Default: both.")
+    ] = None,
+    words: Annotated[
+        Path | None, Flag("Words to fill templates with (TOML). Default: mild ones.")
+    ] = None,
+) -> BuiltPairs:
+    """Draw minimal pairs on memes: two captions that differ in one thing, layout kept, read back.
+
+    The folder is a data set, too: ``data add pairs FOLDER``, then ``run pairs``.
+    """
+    known, place = wording.read_words(words), Path(out)
+    languages: tuple[wording.Language, ...] = (language,) if language else ("en", "zh")
+    wanted = [
+        texts
+        for name in languages
+        if name in known
+        for texts in wording.fill_templates(name, known[name], count)
+    ]
+    if not wanted:
+        raise InputError(f"no words for {' and '.join(languages)}", hint="add them to --words")
+    found = read_memes(Path(memes))
+    failed: dict[str, str] = {}
+    (place / "images").mkdir(parents=True, exist_ok=True)
+    with open_reader() as ocr, open_reader("fast") as quick:
+
+        def read(image: Image.Image) -> Sequence[TextLine]:
+            return read_image_text(ocr, encode_png(image), "meme", image=image).lines
+
+        def read_back(image: Image.Image) -> Sequence[TextLine]:
+            return quick.read(encode_png(image), "pair").lines
+
+        rows = list(_draw_all(found, wanted, (read, read_back), place, failed))
+    if not rows:
+        raise InputError(f"no meme of {memes} can carry a pair", hint="give memes with captions")
+    write_lines(place / PAIRS, (row.model_dump() for row in rows))
+    write_lines(place / MEMES, (line for row in rows for line in _list_memes(row)))
+    marks = [share for row in rows for share in row.read]
+    clear = [min(row.read) >= CLEAR for row in rows]
+    kinds: dict[str, int] = {
+        kind: sum(row.kind == kind for row in rows) for kind in wording.PAIR_KINDS
+    }
+    mean, share = sum(marks) / len(marks), sum(clear) / len(clear)
+    return BuiltPairs(place, len(rows), kinds, mean, share, failed)
+
+
+def _draw_all(
+    memes: Sequence[Meme],
+    wanted: Sequence[wording.PairTexts],
+    readers: tuple[Read, Read],
+    place: Path,
+    failed: dict[str, str],
+) -> Iterator[MinimalPair]:
+    """Every meme carries its share of the pairs, so that one picture is never all of a kind."""
+    queue = list(wanted)
+    reasons: dict[str, str] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for number, meme in enumerate(memes):
+        left = len(memes) - number
+        texts, queue = queue[: -(-len(queue) // left)], queue[-(-len(queue) // left) :]
+        if not texts:
+            break
+        try:
+            canvas = open_canvas(load(meme.image).convert("RGB"), readers[0])
+        except InputError as error:
+            failed[meme.id] = str(error)
+            queue = [*texts, *queue]
+            continue
+        for pair in texts:
+            # With few memes a template comes to one picture again, with other words.
+            seen[meme.id, pair.template] += 1
+            name = f"{meme.id}-{pair.template}-{seen[meme.id, pair.template]}"
+            try:
+                drawn, shares = draw_pair(canvas, (pair.first, pair.second), readers[1])
+            except InputError as error:
+                reasons[pair.template] = str(error)
+                queue.append(pair)  # another meme may have more room
+                continue
+            for side, image in zip("ab", drawn, strict=True):
+                replace_file(place / "images" / f"{name}-{side}.png", encode_png(image), "pair")
+            yield MinimalPair(
+                id=name,
+                meme=meme.id,
+                **pair.model_dump(),
+                labels=list(pair.labels),
+                read=[round(share, 4) for share in shares],
+            )
+    failed.update({pair.template: reasons.get(pair.template, "no meme is left") for pair in queue})
+
+
+def _list_memes(row: MinimalPair) -> Iterator[dict[str, str]]:
+    """Both sides as rows of a data set."""
+    for side, text, label in zip("ab", (row.first, row.second), row.labels, strict=True):
+        name = f"{row.id}-{side}"
+        yield {"id": name, "image": f"images/{name}.png", "text": text, "label": label}
+
+
+def check_pairs(
+    pairs: Annotated[Path | str, Argument("A folder that 'build pairs' wrote.")],
+    *,
+    model: Annotated[Path | None, Flag("A detector file.", "--model -m")] = None,
+    run: Annotated[Path | None, Flag("A run of pairs/harm.")] = None,
+) -> PairCheck:
+    """Say how consistent a detector or a run is on minimal pairs, kind by kind."""
+    folder = Path(pairs)
+    if (model is None) == (run is None):
+        raise InputError("give a detector or a run", hint="--model FILE or --run DIR")
+    if not (folder / PAIRS).is_file():
+        raise InputError(f"{folder} holds no pairs", hint="memantics build pairs MEMES")
+    rows = [
+        conform(MinimalPair, line, folder / PAIRS, number)
+        for number, line in read_jsonl(folder / PAIRS)
+    ]
+    said = _ask_detector(model, rows) if model else _read_run(run or Path())
+    asked = [row for row in rows if f"{row.id}-a" in said and f"{row.id}-b" in said]
+    if not asked:
+        raise InputError("none of the pairs was judged", hint="run pairs/harm on these pairs")
+    names = [(said[f"{row.id}-a"], said[f"{row.id}-b"]) for row in asked]
+    right = [given == tuple(row.labels) for row, given in zip(asked, names, strict=True)]
+    turned = [
+        (given[0] == given[1]) == (row.labels[0] == row.labels[1])
+        for row, given in zip(asked, names, strict=True)
+    ]
+    scores = []
+    for kind in (*wording.PAIR_KINDS, "all"):
+        places = [n for n, row in enumerate(asked) if kind in (row.kind, "all")]
+        memes = [asked[n].meme for n in places]
+        what = "the label stays" if kind in wording.SAME else "the label changes"
+        for label, marks in (("both are right", right), (what, turned)):
+            if places and not (kind == "all" and marks is turned):
+                scores.append(share("share", [marks[n] for n in places], memes, kind, label))
+    failing = tuple(
+        FailingPair(
+            row.id,
+            row.kind,
+            (row.first, row.second),
+            (row.labels[0], row.labels[1]),
+            given,
+            (folder / "images" / f"{row.id}-a.png", folder / "images" / f"{row.id}-b.png"),
+        )
+        for row, given, fine in zip(asked, names, right, strict=True)
+        if not fine
+    )
+    return PairCheck(str(model or run), tuple(scores), failing, len(rows) - len(asked))
+
+
+def _ask_detector(model: Path, rows: Sequence[MinimalPair]) -> dict[str, str]:
+    """What a detector says to the words of each side."""
+    examples = [
+        Example(f"{row.id}-{side}", text)
+        for row in rows
+        for side, text in (("a", row.first), ("b", row.second))
+    ]
+    found = Detector.load(model).predict(examples)
+    return {said.id: said.name for said in found if not said.unjudged}
+
+
+def _read_run(run: Path) -> dict[str, str]:
+    _, task = open_task_of_run(read_facts(run), None)
+    said = {}
+    for outcome in read_outcomes(run, task):
+        if outcome.status == "answered":
+            texts = {option.key: option.text for option in outcome.item.form.fields[0].options}
+            said[outcome.item.group] = texts.get(str(outcome.value), str(outcome.value))
+    return said

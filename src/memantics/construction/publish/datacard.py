@@ -1,0 +1,182 @@
+"""The data card: a README that people read, with the front matter that hubs read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.writing import Made
+from memantics.construction.publish.tables import Bundle, CardSection, TableFile
+from memantics.core.prompt import Filters, fill_template
+from memantics.core.queue import Review, Vote, list_judged_questions
+from memantics.metrics.agreement import Label, krippendorff_alpha
+
+
+def write_card(bundle: Bundle, files: Sequence[TableFile]) -> str:
+    """The text of ``README.md``; its YAML has the form of JSON, so that no text ends early."""
+    filters: Filters = {
+        "ascii": json.dumps,
+        "json": lambda value: json.dumps(value, ensure_ascii=False),
+        "plain": _plain,
+        "cell": lambda text: _plain(text).replace("|", "\\|"),
+    }
+    size = _size(len(bundle.memes))
+    values = {"bundle": bundle, "facts": bundle.facts, "files": files, "size": size}
+    return fill_template(__file__, "datacard.md", filters, **values)
+
+
+def _size(count: int) -> str:
+    """The hub's name for a size.
+
+    >>> _size(79), _size(5000)
+    ('n<1K', '1K<n<10K')
+    """
+    if count < 1_000:
+        return "n<1K"
+    return "1K<n<10K" if count < 10_000 else "10K<n<100K" if count < 100_000 else "100K<n<1M"
+
+
+def _plain(text: str) -> str:
+    """One paragraph of text: what users wrote opens no headings and no markup of its own."""
+    line = " ".join(text.split())
+    return line.replace("<", "&lt;").lstrip("#>|-")
+
+
+# The figures of a data card: what is in it, how it was reviewed, how far people agreed.
+
+
+def describe_contents(made: Made) -> CardSection:
+    """How many memes and records, and how they spread over their short columns."""
+    languages = Counter(meme.language or "unknown" for meme in made.memes)
+    rows = [("memes", f"{len(made.memes):,}")]
+    rows += [(f"language {name}", f"{count:,}") for name, count in sorted(languages.items())]
+    for name, records in made.tables.items():
+        rows.append((name, f"{len(records):,}"))
+        for column in _short_columns(records):
+            spread = Counter(str(record.get(column)) for record in records)
+            shown = ", ".join(f"{value or '–'} {count:,}" for value, count in spread.most_common())
+            rows.append((f"{name} by {column}", shown))
+    rows += [(f"left out: {why}", f"{count:,}") for why, count in made.left_out.items() if count]
+    return CardSection("Contents", (), tuple(rows))
+
+
+def _short_columns(records: Sequence[Mapping[str, JsonValue]]) -> list[str]:
+    """Columns with few different short values: those that a reader wants to see counted."""
+    found = []
+    for column in records[0] if records else ():
+        values = {str(record.get(column)) for record in records}
+        plain = all(isinstance(record.get(column), str | int | bool) for record in records)
+        if plain and 1 < len(values) <= 12 and max(map(len, values)) <= 30:
+            found.append(column)
+    return found
+
+
+def describe_writers(*reviews: Review) -> CardSection:
+    """Which models wrote what was reviewed, and how many of the published records each did.
+
+    Items of a queue remember who drafted them; those that name nobody were given as they are.
+    """
+    kept = [reviewed.item for review in reviews for reviewed in review.items if reviewed.kept]
+    rows = [("made by", review.card.origin) for review in reviews if review.card.origin]
+    counts: Counter[str] = Counter()
+    for item in kept:
+        counts.update(_find_models(item.hidden) or [""])
+    nameless = counts.pop("", 0)
+    rows += [(f"drafted by {name}", f"{n:,} of {len(kept):,}") for name, n in counts.most_common()]
+    if counts and nameless:
+        rows.append(("no model is named", f"{nameless:,} of {len(kept):,}"))
+    nobody = "The queue names no model for its records: they were given as they are."
+    return CardSection("Models that wrote it", () if counts else (nobody,), tuple(rows))
+
+
+def _find_models(hidden: JsonValue) -> set[str]:
+    """The models that the hidden part of an item names, at whatever depth, editors included."""
+    if not isinstance(hidden, Mapping):
+        return set()
+    found = {group for name, group in hidden.items() if name == "model" and isinstance(group, str)}
+    edits = hidden.get("edits")
+    found |= {f"{name} (edits)" for name in edits} if isinstance(edits, Mapping) else set()
+    return {text for text in found.union(*map(_find_models, hidden.values())) if text}
+
+
+def describe_review(review: Review) -> CardSection:
+    """Who judged how much, what was dropped and why, and the agreement on each field."""
+    judged = review.judged
+    if not judged:
+        line = "Nobody has reviewed these records: they are drafts as a model wrote them."
+        return CardSection("Review", (line,))
+    votes = [vote for reviewed in judged if reviewed.verdict for vote in reviewed.verdict.votes]
+    people = {vote.person for vote in votes}
+    reasons = Counter(
+        reviewed.verdict.reason
+        for reviewed in judged
+        if reviewed.verdict and not reviewed.verdict.kept
+    )
+    unseen = len(review.items) - len(judged)
+    rows = [
+        ("workflow", review.card.workflow),
+        ("judged", f"{len(judged):,}"),
+        ("kept", f"{sum(reviewed.kept for reviewed in judged):,}"),
+        ("people", f"{len(people):,}"),
+        ("answers", f"{len(votes):,}"),
+    ]
+    if unseen:
+        rows.append(("not judged, published as drafts", f"{unseen:,}"))
+    rows += [(f"dropped: {reason or 'no reason'}", f"{n:,}") for reason, n in reasons.most_common()]
+    for field in _voted(review):
+        table = _tabulate(review, field)
+        alpha = krippendorff_alpha(table)
+        # Undefined where everybody gave the same answer to everything.
+        shown = "undefined: one answer only" if alpha is None else f"{alpha:.3f}"
+        rows.append((f"Krippendorff's alpha, {field}", f"{shown} (n = {len(table):,})"))
+    return CardSection("Review", (), tuple(rows))
+
+
+def describe_acceptance(review: Review) -> tuple[CardSection, ...]:
+    """How many questions people accepted, by dimension; nothing where they judged no questions."""
+    judged = list_judged_questions(review)
+    names = dict.fromkeys(question.dimension for question in judged)
+    rows = []
+    for name in names:
+        flags = [one.accepted for one in judged if one.dimension == name]
+        rows.append(
+            (name, f"{sum(flags):,} of {len(flags):,} ({100 * sum(flags) / len(flags):.1f} %)")
+        )
+    line = "Questions that people accepted together with their answers."
+    return (CardSection("Acceptance by dimension", (line,), tuple(rows)),) if rows else ()
+
+
+def _voted(review: Review) -> list[str]:
+    """Fields with plain values on which at least two people voted at one stage of one item."""
+    fields: dict[str, None] = {}
+    for votes in _sittings(review):
+        seen = Counter(
+            name
+            for vote in votes
+            for name, value in vote.values.items()
+            if isinstance(value, str | int | bool) and len(str(value)) <= 40
+        )
+        fields |= dict.fromkeys(name for name, count in seen.items() if count > 1)
+    return sorted(fields)
+
+
+def _sittings(review: Review) -> Iterator[list[Vote]]:
+    """The votes on each item, stage by stage: whoever adjudicates saw the others' votes."""
+    for reviewed in review.judged:
+        stages: dict[str, list[Vote]] = {}
+        for vote in reviewed.verdict.votes if reviewed.verdict else ():
+            stages.setdefault(vote.stage, []).append(vote)
+        yield from stages.values()
+
+
+def _tabulate(review: Review, field: str) -> list[list[Label | None]]:
+    """Each item's votes on a field, one column a person; items with one vote tell nothing."""
+    votes = [
+        {vote.person: str(vote.values[field]) for vote in sitting if field in vote.values}
+        for sitting in _sittings(review)
+    ]
+    people = sorted({person for row in votes for person in row})
+    return [[row.get(person) for person in people] for row in votes if len(row) > 1]

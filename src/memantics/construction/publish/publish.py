@@ -1,0 +1,226 @@
+"""``publish``: a reviewed queue becomes a benchmark that runs, and a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from memantics.benchmarks.registry import Benchmark, find_benchmarks, find_writer
+from memantics.benchmarks.writing import Made
+from memantics.construction.publish import datacard
+from memantics.construction.publish.folder import DATA, rewrite_readme, write_folder
+from memantics.construction.publish.tables import Bundle, CardFacts, CardSection
+from memantics.core.data import Source
+from memantics.core.errors import InputError
+from memantics.core.images import load
+from memantics.core.parameters import Argument, Flag
+from memantics.core.queue import (
+    CARD,
+    ITEMS,
+    VERDICTS,
+    Review,
+    find_queues,
+    read_review,
+    read_reviews,
+)
+from memantics.core.registry import add_to_shelf, read_shelf
+from memantics.core.result import Result
+from memantics.core.tables import need_parquet
+from memantics.evaluation.audit import audit_data
+from memantics.understanding.templates import Face, find_kin
+from memantics.understanding.vision.hashes import hash_image
+
+Queue = Annotated[
+    str | Path,
+    Argument("A queue, a build folder that holds one, or a judged folder of memes."),
+]
+Verdicts = Annotated[
+    str | Path | None, Flag("The review's verdicts. Default: verdicts.jsonl in the queue.")
+]
+Chats = Annotated[
+    str | Path | None, Flag("Also the chats of this build, where puns are published.")
+]
+Unreviewed = Annotated[bool, Flag("Let drafts through that nobody judged; the card says so.")]
+Split = Annotated[
+    str | None, Flag("Shares of a training and a test part, such as 8:2, by template family.")
+]
+Images = Annotated[bool, Flag("Put the images in; without them, ids, names and checksums.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Published(Result):
+    """A benchmark that was published: its folder, family, memes and records by table."""
+
+    folder: Path
+    like: str
+    memes: int
+    records: Mapping[str, int]
+    left_out: Mapping[str, int]
+
+    def lines(self) -> Iterator[str]:
+        """What was written, and what was left out."""
+        shown = ", ".join(f"{count:,} {table}" for table, count in self.records.items())
+        yield f"{self.folder}: {self.memes:,} memes, {shown}, in the format of {self.like}"
+        yield from (f"left out: {reason}: {count:,}" for reason, count in self.left_out.items())
+
+
+def publish(
+    queue: Queue,
+    *,
+    name: Annotated[str, Flag("The name under which 'memantics run' finds it.")],
+    licence: Annotated[str, Flag("Licence of the data, such as CC-BY-4.0.")],
+    verdicts: Verdicts = None,
+    title: Annotated[str | None, Flag("Title. Default: the queue's.")] = None,
+    summary: Annotated[str, Flag("One sentence on what it is.")] = "",
+    citation: Annotated[str, Flag("How to cite it.")] = "",
+    version: Annotated[str, Flag("Version of the data.")] = "1.0.0",
+    out: Annotated[str | Path, Flag("The benchmark's folder is made in here.")] = "published",
+    chats: Chats = None,
+    unreviewed: Unreviewed = False,
+    split: Split = None,
+    images: Images = True,
+) -> Published:
+    """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
+
+    The folder runs at once under its ``name``. What people dropped stays out; nothing of the queue
+    is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so. Without
+    ``images`` memes are named by id, file name and checksum, for images that may not be passed on.
+    ``split`` divides memes into a training and a test part, such as ``8:2``; memes of one template
+    family stay together.
+    """
+    need_parquet()
+    judged = Path(verdicts) if verdicts else None
+    rounds = find_queues(Path(queue)) if judged is None else []
+    if len(rounds) > 1 and _are_rounds(rounds):
+        review = read_reviews(rounds, unreviewed=unreviewed)
+    else:
+        review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
+    spoken = None
+    if chats is not None:
+        spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
+    family, made = _write(review, spoken, split)
+    facts = CardFacts(
+        name=name,
+        title=title or review.card.title,
+        summary=summary or f"{review.card.title}: {len(made.memes):,} memes.",
+        licence=licence,
+        languages=tuple(sorted({meme.language or "en" for meme in made.memes})),
+        warning=review.card.warning,
+        citation=citation,
+        version=version,
+    )
+    facts.check()
+    folder = Path(out) / name
+    _check_name(name, folder)
+    writers = datacard.describe_writers(review, *([spoken] if spoken else []))
+    found = (datacard.describe_contents(made), writers, datacard.describe_review(review))
+    sections = (*found, *datacard.describe_acceptance(review))
+    bundle = Bundle(facts, made.memes, made.tables, sections, images)
+    files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
+    add_to_shelf(folder)
+    rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
+    counts = {table: len(records) for table, records in bundle.tables.items()}
+    left_out = {reason: count for reason, count in made.left_out.items() if count}
+    return Published(folder, made.like, len(bundle.memes), counts, left_out)
+
+
+def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Benchmark, Made]:
+    """The records in the format of the family whose card names the queue's workflow."""
+    family, writer = find_writer(review.card.workflow)
+    made = writer.write(review)
+    if split is not None:
+        if writer.split is None:
+            raise InputError(
+                f"the format of {family.card.title} has no training part",
+                hint="leave --split out; harm labels can be split",
+            )
+        made = writer.split(_find_families(made), _read_shares(split))
+    if spoken is None:
+        return family, made
+    if writer.add_chats is None:
+        raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
+    return family, writer.add_chats(made, spoken)
+
+
+def _read_shares(text: str) -> tuple[int, int]:
+    """The shares of the training and the test part.
+
+    >>> _read_shares("8:2")
+    (8, 2)
+    """
+    first, _, second = text.partition(":")
+    if not (first.isdecimal() and second.isdecimal() and min(int(first), int(second)) > 0):
+        raise InputError(f"--split {text} is no pair of shares", hint="such as --split 8:2")
+    return int(first), int(second)
+
+
+def _find_families(made: Made) -> Made:
+    """Memes that no collection looked at get their template families from their pictures."""
+    if any(meme.family for meme in made.memes):
+        return made
+    faces = [
+        Face(meme.id, meme.id, hash_image(load(meme.image)), meme.text, 0) for meme in made.memes
+    ]
+    kin = find_kin(faces)
+    memes = tuple(replace(meme, family=kin[meme.id].family) for meme in made.memes)
+    return replace(made, memes=memes)
+
+
+def _are_rounds(queues: Sequence[Path]) -> bool:
+    """Whether queues are rounds of one review: queue, queue-2, queue-3, …"""
+    names = ["queue", *(f"queue-{number}" for number in range(2, len(queues) + 1))]
+    return [path.name for path in queues] == names
+
+
+def _find_queue(folder: Path, verdicts: Path | None) -> Path:
+    """The queue itself, or the only one in the folder of a build; else memes with verdicts."""
+    found = [path for path in (folder, *sorted(folder.glob("queue*"))) if (path / CARD).is_file()]
+    if not found and (verdicts or folder / VERDICTS).is_file():
+        return folder
+    if not found:
+        raise InputError(
+            f"{folder}: no queue here",
+            hint=f"name a folder with {CARD} and {ITEMS}, or memes with --verdicts",
+        )
+    if len(found) > 1 and found[0] != folder:
+        names = ", ".join(str(path) for path in found)
+        raise InputError(f"{folder} holds several queues", hint=f"name one of {names}")
+    return found[0]
+
+
+def _check_name(name: str, folder: Path) -> None:
+    """Refuse a name that another benchmark has; publishing again over one's own is fine."""
+    if name in find_benchmarks() and folder.resolve() not in read_shelf():
+        raise InputError(f"a benchmark {name!r} exists already", hint="choose another --name")
+
+
+def _check_data(family: Benchmark, folder: Path) -> None:
+    """Read what was written before it takes its place: no broken benchmark is left behind."""
+    try:
+        family.open(Source("release", folder / DATA, folder / DATA / "images", published=True))
+    except InputError as error:
+        raise InputError(
+            f"nothing was published: {family.card.title} cannot read it: {error.what}",
+            hint="correct it in the review, or drop it there",
+        ) from error
+
+
+def _audit(name: str) -> CardSection:
+    found = audit_data(name)
+    rows = [
+        # A family's own checks name the family's task.
+        (
+            f"{finding.title} ({name}/{finding.task.partition('/')[2]})",
+            f"{finding.verdict}: {finding.meaning}",
+        )
+        if finding.task
+        else (finding.title, f"{finding.verdict}: {finding.meaning}")
+        for finding in found.findings
+    ]
+    rows += [(f"not checked: {gap.check}", gap.reason) for gap in found.gaps]
+    return CardSection(
+        "Audit", ("What the data give away by themselves, before a model is asked.",), tuple(rows)
+    )

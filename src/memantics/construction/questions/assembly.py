@@ -1,0 +1,300 @@
+"""Items on their way to questions: which options stand beside the key, and where the key stands.
+
+Have questions written: each slot one step, sent back with the critic's words until it is sound.
+
+A wrong option at fault does not cost the draft while enough others are left. A draft that the
+model does not mend is kept if it lacks nothing but wrong options: others may lend (``lending``).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from memantics.construction.questions import records
+from memantics.construction.questions.asking import QuestionSubject, ask_draft, read_draft
+from memantics.construction.questions.critic import find_defects
+from memantics.construction.questions.records import (
+    FEWEST_WRONG,
+    DraftQuestion,
+    Need,
+    QuestionDraft,
+    QuestionOption,
+    QuestionSettings,
+    Slot,
+    draw,
+)
+from memantics.core.model import Asker, Step
+from memantics.core.records import Status
+from memantics.core.task import Unparsed
+from memantics.understanding.knowledge.records import Knowledge, Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDraft:
+    """How a slot ended: with a draft, or with the reason why there is none."""
+
+    slot: records.Slot
+    status: Status
+    draft: records.QuestionDraft | None
+    reason: str = ""
+    attempts: int = 0
+    provenance: Provenance | None = None
+
+
+def read_sound(
+    text: str, slot: records.Slot, knowledge: Knowledge, settings: records.QuestionSettings
+) -> records.QuestionDraft:
+    """A draft without the wrong options at fault; where too much is wrong, it is told."""
+    draft = read_draft(text, knowledge)
+    if not slot.focus:  # written from the image alone, so it rests on nothing that is known
+        draft = replace(draft, cites=())
+    defects = list(find_defects(draft, slot, knowledge, settings))
+    faulty = {defect.option for defect in defects}
+    kept = replace(
+        draft,
+        plausible=tuple(name for name in draft.plausible if name not in faulty),
+        implausible=tuple(name for name in draft.implausible if name not in faulty),
+    )
+    grave = [defect for defect in defects if not defect.option]
+    if not grave and len(kept.wrong) >= records.FEWEST_WRONG:
+        return kept
+    message = "; ".join(defect.message for defect in (grave or defects)[:3])
+    raise _Unsound(message, None if grave else kept)
+
+
+class _Unsound(Unparsed):
+    """A draft that is sent back; ``kept`` is what could be used of it if it is not mended."""
+
+    def __init__(self, message: str, kept: records.QuestionDraft | None) -> None:
+        super().__init__(message)
+        self.kept = kept
+
+
+async def write_draft(
+    asker: Asker,
+    subject: QuestionSubject,
+    slot: records.Slot,
+    settings: records.QuestionSettings,
+    earlier: str = "",
+    others: Sequence[str] = (),
+) -> SlotDraft:
+    """Have one question written; defects are told to the model, a bounded number of times."""
+    spared: list[records.QuestionDraft] = []
+
+    def read(text: str) -> records.QuestionDraft:
+        try:
+            return read_sound(text, slot, subject.knowledge, settings)
+        except _Unsound as error:
+            spared.extend([error.kept] if error.kept else [])
+            raise
+
+    request = ask_draft(subject, slot, settings, earlier, others)
+    name = f"{slot.id}/{'rewrite' if earlier else 'question'}"
+    taken = await asker.take(Step(name, request, read, settings.attempts))
+    draft = taken.value
+    if draft is None and taken.status == "unparsed" and spared:
+        draft = max(reversed(spared), key=lambda question_draft: len(question_draft.wrong))
+    return SlotDraft(
+        slot,
+        "answered" if draft is not None else taken.status,
+        draft,
+        "" if taken.value is not None else taken.reason,
+        taken.attempts,
+        Provenance(taken.model, taken.prompt[:16], taken.when),
+    )
+
+
+def set_aside(drafted: SlotDraft) -> records.SetAside:
+    """The record of a slot without a usable draft."""
+    slot = drafted.slot
+    return records.SetAside(
+        slot.id, slot.meme, slot.dimension, "writing", f"{drafted.status}: {drafted.reason}"
+    )
+
+
+FROM_IMAGE = "written from the image alone: nothing was known of it"
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledQuestion:
+    """A drafted question with the wrong options that it shows.
+
+    ``correct`` is None where "None of the others" is the key. ``notes`` are what the critic found
+    worth telling.
+    """
+
+    drafted: SlotDraft
+    draft: QuestionDraft
+    correct: QuestionOption | None
+    wrong: tuple[QuestionOption, ...]
+    notes: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The id of its slot."""
+        return self.drafted.slot.id
+
+    @property
+    def slot(self) -> Slot:
+        """What it was planned as."""
+        return self.drafted.slot
+
+    @property
+    def shown(self) -> tuple[QuestionOption, ...]:
+        """The three options that say something, the right one first if it is there."""
+        return self.wrong if self.correct is None else (self.correct, *self.wrong)
+
+    @property
+    def spares(self) -> list[QuestionOption]:
+        """Wrong options of its draft that it does not show."""
+        shown = {option.text for option in self.wrong}
+        return [option for option in self.draft.wrong if option.text not in shown]
+
+    @property
+    def key_is_longest(self) -> bool:
+        """Whether the right option is strictly longer than the other two."""
+        if self.correct is None:
+            return False
+        return len(self.correct.text) > max(len(option.text) for option in self.wrong)
+
+    @property
+    def key_is_shortest(self) -> bool:
+        """Whether the right option is strictly shorter than the other two."""
+        if self.correct is None:
+            return False
+        return len(self.correct.text) < min(len(option.text) for option in self.wrong)
+
+    @property
+    def has_longest(self) -> bool:
+        """Whether one of the three options is strictly longer than the other two."""
+        sizes = sorted(len(option.text) for option in self.shown)
+        return sizes[-1] > sizes[-2]
+
+    def without(self, texts: set[str]) -> AssembledQuestion:
+        """The same item with a draft that lacks some wrong options; what it shows stays."""
+        near = tuple(text for text in self.draft.plausible if text not in texts)
+        far = tuple(text for text in self.draft.implausible if text not in texts)
+        return replace(self, draft=replace(self.draft, plausible=near, implausible=far))
+
+    def swap(self, old: QuestionOption, new: QuestionOption) -> AssembledQuestion:
+        """The same item with another wrong option."""
+        return replace(self, wrong=tuple(new if option is old else option for option in self.wrong))
+
+
+def make_item(drafted: SlotDraft, draft: QuestionDraft) -> AssembledQuestion:
+    """An item with the best two wrong options of its draft; empty ones where it has too few."""
+    empty = [QuestionOption("", "plausible") for _ in range(FEWEST_WRONG - len(draft.wrong))]
+    wrong = (*draft.wrong, *empty)
+    pairs = combinations(wrong, FEWEST_WRONG)
+    best = min(pairs, key=lambda pair: _rate(draft.correct, pair, drafted.slot))
+    return AssembledQuestion(drafted, draft, QuestionOption(draft.correct, "correct"), best)
+
+
+def show_others(item: AssembledQuestion) -> AssembledQuestion | None:
+    """The same question with wrong options that it did not show; None where there are too few."""
+    pairs = list(combinations(item.spares, FEWEST_WRONG))
+    if not pairs:
+        return None
+    best = min(pairs, key=lambda pair: _rate(item.draft.correct, pair, item.slot))
+    return replace(item, wrong=best)
+
+
+def _rate(
+    correct: str, pair: tuple[QuestionOption, ...], slot: Slot
+) -> tuple[bool, bool, bool, int]:
+    """The lower, the better: one of each kind, the longest option as dealt, no tie, like sizes."""
+    sizes = [len(option.text) for option in pair]
+    size, top = len(correct), max(sizes)
+    dealt = (size > top) == (slot.longest == "correct")
+    mixed = {option.role for option in pair} == {"plausible", "implausible"}
+    return (
+        not mixed,
+        not dealt,
+        size in sizes or len(set(sizes)) < len(sizes),
+        max(abs(size - number) for number in sizes),
+    )
+
+
+def make_items(drafted: Sequence[SlotDraft]) -> list[AssembledQuestion]:
+    """The items of all drafts; each has a right option."""
+    return [make_item(draft, draft.draft) for draft in drafted if draft.draft is not None]
+
+
+def deal_none(
+    items: Sequence[AssembledQuestion], settings: QuestionSettings
+) -> list[AssembledQuestion]:
+    """Take the right option away from the given share of items, never from more.
+
+    They are drawn by the seed, evenly from those whose key is longest, shortest and neither: what
+    remains says no more by length than before. An item stays that has no third wrong option, or
+    none that leaves two who tempt: else nothing but the answer that was taken away makes sense.
+    """
+    most = math.floor(settings.none_share * len(items) + 1e-9)
+    strata: dict[tuple[bool, bool], list[AssembledQuestion]] = {}
+    order = sorted(items, key=lambda item: draw(2**60, settings.seed, "none", item.id))
+    for item in order:
+        if _list_thirds(item):
+            strata.setdefault((item.key_is_longest, item.key_is_shortest), []).append(item)
+    # The share of each stratum that is drawn after n draws differs from the others' by one at most.
+    queue = sorted(
+        ((place + 0.5) / len(members), name, place)
+        for name, members in strata.items()
+        for place in range(len(members))
+    )
+    drawn = {strata[name][place].id for _, name, place in queue[:most]}
+    return [take_key(item) if item.id in drawn else item for item in items]
+
+
+def take_key(item: AssembledQuestion) -> AssembledQuestion:
+    """The same item without its right option: a third wrong one stands in its place."""
+    size = sum(len(option.text) for option in item.wrong) / len(item.wrong)
+    third = min(_list_thirds(item), key=lambda option: abs(len(option.text) - size))
+    return replace(item, correct=None, wrong=(*item.wrong, third))
+
+
+def _list_thirds(item: AssembledQuestion) -> list[QuestionOption]:
+    """Spares beside which at most one of three wrong options is implausible."""
+    far = sum(option.role == "implausible" for option in item.wrong)
+    return [option for option in item.spares if far + (option.role == "implausible") <= 1]
+
+
+def finish(items: Sequence[AssembledQuestion], settings: QuestionSettings) -> list[DraftQuestion]:
+    """Shuffle options: the key comes equally often at every place, the others at random."""
+    chance = random.Random(f"{settings.seed}/places")
+    deck = [place % 4 for place in range(len(items))]
+    chance.shuffle(deck)
+    return [_finish(item, place, settings) for item, place in zip(items, deck, strict=True)]
+
+
+def _finish(item: AssembledQuestion, place: int, settings: QuestionSettings) -> DraftQuestion:
+    none = QuestionOption(settings.none_text, "none")
+    key = item.correct or none
+    others = [option for option in (*item.shown, none) if option is not key]
+    random.Random(f"{settings.seed}/{item.id}").shuffle(others)
+    options = (*others[:place], key, *others[place:])
+    slot, draft = item.slot, item.draft
+    why = draft.explanation
+    if item.correct is None:
+        why = f"{settings.name_absent(draft.correct)} {why}".strip()
+    return DraftQuestion(
+        slot.id,
+        slot.meme,
+        slot.dimension,
+        draft.question,
+        options,
+        place,
+        why,
+        draft.cites,
+        slot.focus,
+        settings.seed,
+        settings.language,
+        slot.pair,
+        item.drafted.provenance,
+        item.notes if slot.focus else (*item.notes, FROM_IMAGE),
+        item.needs,
+    )

@@ -1,0 +1,359 @@
+"""From knowledge to questions: planned, written, tried, levelled, shuffled."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import get_args
+
+from memantics.construction.questions import assembly, lending, records
+from memantics.construction.questions.asking import QuestionSubject
+from memantics.construction.questions.assembly import SlotDraft, set_aside, write_draft
+from memantics.construction.questions.balance import Levelled, bound_none, level, trim_lengths
+from memantics.construction.questions.critic import alike
+from memantics.construction.questions.solver import CHANCE, FEWEST, BlindTrial, try_items
+from memantics.core.memes import Meme
+from memantics.core.model import Asker
+from memantics.understanding.extraction.chain import in_order
+from memantics.understanding.knowledge.records import Knowledge
+
+_OTHERS = 6  # things about other memes that a writer is told
+_NEEDS: Mapping[str, records.Need] = {
+    "TextualMaterial": "words",
+    "VisualMaterial": "picture",
+    "Scene": "picture",
+    "BackgroundKnowledge": "background",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltQuestions:
+    """What came of a set of memes. ``trials`` are of the questions that were kept.
+
+    ``mended`` says how many questions that a critic guessed were saved, and how.
+    """
+
+    questions: tuple[records.DraftQuestion, ...]
+    items: tuple[assembly.AssembledQuestion, ...]
+    aside: tuple[records.SetAside, ...]
+    drafted: tuple[SlotDraft, ...]
+    exchanged: int
+    trials: Mapping[str, BlindTrial]
+    mended: Mapping[str, int]
+
+
+def pair_subjects(
+    memes: Sequence[Meme], knowledge: Sequence[Knowledge]
+) -> dict[str, QuestionSubject]:
+    """Memes with what is known about them; memes about which nothing is known are left out."""
+    known = {value.meme: value for value in knowledge}
+    return {meme.id: QuestionSubject(meme, known[meme.id]) for meme in memes if meme.id in known}
+
+
+def list_slots(
+    subjects: Mapping[str, QuestionSubject], settings: records.QuestionSettings
+) -> list[records.Slot]:
+    """All questions that shall be written."""
+    return [
+        slot
+        for subject in subjects.values()
+        for slot in records.plan_slots(subject.knowledge, settings)
+    ]
+
+
+async def build_questions(
+    writer: Asker,
+    subjects: Mapping[str, QuestionSubject],
+    settings: records.QuestionSettings,
+    critic: Asker | None = None,
+    window: int = 64,
+) -> BuiltQuestions:
+    """Build the questions about memes; what does not become one is set aside with its reason.
+
+    ``critic`` tries them where the settings want a model to; None: nobody does.
+    """
+    slots = list_slots(subjects, settings)
+    drafted = [draft async for draft in _write(writer, slots, subjects, settings, window)]
+    aside = [set_aside(draft) for draft in drafted if draft.draft is None]
+    drafted, repeated = _drop_repeated(drafted)
+    known = {meme: subject.knowledge for meme, subject in subjects.items()}
+    completed = lending.complete(assembly.make_items(drafted), known, settings)
+    items = completed.items
+    trials: dict[str, BlindTrial] = {}
+    mended: Counter[str] = Counter()
+    critic = critic if settings.critic in ("model", "both") else None
+    state = Levelled({item.id: item for item in items})
+    if critic is not None:
+        items, trials, mended = await _try_and_mend(writer, critic, items, subjects, settings)
+        state = Levelled({item.id: item for item in items})
+        _drop_solved(state, trials, settings)
+    # Whether a question can be solved blindly is found out with its right option beside others.
+    keyed = dict(state.items)
+    dealt, aside_before = assembly.deal_none(list(keyed.values()), settings), state.aside
+    state = Levelled({item.id: item for item in dealt})
+    if settings.critic != "off":
+        state = level(dealt, known, settings)
+    state.aside[:0] = aside_before
+    if critic is not None:
+        stale = [value for value in state.items.values() if keyed[value.id] != value]
+        again = await try_items(critic, stale, subjects, settings, blind_only=True)
+        trials |= {name: replace(trials[name], blind=trial.blind) for name, trial in again.items()}
+        _drop_solved(state, trials, settings)
+        if len(dealt) >= FEWEST:
+            trim_lengths(state, settings)
+    bound_none(state, settings)
+    kept = [
+        _note(item, trials.get(item.id), known[item.slot.meme]) for item in state.items.values()
+    ]
+    return BuiltQuestions(
+        _mend_pairs(assembly.finish(kept, settings)),
+        tuple(kept),
+        (*aside, *repeated, *completed.aside, *state.aside),
+        tuple(drafted),
+        completed.lent + state.exchanged,
+        {item.id: trials[item.id] for item in kept if item.id in trials},
+        mended,
+    )
+
+
+async def _write(
+    writer: Asker,
+    slots: Sequence[records.Slot],
+    subjects: Mapping[str, QuestionSubject],
+    settings: records.QuestionSettings,
+    window: int,
+) -> AsyncIterator[SlotDraft]:
+    asked: dict[str, list[records.Slot]] = {}
+    for slot in slots:
+        asked.setdefault(slot.dimension, []).append(slot)
+    jobs = (
+        write_draft(
+            writer,
+            subjects[slot.meme],
+            slot,
+            settings,
+            others=_list_elements(slot, asked[slot.dimension], subjects, settings),
+        )
+        for slot in slots
+    )
+    async for drafted in in_order(jobs, window):
+        yield drafted
+
+
+def _drop_repeated(drafted: Sequence[SlotDraft]) -> tuple[list[SlotDraft], list[records.SetAside]]:
+    """Of questions about one meme that ask the same, the first stays."""
+    kept: list[SlotDraft] = []
+    aside: list[records.SetAside] = []
+    by_meme: dict[str, list[SlotDraft]] = {}
+    for draft in drafted:
+        if draft.draft is None:
+            continue
+        earlier = by_meme.setdefault(draft.slot.meme, [])
+        twin = next((e for e in earlier if e.draft and _ask_the_same(e, draft)), None)
+        if twin is None:
+            earlier.append(draft)
+            kept.append(draft)
+            continue
+        slot = draft.slot
+        reason = f"asks the same as {twin.slot.id}"
+        aside.append(
+            records.SetAside(slot.id, slot.meme, slot.dimension, "repetition", reason, draft.draft)
+        )
+    return kept, aside
+
+
+def _ask_the_same(one: SlotDraft, other: SlotDraft) -> bool:
+    if one.draft is None or other.draft is None:
+        return False
+    same = alike(one.draft.question, other.draft.question)
+    return same and alike(one.draft.correct, other.draft.correct)
+
+
+async def _try_and_mend(
+    writer: Asker,
+    critic: Asker,
+    items: Sequence[assembly.AssembledQuestion],
+    subjects: Mapping[str, QuestionSubject],
+    settings: records.QuestionSettings,
+) -> tuple[list[assembly.AssembledQuestion], dict[str, BlindTrial], Counter[str]]:
+    """Try all, and mend what a model solves unfairly: by other options, then by another question.
+
+    Options come from the draft first, then from questions about other memes. Says how many were
+    mended in which way.
+    """
+    trials = await try_items(critic, items, subjects, settings)
+    current = {item.id: item for item in items}
+    mended: Counter[str] = Counter()
+    known = {meme: subject.knowledge for meme, subject in subjects.items()}
+    pool = lending.OptionPool(items, known, settings.seed)
+    for name, mend in (
+        ("other options", assembly.show_others),
+        ("a lent option", partial(lending.borrow_one, pool)),
+        ("lent options", partial(lending.borrow_others, pool)),
+    ):
+        guessed = [current[one] for one, trial in trials.items() if trial.solved_blindly]
+        tried = [made for item in guessed if (made := mend(item)) is not None]
+        again = await try_items(critic, tried, subjects, settings)
+        for item in tried:
+            if not again[item.id].solved_blindly:
+                current[item.id], trials[item.id] = item, again[item.id]
+                mended[name] += 1
+                continue
+            for option in item.wrong:
+                pool.take_back(option)
+    for _ in range(settings.rewrites):
+        bad = [current[one] for one, trial in trials.items() if is_bad(trial)]
+        asked: dict[str, list[assembly.AssembledQuestion]] = {}
+        for item in current.values():
+            asked.setdefault(item.slot.dimension, []).append(item)
+        jobs = (
+            _rewrite(
+                writer,
+                item,
+                subjects[item.slot.meme],
+                settings,
+                _list_answers(item, asked[item.slot.dimension], settings),
+            )
+            for item in bad
+        )
+        renewed = [item async for item in in_order(jobs, 64) if item is not None]
+        if not renewed:
+            break
+        current |= {item.id: item for item in renewed}
+        trials |= await try_items(critic, renewed, subjects, settings)
+        mended["another question"] += sum(not is_bad(trials[item.id]) for item in renewed)
+    return list(current.values()), trials, +mended
+
+
+def is_bad(trial: BlindTrial) -> bool:
+    """Whether a question cannot stay as it is."""
+    return trial.solved_blindly or trial.contradicted
+
+
+def _list_answers(
+    item: assembly.AssembledQuestion,
+    items: Sequence[assembly.AssembledQuestion],
+    settings: records.QuestionSettings,
+) -> list[str]:
+    """Right answers of other memes to questions of its dimension, those of its form first."""
+    form, chance = (
+        lending.find_form(item.draft.correct),
+        random.Random(f"{settings.seed}/{item.id}"),
+    )
+    found = [
+        other.draft.correct
+        for other in chance.sample(items, min(len(items), 4 * _OTHERS))
+        if other.slot.meme != item.slot.meme and not alike(other.draft.correct, item.draft.correct)
+    ]
+    return sorted(dict.fromkeys(found), key=lambda text: lending.find_form(text) != form)[:_OTHERS]
+
+
+def _list_elements(
+    slot: records.Slot,
+    slots: Sequence[records.Slot],
+    subjects: Mapping[str, QuestionSubject],
+    settings: records.QuestionSettings,
+) -> list[str]:
+    """What other memes' questions of its dimension are about, where it is not so of this one."""
+    known = subjects[slot.meme].knowledge.of(slot.dimension)
+    chance = random.Random(f"{settings.seed}/{slot.id}")
+    found: dict[str, str] = {}
+    for other in chance.sample(slots, min(len(slots), 4 * _OTHERS)):
+        focus = subjects[other.meme].knowledge.by_key.get(other.focus)
+        if focus is None or other.meme == slot.meme:
+            continue
+        if not any(alike(focus.label, own.label) for own in known):
+            found.setdefault(focus.label, f"{focus.label}: {focus.description}")
+    return list(found.values())[:_OTHERS]
+
+
+async def _rewrite(
+    writer: Asker,
+    item: assembly.AssembledQuestion,
+    subject: QuestionSubject,
+    settings: records.QuestionSettings,
+    others: Sequence[str],
+) -> assembly.AssembledQuestion | None:
+    wrong = "; ".join(option.text for option in item.wrong)
+    earlier = f"{item.draft.question} Right: {item.draft.correct}. Wrong: {wrong}."
+    drafted = await write_draft(writer, subject, item.slot, settings, earlier, others)
+    draft = drafted.draft
+    if draft is None or draft == item.draft or len(draft.wrong) < records.FEWEST_WRONG:
+        return None
+    return assembly.make_item(drafted, draft)
+
+
+def _drop_solved(
+    state: Levelled, trials: Mapping[str, BlindTrial], settings: records.QuestionSettings
+) -> None:
+    """Set aside what the knowledge contradicts, and what a model solved blindly in both orders.
+
+    Of the latter so many stay, marked, that a dimension has as many as the settings want.
+    """
+    judged = [(item, trials.get(item.id)) for item in list(state.items.values())]
+    kept = Counter(item.slot.dimension for item, trial in judged if not trial or not is_bad(trial))
+    for item, trial in judged:
+        if trial is None or not is_bad(trial):
+            continue
+        if not trial.solved_blindly:
+            _drop(state, item, "trial", "the knowledge leads to another option than the key")
+        elif kept[item.slot.dimension] < settings.keep_per_dimension:
+            kept[item.slot.dimension] += 1
+        else:
+            _drop(state, item, "trial", "a model finds its key without the meme")
+
+
+def rate_blind(
+    items: Mapping[str, assembly.AssembledQuestion], trials: Mapping[str, BlindTrial]
+) -> float:
+    """The share of answered blind trials that found the key."""
+    tries = [found for name in items if name in trials for found in trials[name].blind]
+    answered = [found for found in tries if found is not None]
+    return sum(answered) / len(answered) if answered else CHANCE
+
+
+def _drop(state: Levelled, item: assembly.AssembledQuestion, stage: str, reason: str) -> None:
+    del state.items[item.id]
+    slot = item.slot
+    state.aside.append(
+        records.SetAside(slot.id, slot.meme, slot.dimension, stage, reason, item.draft)
+    )
+
+
+def _note(
+    item: assembly.AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
+) -> assembly.AssembledQuestion:
+    notes = []
+    if trial is not None and trial.solved_blindly:
+        notes.append("a model finds its key without the meme; kept for its dimension")
+    if trial is not None and trial.seen:
+        notes.append("solved from the meme alone, without the knowledge")
+    return replace(item, notes=tuple(notes), needs=find_needs(item, trial, knowledge))
+
+
+def find_needs(
+    item: assembly.AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
+) -> tuple[records.Need, ...]:
+    """What a question needs, by the dimensions that it rests on and by how the critic did.
+
+    One that the meme did not answer and the knowledge did needs background.
+    """
+    cited = {knowledge.by_key[key].dimension for key in item.draft.cites if key in knowledge.by_key}
+    found = {_NEEDS[name] for name in (item.slot.dimension, *cited) if name in _NEEDS}
+    if trial is not None and trial.told and trial.seen is False:
+        found.add("background")
+    if not found & {"words", "picture"}:  # what is meant is told by both together
+        found |= {"words", "picture"}
+    return tuple(need for need in get_args(records.Need) if need in found)
+
+
+def _mend_pairs(questions: Sequence[records.DraftQuestion]) -> tuple[records.DraftQuestion, ...]:
+    """A pair holds only where both questions are there."""
+    there = Counter(question.id for question in questions)
+    return tuple(
+        question if not question.pair or question.pair in there else replace(question, pair="")
+        for question in questions
+    )

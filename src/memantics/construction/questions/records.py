@@ -1,0 +1,256 @@
+"""Questions as they are planned, drafted, built and set aside."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from memantics.core.meaning import DIMENSIONS, Dimension
+from memantics.core.parameters import Attempts, Flag
+from memantics.core.records import Sampling
+from memantics.understanding.knowledge.ontology.vocabulary import DimensionSpec, find_dimensions
+from memantics.understanding.knowledge.records import Individual, Knowledge, Provenance
+
+Role = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
+Need = Literal["words", "picture", "background"]
+Longest = Literal["correct", "wrong"]
+FEWEST_WRONG = 2  # beside a right option; an item without one shows three
+Critic = Literal["statistics", "model", "both", "off"]
+_DENSE = frozenset({"zh", "ja", "ko"})
+NONE_TEXTS: Mapping[str, str] = {"en": "None of the others", "zh": "其他都不对"}
+ABSENT_TEXTS: Mapping[str, str] = {"en": "Right would be “{}”.", "zh": "正确的说法是“{}”。"}
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSettings:
+    """How questions are built.
+
+    ``none_share`` is the share of items whose key is "None of the others". ``words`` bounds the
+    length of an option. Blind questions of one call (``at_once``) are about different memes.
+    ``tolerance`` is how far, at the end, the rates at which length or a blind solver finds the key
+    may lie from chance. ``rewrites`` bounds how often the critic sends a finished item back.
+    ``from_image`` has a toxicity question written from the image alone where nothing is known of
+    toxicity; it is marked. ``specs`` are dimensions that the user wrote.
+    """
+
+    per_dimension: Annotated[
+        int, Flag("Questions for each dimension of each meme.", min=1, max=50)
+    ] = 1
+    dimensions: Annotated[
+        tuple[Dimension, ...],
+        Flag(
+            "Ask about this dimension only; may be repeated.",
+            "--dimension",
+            kind=list[str],
+            read=find_dimensions,
+        ),
+    ] = ()
+    none_share: Annotated[
+        float, Flag("Share of questions whose key is 'None of the others'.", min=0.0, max=1.0)
+    ] = 0.25
+    words: Annotated[int, Flag("Words of an option at most.", min=2, max=40)] = 8
+    attempts: Attempts = 3
+    rewrites: Annotated[
+        int, Flag("How often a question that a model solved is rewritten.", min=0, max=5)
+    ] = 1
+    seed: Annotated[int, Flag("Seed of every draw.", min=0)] = 0
+    language: Annotated[str, Flag("Language of the questions.")] = "en"
+    critic: Annotated[
+        Critic, Flag("Who tries to solve questions blindly: a solver, a model, both.")
+    ] = "statistics"
+    at_once: Annotated[
+        int, Flag("Questions that the critic answers in one call.", min=1, max=20)
+    ] = 8
+    keep_per_dimension: Annotated[
+        int, Flag("Keep so many of each dimension, though a critic guesses them; marked.", min=0)
+    ] = 0
+    tolerance: float = 0.05
+    sampling: Sampling = field(default_factory=Sampling)
+    from_image: Annotated[
+        bool,
+        Flag("Where nothing is known of toxicity, write its question from the image; marked."),
+    ] = False
+    specs: Mapping[str, DimensionSpec] = field(default_factory=dict)
+
+    @property
+    def letters(self) -> int:
+        """About how many characters an option with all its words has: Chinese has two to a word."""
+        return self.words * (2 if self.language in _DENSE else 6)
+
+    @property
+    def none_text(self) -> str:
+        """The text of the last resort, in the language of the questions."""
+        return NONE_TEXTS.get(self.language, NONE_TEXTS["en"])
+
+    def name_absent(self, correct: str) -> str:
+        """What would be right where it is not among the options, for the explanation."""
+        return ABSENT_TEXTS.get(self.language, ABSENT_TEXTS["en"]).format(correct)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A question to be written: about which individual (``focus``), and in which pair.
+
+    Without a focus it is written from the image alone.
+
+    ``pair`` is the id of the toxicity question whose toxic element this one is about.
+    ``longest`` says which option shall be the longest, so that length says nothing.
+    """
+
+    id: str
+    meme: str
+    dimension: Dimension
+    focus: str
+    longest: Longest
+    pair: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOption:
+    """One option; ``origin`` is where a borrowed one is right: a question or an individual."""
+
+    text: str
+    role: Role
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionDraft:
+    """What a model wrote for a slot: more wrong options than an item shows, to choose from."""
+
+    question: str
+    correct: str
+    plausible: tuple[str, ...]
+    implausible: tuple[str, ...]
+    explanation: str
+    cites: tuple[str, ...]
+
+    @property
+    def wrong(self) -> tuple[QuestionOption, ...]:
+        """All wrong options."""
+        near = tuple(QuestionOption(text, "plausible") for text in self.plausible)
+        return near + tuple(QuestionOption(text, "implausible") for text in self.implausible)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftQuestion:
+    """A finished question. ``answer`` is the place of the key; the order came from ``seed``.
+
+    ``needs`` are what must be understood to answer it.
+    """
+
+    id: str
+    meme: str
+    dimension: Dimension
+    question: str
+    options: tuple[QuestionOption, ...]
+    answer: int
+    explanation: str
+    cites: tuple[str, ...]
+    focus: str
+    seed: int
+    language: str = "en"
+    pair: str = ""
+    provenance: Provenance | None = None
+    notes: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+
+    @property
+    def none_is_key(self) -> bool:
+        """Whether none of the other options is right."""
+        return self.options[self.answer].role == "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A slot that became no question: at which stage, and why. ``draft`` is the last one."""
+
+    id: str
+    meme: str
+    dimension: Dimension
+    stage: str
+    reason: str
+    draft: QuestionDraft | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Something that is wrong with a draft; ``option`` is the wrong option at fault, if it is one.
+
+    A draft does without an option at fault, as long as enough others are left.
+    """
+
+    code: str
+    message: str
+    option: str = ""
+
+
+def draw(below: int, *parts: object) -> int:
+    """A number below a bound that depends on the parts alone.
+
+    >>> draw(3, 0, "en-001/Scene/1") == draw(3, 0, "en-001/Scene/1")
+    True
+    """
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "replace")).digest()
+    return int.from_bytes(digest[:8], "big") % below
+
+
+def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
+    """The questions about one meme; a dimension without individuals has none.
+
+    Every toxicity question whose individual points to a toxic element has a pair: a question
+    about that element, one that is asked anyway or one more.
+    """
+    slots: dict[str, Slot] = {}
+    links = Counter(key for individual in knowledge.individuals for key in _list_ends(individual))
+    for dimension in dict.fromkeys((*DIMENSIONS, *(i.dimension for i in knowledge.individuals))):
+        # What has the most links matters most: it comes first, not what was named first.
+        individuals = sorted(knowledge.of(dimension), key=lambda one: -links[one.key])
+        if individuals and (not settings.dimensions or dimension in settings.dimensions):
+            for number in range(settings.per_dimension):
+                focus = individuals[number % len(individuals)]
+                name = f"{knowledge.meme}/{dimension}/{number + 1}"
+                slots[name] = _make(name, focus, knowledge.meme, settings)
+    wanted = not settings.dimensions or "Toxicity" in settings.dimensions
+    if settings.from_image and wanted and not knowledge.of("Toxicity"):
+        name = f"{knowledge.meme}/Toxicity/1"
+        longest = _draw_longest(name, settings)
+        slots[name] = Slot(name, knowledge.meme, "Toxicity", "", longest)
+    for toxic in [slot for slot in slots.values() if slot.dimension == "Toxicity" and slot.focus]:
+        element = find_toxic_element(knowledge, knowledge.by_key[toxic.focus])
+        if element is None:
+            continue
+        free = (s for s in slots.values() if s.focus == element.key and not s.pair)
+        slot = next(free, None)
+        if slot is None:
+            last = toxic.id.rpartition("/")[2]
+            name = f"{knowledge.meme}/{element.dimension}/toxic-{last}"
+            slot = _make(name, element, knowledge.meme, settings)
+        slots[slot.id] = replace(slot, pair=toxic.id)
+    return list(slots.values())
+
+
+def _list_ends(individual: Individual) -> Iterator[str]:
+    for link in individual.relations:
+        yield from (individual.key, link.target)
+
+
+def _make(name: str, focus: Individual, meme: str, settings: QuestionSettings) -> Slot:
+    return Slot(name, meme, focus.dimension, focus.key, _draw_longest(name, settings))
+
+
+def _draw_longest(name: str, settings: QuestionSettings) -> Longest:
+    return "wrong" if draw(3, settings.seed, "longest", name) else "correct"
+
+
+def find_toxic_element(knowledge: Knowledge, toxicity: Individual) -> Individual | None:
+    """The first individual that a toxicity individual says it comes from; None: it names none."""
+    if toxicity.dimension != "Toxicity":
+        return None
+    for link in toxicity.relations:
+        if link.relation == "hasToxicElement" and link.target in knowledge.by_key:
+            return knowledge.by_key[link.target]
+    return None

@@ -1,0 +1,432 @@
+"""What a set of questions amounts to: how many, what was set aside, shortcuts to the key.
+
+Files of a set of questions: lines to keep, lines set aside, and the queue that people judge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from memantics.construction.questions.asking import LETTERS, QuestionSubject
+from memantics.construction.questions.balance import FAIR_LENGTH, Lengths
+from memantics.construction.questions.chain import BuiltQuestions, rate_blind
+from memantics.construction.questions.records import (
+    DraftQuestion,
+    QuestionSettings,
+    SetAside,
+    find_toxic_element,
+)
+from memantics.construction.questions.solver import CHANCE, BlindTrial, solve_blindly
+from memantics.core.data import inside
+from memantics.core.errors import DataError, InputError, first_fault
+from memantics.core.images import read_bytes
+from memantics.core.journal import write_lines
+from memantics.core.meaning import Dimension
+from memantics.core.queue import QueueCard, QueueItem, Review, Shown, write_queue
+from memantics.core.records import STATUSES
+from memantics.understanding.extraction.report import IMAGES
+
+QUESTIONS, SET_ASIDE, QUEUE = "questions.jsonl", "set_aside.jsonl", "queue"
+WORKFLOW = "validate"
+_QUESTION = TypeAdapter(DraftQuestion)
+
+
+def write_questions(
+    folder: Path, questions: Iterable[DraftQuestion], aside: Iterable[SetAside]
+) -> None:
+    """Write ``questions.jsonl`` and ``set_aside.jsonl``."""
+    write_lines(folder / QUESTIONS, questions)
+    write_lines(folder / SET_ASIDE, aside)
+
+
+def read_questions(folder: Path) -> Iterator[DraftQuestion]:
+    """The questions of a build; a bad line is an error that names it."""
+    path = folder / QUESTIONS
+    if not path.is_file():
+        raise DataError(
+            folder, f"holds no {QUESTIONS}", hint="run 'memantics build questions' first"
+        )
+    for row, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            yield _QUESTION.validate_json(line)
+        except ValidationError as error:
+            raise DataError(path, first_fault(error), row=row, hint="mend that line") from error
+
+
+def write_review(
+    folder: Path,
+    questions: Sequence[DraftQuestion],
+    subjects: Mapping[str, QuestionSubject],
+    language: str,
+    name: str = QUEUE,
+) -> int:
+    """Write the queue, images and all; a pair is judged together. Return how many items."""
+    queue = folder / name
+    (queue / IMAGES).mkdir(parents=True, exist_ok=True)
+    for meme in {question.meme for question in questions}:
+        source = subjects[meme].meme.image
+        place = inside(queue / IMAGES, source.name)
+        data = read_bytes(source)
+        if not (place.is_file() and place.read_bytes() == data):
+            place.write_bytes(data)
+    card = QueueCard(
+        title="Questions about memes",
+        workflow=WORKFLOW,
+        language=language,
+        warning="Memes may be offensive. Stop whenever you want to.",
+        origin="memantics build questions",
+    )
+    return write_queue(queue, card, make_queue(questions, subjects))
+
+
+def make_queue(
+    questions: Sequence[DraftQuestion], subjects: Mapping[str, QuestionSubject]
+) -> Iterator[QueueItem]:
+    """One item for each question; the second of a pair comes with the first."""
+    seconds = {question.pair: question for question in questions if question.pair}
+    for question in questions:
+        if question.pair:
+            continue
+        second = seconds.get(question.id)
+        subject = subjects[question.meme]
+        yield QueueItem(
+            id=question.id,
+            group=question.meme,
+            images=[f"{IMAGES}/{subject.meme.image.name}"],
+            shown=list(_show(question, second, subject)),
+            hidden=_hide(question, second, subject),
+        )
+
+
+def _show(
+    question: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
+) -> Iterator[Shown]:
+    """The labels are those that the workflow's judgements wait for."""
+    known = subject.knowledge.by_key
+    if question.focus in known:
+        focus = known[question.focus]
+        yield Shown(label="Knowledge", value=_tell(focus.label, focus.description, focus.kind))
+        element = find_toxic_element(subject.knowledge, focus)
+        if element is not None:
+            yield Shown(label="Element", value=_tell(element.label, element.description))
+    yield from _show_question("", question)
+    if second is not None:
+        yield from _show_question("Second ", second)
+
+
+def _show_question(which: str, question: DraftQuestion) -> Iterator[Shown]:
+    options = [f"{letter}. {c.text}" for letter, c in zip(LETTERS, question.options, strict=True)]
+    label = f"{which}question".capitalize()
+    yield Shown(label=label, value=question.question)
+    yield Shown(label=f"{which}options".capitalize(), value=options, kind="options")
+    yield Shown(label=f"{which}answer".capitalize(), value=options[question.answer])
+    if question.explanation:
+        yield Shown(label=f"{which}explanation".capitalize(), value=question.explanation)
+
+
+def _tell(label: str, description: str, kind: str = "") -> str:
+    text = f"{label}: {description}" if description else label
+    return f"{text} ({kind})" if kind else text
+
+
+def _hide(
+    question: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
+) -> dict[str, JsonValue]:
+    """What comes back with the verdict: which questions it is about, and who wrote them.
+
+    ``focus`` and ``element`` are what people are asked to confirm, ``version`` tells the judged
+    questions from others that a later build gives the same ids.
+    """
+    made = question.provenance
+    focus = subject.knowledge.by_key.get(question.focus)
+    element = find_toxic_element(subject.knowledge, focus) if focus else None
+    return {
+        "questions": [question.id, *([second.id] if second else [])],
+        "dimension": question.dimension,
+        "cites": list(question.cites),
+        "focus": question.focus,
+        **({} if question.focus else {"from_image": True}),
+        "element": element.key if element else "",
+        "version": _fingerprint(question, second),
+        "model": made.model if made else "",
+        "prompt": made.prompt if made else "",
+    }
+
+
+def _fingerprint(*questions: DraftQuestion | None) -> str:
+    said = [(q.question, [c.text for c in q.options], q.answer) for q in questions if q]
+    return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]
+
+
+# Which questions people judge, in two rounds: toxicity first, then a draw among accepted memes.
+#
+# As in the M-QUEST paper: the first round is about toxicity with the questions linked to it; the
+# second draws a number of questions for each other dimension among the memes whose toxicity
+# question people accepted.
+
+
+def draw_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> list[DraftQuestion]:
+    """The questions of one dimension, and those that are paired with one of them."""
+    firsts = {
+        question.id
+        for question in questions
+        if question.dimension == dimension and not question.pair
+    }
+    drawn = [question for question in questions if question.id in firsts or question.pair in firsts]
+    if not drawn:
+        raise InputError(
+            f"no question is about {dimension}",
+            hint="memantics build questions writes one where knowledge has such an individual",
+        )
+    return drawn
+
+
+def draw_extension(
+    questions: Sequence[DraftQuestion], judged: Review, per_dimension: int, seed: int
+) -> list[DraftQuestion]:
+    """At most so many questions for each dimension among the memes that were kept.
+
+    What people judged before, and the dimensions of their first round, are left out.
+    """
+    kept = {reviewed.item.group for reviewed in judged.judged if reviewed.kept}
+    if not kept:
+        raise InputError(
+            f"{judged.folder}: people kept no question, so there is no meme to draw from",
+            hint="look at their reasons in verdicts.jsonl",
+        )
+    seen = {
+        name
+        for reviewed in judged.items
+        for name in _list_ids(reviewed.item.hidden.get("questions"))
+    }
+    before = {reviewed.item.hidden.get("dimension") for reviewed in judged.items}
+    left: dict[str, list[DraftQuestion]] = {}
+    for question in questions:
+        if question.meme in kept and question.id not in seen and question.dimension not in before:
+            left.setdefault(question.dimension, []).append(question)
+    drawn: set[str] = set()
+    for dimension, own_questions in sorted(left.items()):
+        # One generator a dimension: another dimension more or fewer changes no other draw.
+        chance = random.Random(f"{seed}/{dimension}")
+        count = min(per_dimension, len(own_questions))
+        drawn |= {question.id for question in chance.sample(own_questions, count)}
+    return [replace(question, pair="") for question in questions if question.id in drawn]
+
+
+def _list_ids(value: object) -> list[str]:
+    return [str(entry) for entry in value] if isinstance(value, list) else []
+
+
+_FEWEST = 60  # of fewer answers a rate lies many points from chance by chance
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """One way to find keys without understanding: its rate, and what chance gives.
+
+    ``value`` is None where it could not be measured; ``note`` says why.
+    """
+
+    name: str
+    value: float | None
+    chance: float
+    n: int
+    note: str = ""
+
+    def judge(self, tolerance: float) -> str:
+        """Whether the rate lies within the tolerance of chance, or on which side of it.
+
+        >>> Leak("longest of the four", 0.28, 0.25, 400).judge(0.05)
+        'level'
+        >>> Leak("longest of the four", 0.375, 0.25, 8).judge(0.05)
+        'too few to tell'
+        """
+        if self.value is None:
+            return "not measured"
+        if self.n < _FEWEST:
+            return "too few to tell"
+        if abs(self.value - self.chance) <= tolerance + 1e-9:
+            return "level"
+        return "leaks" if self.value > self.chance else "below chance"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReport:
+    """``report-questions.json``.
+
+    ``fates`` are, by dimension, how many were planned, kept, and set aside for which reason;
+    ``mended`` how questions that a critic guessed were saved.
+    """
+
+    kind: str
+    model: str
+    critic: str
+    critic_model: str
+    seed: int
+    language: str
+    slots: int
+    questions: int
+    set_aside: int
+    memes: int
+    statuses: dict[str, int]
+    reasons: dict[str, int]
+    dimensions: dict[str, int]
+    fates: dict[str, dict[str, int]]
+    needs: dict[str, int]
+    mended: dict[str, int]
+    none_share: float
+    places: list[int]
+    roles: dict[str, int]
+    exchanged: int
+    rewritten: int
+    pairs: int
+    unpaired: int
+    tolerance: float
+    leaks: list[Leak]
+
+
+def report_questions(
+    built: BuiltQuestions,
+    settings: QuestionSettings,
+    model: str,
+    critic_model: str = "",
+    second: Mapping[str, BlindTrial] | None = None,
+) -> QuestionReport:
+    """Add up a build; ``second`` are the trials of another reader, who decides nothing."""
+    questions = built.questions
+    n = len(questions)
+    statuses: Counter[str] = Counter(draft.status for draft in built.drafted)
+    failed = [aside for aside in built.aside if aside.stage == "writing"]
+    statuses.update(aside.reason.partition(":")[0] for aside in failed)
+    paired = {question.pair for question in questions if question.pair}
+    toxic = [
+        question for question in questions if question.dimension == "Toxicity" and not question.pair
+    ]
+    return QuestionReport(
+        kind="questions",
+        model=model,
+        critic=settings.critic,
+        critic_model=critic_model,
+        seed=settings.seed,
+        language=settings.language,
+        slots=n + len(built.aside),
+        questions=n,
+        set_aside=len(built.aside),
+        memes=len({question.meme for question in questions} | {one.meme for one in built.aside}),
+        statuses={name: statuses[name] for name in STATUSES},
+        reasons=dict(
+            Counter(_short(aside.stage, aside.reason) for aside in built.aside).most_common()
+        ),
+        dimensions=dict(sorted(Counter(question.dimension for question in questions).items())),
+        fates=_count_fates(built),
+        needs=dict(Counter(need for question in questions for need in question.needs)),
+        mended=dict(built.mended),
+        none_share=sum(question.none_is_key for question in questions) / n if n else 0.0,
+        places=[sum(question.answer == place for question in questions) for place in range(4)],
+        roles=dict(
+            Counter(c.role for question in questions for c in question.options).most_common()
+        ),
+        exchanged=built.exchanged,
+        rewritten=sum(draft.attempts > 1 for draft in built.drafted),
+        pairs=len(paired),
+        unpaired=sum(question.id not in paired for question in toxic),
+        tolerance=settings.tolerance,
+        leaks=[*measure_leaks(built, settings), *_measure_second(built, second or {})],
+    )
+
+
+def _count_fates(built: BuiltQuestions) -> dict[str, dict[str, int]]:
+    kept = Counter(question.dimension for question in built.questions)
+    fates = {}
+    for dimension in sorted({*kept, *(aside.dimension for aside in built.aside)}):
+        why = Counter(
+            _short(aside.stage, aside.reason)
+            for aside in built.aside
+            if aside.dimension == dimension
+        )
+        total = {"planned": kept[dimension] + why.total(), "kept": kept[dimension]}
+        fates[dimension] = total | dict(why.most_common())
+    return fates
+
+
+def _short(stage: str, reason: str) -> str:
+    """A reason without what differs from item to item."""
+    if stage == "writing":
+        status, _, rest = reason.partition(": ")
+        return f"{status}: {rest.partition(':')[0]}" if status == "unparsed" else status
+    return "repetition" if stage == "repetition" else reason.partition(" recurs")[0][:80]
+
+
+def measure_leaks(built: BuiltQuestions, settings: QuestionSettings) -> Sequence[Leak]:
+    """The rates at which length and blind solvers find the key."""
+    items = built.items
+    lengths = Lengths.of(items)
+    solved = solve_blindly(items, settings.seed + 1000, repeats=3)
+    leaks = [
+        Leak(
+            "longest of the three",
+            lengths.rate if lengths.keyed else None,
+            lengths.fair if lengths.keyed else FAIR_LENGTH,
+            lengths.keyed,
+        ),
+        Leak(
+            "shortest of the three",
+            lengths.rate_shortest if lengths.keyed else None,
+            FAIR_LENGTH,
+            lengths.keyed,
+        ),
+        Leak("longest of the four", _pick_longest(built.questions), CHANCE, len(items)),
+        Leak(
+            "statistical solver",
+            None if solved is None else solved.accuracy,
+            CHANCE,
+            len(items),
+            "" if solved else "too few questions or memes to learn from",
+        ),
+    ]
+    if built.trials:
+        leaks.append(_measure_trials(built))
+    return leaks
+
+
+def _measure_trials(built: BuiltQuestions) -> Leak:
+    found = [one for trial in built.trials.values() for one in trial.blind]
+    silent = sum(one is None for one in found)
+    rate = rate_blind({item.id: item for item in built.items}, built.trials)
+    known = silent * 2 <= len(found)
+    note = f"no readable answer to {silent} of {len(found)}" if silent else ""
+    return Leak("model without the meme", rate if known else None, CHANCE, len(found), note)
+
+
+def _measure_second(built: BuiltQuestions, second: Mapping[str, BlindTrial]) -> Iterator[Leak]:
+    """How often a reader who wrote nothing finds the key, and how far both critics agree."""
+    found = [one for trial in second.values() for one in trial.blind if one is not None]
+    if found:
+        both = [name for name in second if name in built.trials]
+        same = sum(
+            second[name].solved_blindly == built.trials[name].solved_blindly for name in both
+        )
+        note = f"agrees with the critic on {same} of {len(both)}" if both else ""
+        yield Leak(
+            "embedded reader without the meme", sum(found) / len(found), CHANCE, len(found), note
+        )
+
+
+def _pick_longest(questions: Sequence[DraftQuestion]) -> float | None:
+    """How often the longest option is the key; ties are drawn by lot."""
+    if not questions:
+        return None
+    total = 0.0
+    for question in questions:
+        sizes = [len(choice.text) for choice in question.options]
+        ties = [place for place, size in enumerate(sizes) if size == max(sizes)]
+        total += (question.answer in ties) / len(ties)
+    return total / len(questions)

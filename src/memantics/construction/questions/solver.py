@@ -1,0 +1,343 @@
+"""A cheap solver that never sees a meme: what the wording of options gives away, cross-validated.
+
+It learns from the built set itself, memes kept apart, and says how many keys it finds in memes it
+did not learn from. Chance is one in four.
+
+The critic that asks a model: can a question be solved without the meme, or against the facts?
+
+``blind`` asks twice, from the wording alone, with the options in two orders: who finds the key
+both times did not guess. ``told`` asks once with all that is known and no meme: an answer other
+than the key says that the knowledge contradicts it. ``seen`` asks once with the meme and nothing
+that is known: whether the knowledge was needed is noted. Several questions go into one call:
+blind ones about different memes, the others about one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.benchmarks.parsing import parse_letter
+from memantics.construction.questions.asking import (
+    LETTERS,
+    Posed,
+    QuestionSubject,
+    ask_blind,
+    ask_seen,
+    ask_told,
+)
+from memantics.construction.questions.assembly import AssembledQuestion
+from memantics.construction.questions.critic import content, tokens
+from memantics.construction.questions.records import QuestionSettings, draw
+from memantics.core.model import Asker, Step
+from memantics.core.records import Closed, Request
+from memantics.core.reply import read_object
+from memantics.core.task import Unparsed
+from memantics.understanding.extraction.chain import in_order
+
+CHANCE = 0.25
+_FOLDS = 5
+# With fewer, the interval around chance is wider than any tolerance worth having.
+FEWEST = 100
+_STEPS = 60
+_RATE = 0.1
+Row = dict[str, float]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SolverResult:
+    """What the solver reached: per item the share of repeats solved and the key's mean margin.
+
+    ``scores`` are the probabilities of the three shown options and of "none", per item.
+    """
+
+    accuracy: float
+    right: NDArray[np.float64]
+    margins: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+def solve_blindly(
+    items: Sequence[AssembledQuestion], seed: int = 0, repeats: int = 1
+) -> SolverResult | None:
+    """Cross-validate the solver on items; None where there are too few to learn from."""
+    memes = {item.slot.meme for item in items}
+    if len(items) < FEWEST or len(memes) < _FOLDS:
+        return None
+    rows = _number([describe(item) for item in items])
+    keys = np.array([0 if item.correct is not None else 3 for item in items])
+    scores = np.zeros((repeats, len(items), 4))
+    for repeat in range(repeats):
+        folds = np.array([draw(_FOLDS, seed, repeat, item.slot.meme) for item in items])
+        for fold in np.unique(folds):
+            held = folds == fold
+            weights = _learn(rows.of(~held), keys[~held])
+            scores[repeat, held] = _softmax(rows.of(held).weigh(weights))
+    place = np.broadcast_to(keys[None, :, None], (repeats, len(items), 1))
+    values = np.take_along_axis(scores, place, axis=2)[:, :, 0]
+    rest = scores.copy()
+    np.put_along_axis(rest, place, -1.0, axis=2)
+    margins = values - rest.max(axis=2)
+    # A tie is broken by a coin: what cannot be told apart counts as a guess.
+    right = np.where(margins > 1e-9, 1.0, np.where(margins > -1e-9, 0.5, 0.0))
+    return SolverResult(
+        float(right.mean()), right.mean(axis=0), margins.mean(axis=0), scores.mean(0)
+    )
+
+
+class _Rows(NamedTuple):
+    """Features of the options of items, four rows each, one row behind the other.
+
+    ``sizes`` says how many features each row has; none is empty.
+    """
+
+    names: Numbers
+    values: NDArray[np.float64]
+    sizes: Numbers
+    known: int
+
+    def of(self, items: NDArray[np.bool_]) -> _Rows:
+        """The rows of some items."""
+        rows = np.repeat(items, 4)
+        kept = np.repeat(rows, self.sizes)
+        return _Rows(self.names[kept], self.values[kept], self.sizes[rows], self.known)
+
+    def weigh(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weighted sum of every row, items x options."""
+        starts = np.cumsum(self.sizes) - self.sizes
+        return np.add.reduceat(weights[self.names] * self.values, starts).reshape(-1, 4)
+
+
+def _number(items: Sequence[Sequence[Row]]) -> _Rows:
+    """Features as numbers."""
+    known: dict[str, int] = {}
+    rows = [row for item in items for row in item]
+    names = [known.setdefault(name, len(known)) for row in rows for name in row]
+    values = [value for row in rows for value in row.values()]
+    sizes = np.array([len(row) for row in rows])
+    return _Rows(np.array(names), np.array(values), sizes, len(known))
+
+
+def _learn(rows: _Rows, keys: Numbers) -> NDArray[np.float64]:
+    """A linear score of options whose softmax within an item fits the keys (Adam, L2)."""
+    weights, speed, scale = (np.zeros(rows.known) for _ in range(3))
+    truth = np.eye(4)[keys]
+    for step in range(1, _STEPS + 1):
+        errors = np.repeat(_softmax(rows.weigh(weights)) - truth, rows.sizes)
+        slope = np.bincount(rows.names, errors * rows.values, rows.known) + weights
+        speed = 0.9 * speed + 0.1 * slope
+        scale = 0.99 * scale + 0.01 * slope**2
+        weights -= _RATE * (speed / (1 - 0.9**step)) / (np.sqrt(scale / (1 - 0.99**step)) + 1e-8)
+    return weights
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def describe(item: AssembledQuestion) -> tuple[Row, ...]:
+    """The features of the four options, "none" last; nothing about the meme is among them."""
+    return _describe(item.draft.question, tuple(option.text for option in item.shown))
+
+
+# Levelling asks about most items again and again, unchanged.
+@lru_cache(maxsize=8_192)
+def _describe(question: str, texts: tuple[str, ...]) -> tuple[Row, ...]:
+    return tuple(_list_features(content(question), texts))
+
+
+def _list_features(asked: frozenset[str], texts: Sequence[str]) -> Iterator[Row]:
+    lengths = [len(text) for text in texts]
+    mean = sum(lengths) / 3
+    for place, text in enumerate(texts):
+        others = [len_ for n, len_ in enumerate(lengths) if n != place]
+        rest = [content(other) for n, other in enumerate(texts) if n != place]
+        yield {
+            **_words("w", text),
+            "length": lengths[place] / mean - 1 if mean else 0.0,
+            "long": float(lengths[place] > max(others)),
+            "short": float(lengths[place] < min(others)),
+            "asked": _overlap(content(text), asked),
+            "alike": max(_overlap(content(text), other) for other in rest),
+            "comma": float("," in text or "，" in text),
+            "capital": float(text[:1].isupper()),
+            "stop": float(text.endswith((".", "。"))),
+            "size": min(2.0, lengths[place] / 40),
+            "option": 1.0,
+        }
+    spread = (max(lengths) - min(lengths)) / mean if mean else 0.0
+    yield {
+        **{name: 1.0 for text in texts for name in _words("n", text)},
+        "none": 1.0,
+        "none size": min(2.0, mean / 40),
+        "none spread": min(2.0, spread),
+        "none asked": max(_overlap(content(text), asked) for text in texts),
+    }
+
+
+def _words(kind: str, text: str) -> Mapping[str, float]:
+    found = tokens(text)
+    if not found:
+        return {}
+    named = {f"{kind}:{word}": 1.0 for word in found}
+    return named | {f"{kind}^{found[0]}": 1.0, f"{kind}${found[-1]}": 1.0}
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one) if one else 0.0
+
+
+_WINDOW = 256
+
+
+@dataclass(frozen=True, slots=True)
+class BlindTrial:
+    """How a model did without what it should need; None: it gave no answer that could be read."""
+
+    blind: tuple[bool | None, bool | None]
+    told: bool | None = None
+    seen: bool | None = None
+
+    @property
+    def solved_blindly(self) -> bool:
+        """Whether the key was found from the wording alone, in both orders."""
+        return self.blind == (True, True)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the knowledge leads to another option."""
+        return self.told is False
+
+
+class SaidLetters(Closed):
+    """The letters of several questions, in their order."""
+
+    answers: list[str]
+
+
+Order = tuple[int, ...]
+Ask = Callable[[Posed, QuestionSettings, QuestionSubject], Request]
+
+
+def read_letter(text: str, options: Sequence[str] = ("",) * len(LETTERS)) -> str:
+    r"""The letter of the option that a reply chooses, in any of the forms that runs read too.
+
+    >>> read_letter("Answer: (B)"), read_letter("C. A cat"), read_letter("It frowns.\\nAnswer: D")
+    ('B', 'C', 'D')
+    """
+    return parse_letter(text, dict(zip(LETTERS, options, strict=True)))
+
+
+async def try_items(
+    asker: Asker,
+    items: Sequence[AssembledQuestion],
+    subjects: Mapping[str, QuestionSubject],
+    settings: QuestionSettings,
+    *,
+    blind_only: bool = False,
+) -> dict[str, BlindTrial]:
+    """Try every item, several in a call; ``blind_only`` where only its options have changed."""
+    orders = {item.id: _draw_orders(item, settings) for item in items}
+
+    async def ask(
+        few: Sequence[AssembledQuestion], way: str, place: int, pose: Ask
+    ) -> dict[str, bool | None]:
+        groups = _spread(few, settings.at_once) if pose is ask_blind else _by_meme(few, settings)
+        shown = {item.id: orders[item.id][place] for item in few}
+        jobs = (_answer(asker, group, subjects, settings, (way, shown, pose)) for group in groups)
+        return {
+            name: found async for answered in in_order(jobs, _WINDOW) for name, found in answered
+        }
+
+    once = await ask(items, "blind-1", 0, ask_blind)
+    twice = await ask(items, "blind-2", 1, ask_blind)
+    trials = {item.id: BlindTrial((once[item.id], twice[item.id])) for item in items}
+    # What is solved blindly goes, whatever else would be found.
+    rest = [item for item in items if not trials[item.id].solved_blindly and not blind_only]
+    told = await ask(rest, "told", 0, ask_told)
+    seen = await ask(rest, "seen", 1, ask_seen)
+    return trials | {
+        item.id: replace(trials[item.id], told=told[item.id], seen=seen[item.id]) for item in rest
+    }
+
+
+def _spread(items: Sequence[AssembledQuestion], most: int) -> Iterator[list[AssembledQuestion]]:
+    """Groups in which no meme comes twice: one question would tell about another."""
+    rounds: dict[int, list[AssembledQuestion]] = {}
+    met: Counter[str] = Counter()
+    for item in items:
+        rounds.setdefault(met[item.slot.meme], []).append(item)
+        met[item.slot.meme] += 1
+    for level in rounds.values():
+        yield from (level[place : place + most] for place in range(0, len(level), most))
+
+
+def _by_meme(
+    items: Sequence[AssembledQuestion], settings: QuestionSettings
+) -> Iterator[list[AssembledQuestion]]:
+    memes: dict[str, list[AssembledQuestion]] = {}
+    for item in items:
+        memes.setdefault(item.slot.meme, []).append(item)
+    for few in memes.values():
+        yield from (
+            few[place : place + settings.at_once] for place in range(0, len(few), settings.at_once)
+        )
+
+
+def _draw_orders(item: AssembledQuestion, settings: QuestionSettings) -> tuple[Order, Order]:
+    """Two orders of the options; the key stands at different places in them."""
+    key = 0 if item.correct is not None else 3
+    chance = random.Random(f"{settings.seed}/trial/{item.id}")
+    first = chance.sample(range(4), 4)
+    second = chance.sample(range(4), 4)
+    while second.index(key) == first.index(key):
+        second = chance.sample(range(4), 4)
+    return tuple(first), tuple(second)
+
+
+async def _answer(
+    asker: Asker,
+    items: Sequence[AssembledQuestion],
+    subjects: Mapping[str, QuestionSubject],
+    settings: QuestionSettings,
+    how: tuple[str, Mapping[str, Order], Ask],
+) -> list[tuple[str, bool | None]]:
+    """For each item whether its key was found; None where the reply could not be read."""
+    way, orders, pose = how
+    listed = [
+        [
+            [*(option.text for option in item.shown), settings.none_text][place]
+            for place in orders[item.id]
+        ]
+        for item in items
+    ]
+    posed = [(item.draft.question, texts) for item, texts in zip(items, listed, strict=True)]
+
+    def read(text: str) -> list[str]:
+        if len(items) == 1:
+            return [read_letter(text, listed[0])]
+        said = read_object(text, SaidLetters).answers
+        if len(said) != len(items):
+            raise Unparsed(f"{len(items)} letters are needed, one for each question")
+        return [read_letter(one, texts) for one, texts in zip(said, listed, strict=True)]
+
+    request = pose(posed, settings, subjects[items[0].slot.meme])
+    taken = await asker.take(Step(f"{items[0].id}/{way}", request, read, 2))
+    if taken.value is None and len(items) > 1:  # one that gives orders spoils no other
+        alone = [await _answer(asker, [item], subjects, settings, how) for item in items]
+        return [found for few in alone for found in few]
+    if taken.value is None:
+        return [(items[0].id, None)]
+    return [
+        (item.id, orders[item.id][LETTERS.index(letter)] == (0 if item.correct is not None else 3))
+        for item, letter in zip(items, taken.value, strict=True)
+    ]

@@ -1,0 +1,69 @@
+"""Names that a package offers, each imported when it is first used.
+
+A package lists them once, as imports for type checkers::
+
+    if TYPE_CHECKING:
+        from memantics.evaluation.evaluate import score as score
+    else:
+        offer(__name__, __file__)
+
+Importing all of them at once would take seconds; importing the package takes a millisecond.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+
+def offer(package: str, file: str) -> None:
+    """Make the names under ``if TYPE_CHECKING`` in a package's file attributes of the package."""
+    module = sys.modules[package]
+    homes = read_offers(Path(file).read_text(encoding="utf-8"))
+    names = sorted(homes)
+
+    def find(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, attribute = homes[name]
+        if home == package:  # a module of the package itself
+            value: object = importlib.import_module(f"{home}.{attribute}")
+        else:
+            value = getattr(importlib.import_module(home), attribute)
+        vars(module)[name] = value
+        return value
+
+    known = vars(module).get("__all__", ())
+    vars(module).update(__getattr__=find, __dir__=lambda: sorted({*names, *known}))
+    vars(module)["__all__"] = sorted({*names, *known})
+    module.__class__ = _Package
+
+
+def read_offers(source: str) -> dict[str, tuple[str, str]]:
+    r"""Names with the module and the name they come from.
+
+    >>> read_offers("if TYPE_CHECKING:\n    from a.b import c as d\n    from a import b")
+    {'d': ('a.b', 'c'), 'b': ('a', 'b')}
+    """
+    return {
+        alias.asname or alias.name: (statement.module or "", alias.name)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.If)
+        for statement in node.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+
+
+class _Package(ModuleType):
+    """Keeps an offered function in place where a submodule has the same name.
+
+    Importing a submodule binds it on its package, which would hide the function.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in self.__all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)

@@ -1,0 +1,249 @@
+"""The starter pack: memes that we drew and annotated ourselves, CC0, to try things on.
+
+It is a sample, not a benchmark: every page that shows a score on it says so.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import ValidationError
+
+from memantics.core.data import inside
+from memantics.core.errors import DataError, InputError, first_fault, require_known
+from memantics.core.meaning import DIMENSIONS, Dimension, RelationName
+from memantics.core.parameters import Argument
+from memantics.core.records import Closed
+
+__all__ = [
+    "DETECTOR_FILE",
+    "DIMENSIONS",
+    "IMAGES",
+    "MEMES_FILE",
+    "Candidates",
+    "Caption",
+    "Dimension",
+    "Emotion",
+    "HardOptions",
+    "HarmLabel",
+    "Pun",
+    "Relation",
+    "Sentiment",
+    "StarterChat",
+    "StarterIndividual",
+    "StarterMeme",
+    "StarterQuestion",
+    "copy",
+    "image_path",
+    "read_starter",
+]
+
+HERE = Path(__file__).resolve().parent
+IMAGES = HERE / "images"
+MEMES_FILE = HERE / "memes.jsonl"
+DETECTOR_FILE = HERE / "detector.zip"
+
+
+class Caption(Closed):
+    """A piece of printed text; capitals as in a sentence, though overlays print all capitals."""
+
+    text: str
+    panel: int
+    style: Literal["overlay", "bar", "bubble", "label"]
+
+
+class Relation(Closed):
+    """A link to another individual of the same meme, ``Dimension/name``."""
+
+    relation: RelationName
+    target: str
+
+
+class StarterIndividual(Closed):
+    """One entry of a meme's small knowledge base; ``name`` is unique in its dimension."""
+
+    dimension: Dimension
+    name: str
+    label: str
+    description: str
+    relations: tuple[Relation, ...] = ()
+
+
+class StarterQuestion(Closed):
+    """A question with four options, one of them "None of the others"; ``answer`` is an index."""
+
+    dimension: Dimension
+    question: str
+    options: tuple[str, str, str, str]
+    answer: int
+    explanation: str
+    related: tuple[str, ...] = ()
+
+
+class HarmLabel(Closed):
+    """Harm label: type, which modalities carry it, and the target's code (0: none)."""
+
+    harmful: bool
+    type: Literal["none", "targeted", "offence", "sexual", "dispirited"]
+    text: bool
+    image: bool
+    fusion: bool
+    target: int
+
+
+class Emotion(Closed):
+    """The emotion a meme shows, the one it should show, and how to get there."""
+
+    source: Literal["sad", "angry", "tense", "bored"]
+    target: Literal["happy", "calm", "relaxed", "excited"]
+    rewritten: str
+    plan: str
+    visual_type: Literal[
+        "Template_StylizedMeme", "Object_Animal_Dominant", "Photo_RealPerson", "Cartoon_Anime"
+    ]
+    polarity: Literal["Negative", "Neutral", "Positive"]
+    layout: Literal["SinglePanel", "MultiPanel"]
+
+
+class Pun(Closed):
+    """Whether the caption puns, and how it is meant to be read. Chinese ones come in groups."""
+
+    is_pun: bool
+    kind: Literal["homophone", "polysemy", "none"]
+    caption: str
+    reading: str | None
+    group: str | None
+    role: Literal["pun", "similar_image", "similar_text"]
+    note: str
+
+
+class Sentiment(Closed):
+    """Whom the meme is about and how; ``votes`` are three labels "target-type"."""
+
+    target: Literal["self", "both", "other"]
+    type: Literal["positive", "neutral", "negative"]
+    votes: tuple[str, str, str]
+
+
+class Candidates(Closed):
+    """Ids from which each hard distractor was drawn."""
+
+    text: tuple[str, ...]
+    image: tuple[str, ...]
+    sentiment: tuple[str, ...]
+
+
+class HardOptions(Closed):
+    """Distractors near in text, in image and in sentiment."""
+
+    text: str
+    image: str
+    sentiment: str
+    candidates: Candidates
+
+
+class StarterChat(Closed):
+    """A chat that the meme answers; ``speaker`` is who sends it."""
+
+    topic: Literal["sports", "entertainment", "technology", "games", "work", "daily"]
+    turns: tuple[str, ...]
+    speaker: Literal["甲", "乙"]
+    easy: tuple[str, str, str]
+    hard: HardOptions
+
+
+class StarterMeme(Closed):
+    """One meme with all of its annotations; ``docs/starter-pack.md`` explains each field."""
+
+    id: str
+    file: str
+    language: Literal["en", "zh"]
+    panels: Literal[1, 2, 4]
+    text: str
+    captions: tuple[Caption, ...]
+    description: str
+    meaning: str
+    knowledge: tuple[StarterIndividual, ...]
+    questions: tuple[StarterQuestion, ...]
+    intents: tuple[str, ...]
+    background: tuple[str, ...]
+    harm: HarmLabel
+    emotion: Emotion | None
+    pun: Pun | None
+    sentiment: Sentiment
+    explanation: str
+    chats: tuple[StarterChat, ...]
+
+
+def parse_memes(data: bytes, name: str) -> tuple[StarterMeme, ...]:
+    """Read JSON lines of starter memes; an error names the line and the field."""
+    memes = []
+    for number, line in enumerate(data.splitlines(), 1):
+        try:
+            memes.append(StarterMeme.model_validate_json(line))
+        except ValidationError as error:
+            raise DataError(
+                name, first_fault(error), row=number, hint="run python -m starter"
+            ) from error
+    return tuple(memes)
+
+
+@lru_cache(maxsize=1)
+def read_starter() -> tuple[StarterMeme, ...]:
+    """All memes of the pack, in the order of their ids.
+
+    >>> len(read_starter()) >= 12
+    True
+    """
+    try:
+        data = MEMES_FILE.read_bytes()
+    except OSError as error:
+        raise DataError(
+            MEMES_FILE.name, "the starter pack is missing", hint="install the package again"
+        ) from error
+    return parse_memes(data, MEMES_FILE.name)
+
+
+def image_path(meme: str) -> Path:
+    """The image of a meme, by id.
+
+    >>> image_path("en-001").name
+    'en-001.png'
+    """
+    known = {m.id: m.file for m in read_starter()}
+    require_known("starter meme", meme, known)
+    return inside(IMAGES, known[meme])
+
+
+def copy(folder: Annotated[str | Path, Argument("Where to put them.")]) -> Path:
+    """Copy the pack to a folder of your own, to follow the guides with; returns the folder.
+
+    ``memes/`` holds the pictures, ``memes.jsonl`` all annotations, ``memes.csv`` a table with id,
+    image, text, language and harm. What is there already is left as it is.
+    """
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} is a file", hint="name a folder")
+    (target / "memes").mkdir(parents=True, exist_ok=True)
+    rows = io.StringIO(newline="")
+    table = csv.writer(rows)
+    table.writerow(("id", "image", "text", "language", "harmful", "type"))
+    for meme in read_starter():
+        _copy_once(image_path(meme.id), target / "memes" / meme.file)
+        harm = meme.harm
+        row = (meme.id, f"memes/{meme.file}", meme.text, meme.language, harm.harmful, harm.type)
+        table.writerow(row)
+    _copy_once(MEMES_FILE, target / MEMES_FILE.name)
+    if not (target / "memes.csv").exists():
+        (target / "memes.csv").write_text(rows.getvalue(), encoding="utf-8")
+    return target
+
+
+def _copy_once(source: Path, target: Path) -> None:
+    if not target.exists():
+        shutil.copyfile(source, target)

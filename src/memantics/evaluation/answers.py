@@ -1,0 +1,473 @@
+"""``import_answers`` and ``export_task``: answers from other tools, tasks for other tools.
+
+A task in the files of other tools, with our own prompts: a cluster's tool can do the asking.
+
+===============  ==================================================================
+``openai-batch``  requests as OpenAI's batch interface takes them, in files of its size
+``lmms-eval``     a folder for ``--include_path``: ``TASK.yaml``, ``utils.py``, data, images
+``lm-eval``       the same for lm-eval's multimodal models
+``vlmevalkit``    ``TASK.tsv`` for ``$LMUData``: images inside, the prompt as its question
+===============  ==================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import IO, Annotated, Literal, get_args
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.benchmarks.card import resolve_options
+from memantics.benchmarks.registry import find_tasks
+from memantics.core.errors import DataError, InputError, require_known
+from memantics.core.images import probe, read_bytes
+from memantics.core.journal import refuse_unwritable, replace_file, whole_file
+from memantics.core.parameters import Argument, Data, Flag, Invalid, Limit, Sample, Seed, Split
+from memantics.core.records import NO_REPLY, Answer, Image, Item, Message, Reply, Request
+from memantics.core.result import Result
+from memantics.core.rundir import RunFacts, RunWriter, dump_line
+from memantics.core.task import Task
+from memantics.core.waiting import run_sync
+from memantics.evaluation.exchange import (
+    AnswerFormat,
+    GivenAnswer,
+    Joined,
+    LeftOut,
+    ReadSettings,
+    join_epochs,
+    read_given,
+)
+from memantics.evaluation.facts import Scope, Variation, describe, folder_name, now, repeat_facts
+from memantics.evaluation.options import RunsFolder, TaskOptions
+from memantics.evaluation.reports.runs import Run, load_run
+from memantics.evaluation.run import PosedTask
+from memantics.evaluation.scoring import note_repeats, score_run
+from memantics.evaluation.tasks import open_baselines, pose_task
+from memantics.models.client import Params
+from memantics.models.engine import make_sound, read_reply
+from memantics.models.kinds import read_wire_settings
+from memantics.models.wire import WireSettings, encode_base64, encode_request
+
+TaskFormat = Literal["openai-batch", "lmms-eval", "lm-eval", "vlmevalkit"]
+TASK_FORMATS: tuple[TaskFormat, ...] = get_args(TaskFormat)
+Asked = Iterable[tuple[Item, Request]]
+# What OpenAI takes in one file.
+_BATCH_LINES, _BATCH_BYTES = 50_000, 190_000_000
+# The files of lmms-eval and lm-eval: ours to fill.
+_HARNESS = Path(__file__).with_name("harness")
+
+
+def write_task(
+    name: str, kind: TaskFormat, out: Path, asked: Asked, server: tuple[str, WireSettings]
+) -> tuple[Path, ...]:
+    """Write a task's files into a folder; ``server`` is the model's name and its settings."""
+    require_known("format", kind, TASK_FORMATS)
+    stem = "memantics_" + name.replace("/", "_")
+    with refuse_unwritable(out):
+        out.mkdir(parents=True, exist_ok=True)
+        if kind == "openai-batch":
+            return tuple(_write_batch(out, asked, *server))
+        if kind == "vlmevalkit":
+            return (_write_table(out / f"{stem}.tsv", asked),)
+        return _write_folder(out, stem, kind, asked)
+
+
+def _write_batch(out: Path, asked: Asked, model: str, wire: WireSettings) -> Iterator[Path]:
+    if not model:
+        raise InputError("requests need a model", hint="name it as the server does: --model NAME")
+    lines: list[bytes] = []
+    size = number = 0
+
+    def write() -> Path:
+        path = out / f"batch-{number:03}.jsonl"
+        replace_file(path, b"".join(lines))
+        return path
+
+    for item, request in asked:
+        body = encode_request(model, request, wire)
+        head = orjson.dumps({"custom_id": item.id, "method": "POST", "url": "/v1/chat/completions"})
+        line = head[:-1] + b',"body":' + body + b"}\n"
+        if lines and (len(lines) >= _BATCH_LINES or size + len(line) > _BATCH_BYTES):
+            number += 1
+            yield write()
+            lines, size = [], 0
+        lines.append(line)
+        size += len(line)
+    number += 1
+    yield write()
+
+
+def _read_turn(item: Item, request: Request) -> tuple[list[Image], str]:
+    """The images and the text of a request of one turn."""
+    turns: tuple[Message, ...] = request.messages
+    if len(turns) != 1:
+        raise InputError(
+            f"the requests have {len(turns)} turns (item {item.id}), and this format one",
+            hint="export with --format openai-batch, or without examples and system prompt",
+        )
+    parts = turns[0].parts
+    texts = [part for part in parts if isinstance(part, str)]
+    return [part for part in parts if isinstance(part, Image)], "\n\n".join(texts)
+
+
+def _show_gold(item: Item) -> str:
+    return item.gold if isinstance(item.gold, str) else orjson.dumps(item.gold).decode()
+
+
+def _write_table(path: Path, asked: Asked) -> Path:
+    """VLMEvalKit numbers its rows; our id stands beside, and comes back with the predictions."""
+
+    def write(file: IO[str]) -> None:
+        rows = csv.writer(file, delimiter="\t", lineterminator="\n")
+        rows.writerow(["index", "id", "meme", "image", "question", "answer"])
+        for number, (item, request) in enumerate(asked, 1):
+            images, text = _read_turn(item, request)
+            data = [encode_base64(read_bytes(image.path)).decode() for image in images]
+            shown = data[0] if len(data) == 1 else repr(data)
+            rows.writerow([number, item.id, item.group, shown, text, _show_gold(item)])
+
+    return _write_text(path, write)
+
+
+def _write_folder(out: Path, stem: str, kind: TaskFormat, asked: Asked) -> tuple[Path, ...]:
+    (out / "images").mkdir(exist_ok=True)
+    limits: set[int] = set()
+
+    def write(file: IO[str]) -> None:
+        for number, (item, request) in enumerate(asked):
+            images, text = _read_turn(item, request)
+            names = [_copy_image(out, number, place, image) for place, image in enumerate(images)]
+            limits.add(request.sampling.max_tokens or 1024)
+            record = {
+                "id": item.id,
+                "meme": item.group,
+                "images": names,
+                "prompt": text,
+                "question": item.form.question,
+                "gold": _show_gold(item),
+            }
+            file.write(orjson.dumps(record).decode() + "\n")
+
+    data = _write_text(out / "data.jsonl", write)
+    multimodal = kind == "lm-eval"
+    tool = "lm_eval --model hf-multimodal" if multimodal else "lmms_eval --model MODEL"
+    body = (
+        (_HARNESS / "task.yaml")
+        .read_text(encoding="utf-8")
+        .format(
+            command=f"{tool} --tasks {stem} --include_path . --log_samples --output_path results",
+            name=stem,
+            image="doc_to_image" if multimodal else "doc_to_visual",
+            text="doc_to_text_with_marks" if multimodal else "doc_to_text",
+            tokens="gen_toks" if multimodal else "new_tokens",
+            limit=max(limits, default=1024),
+        )
+    )
+    replace_file(out / f"{stem}.yaml", body.encode())
+    replace_file(out / "utils.py", (_HARNESS / "utils.txt").read_bytes())
+    return (out / f"{stem}.yaml", out / "utils.py", data)
+
+
+def _copy_image(out: Path, number: int, place: int, image: Image) -> str:
+    """An image beside the records, under a number: ids may hold what file names cannot."""
+    data = read_bytes(image.path)
+    ending = probe(data, image.path.name).mime.rpartition("/")[2]
+    name = f"images/{number:06}-{place}.{ending}"
+    replace_file(out / name, data)
+    return name
+
+
+def _write_text(path: Path, write: Callable[[IO[str]], None]) -> Path:
+    """A text file that takes its name only when it is complete."""
+    with whole_file(path) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        write(text)
+        text.detach()
+    return path
+
+
+LEFT_OUT = "left_out.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChoiceSettings:
+    """Which items of a task: its data, the part of them, and the task's options.
+
+    ``limit``, or ``sample`` and ``seed``, choose the items that ``memantics run`` would ask.
+    """
+
+    data: Data = None
+    split: Split = None
+    limit: Limit = None
+    options: TaskOptions = field(default_factory=dict)
+    invalid: Invalid = None
+    sample: Sample = None
+    seed: Seed = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings(TaskChoiceSettings):
+    """How a task is written for another tool.
+
+    ``model`` and ``params`` go into the requests of ``openai-batch``: the name by which the server
+    knows the model, and fields of the request such as ``max_tokens``.
+    """
+
+    model: Annotated[
+        str, Flag("The model as its server names it (openai-batch).", "--model -m")
+    ] = ""
+    params: Params = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported(Result):
+    """The files of a task for another tool, and how many items they hold."""
+
+    task: str
+    format: TaskFormat
+    items: int
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSettings(TaskChoiceSettings):
+    """How answers are imported.
+
+    ``format`` is ``inspect``, ``lmms-eval``, ``vlmevalkit``, ``openai-batch`` or ``table``; by
+    default it is found out. ``columns`` names the columns of a table by role (``id``, ``image``,
+    ``question``, ``answer``, ``gold``, ``gold_text``; an empty name means none), ``values`` renames
+    values, such as ``{"1": "harmful"}``.
+    """
+
+    format: Annotated[AnswerFormat | None, Flag("Which tool wrote it. Default: found out.")] = None
+    columns: Annotated[
+        Mapping[str, str],
+        Flag(
+            "A column of a table, as id, image, question, answer, gold or gold_text.",
+            "--column",
+            metavar="ROLE=NAME",
+        ),
+    ] = field(default_factory=dict)
+    values: Annotated[
+        Mapping[str, str],
+        Flag("Rename a value, such as 1=harmful.", "--value", metavar="THERE=HERE"),
+    ] = field(default_factory=dict)
+    out: RunsFolder = Path("runs")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported(Result):
+    """A run made of a file's answers. ``listed`` is the file with the rows that were left out.
+
+    ``without_answer`` items of the task are not in the file: the run is on those that are.
+    Where the tool asked everything several times, ``repeats`` are the runs of the later times;
+    counts are of all of them.
+    """
+
+    run: Run
+    format: str
+    rows: int
+    answers: int
+    repeated: int
+    left_out: tuple[LeftOut, ...]
+    without_answer: int
+    listed: Path | None
+    repeats: tuple[Run, ...] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The counts and the run's figures as plain data."""
+        names = ("format", "rows", "answers", "repeated", "without_answer")
+        counts: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
+        listed = None if self.listed is None else str(self.listed)
+        more: dict[str, JsonValue] = {"left_out": len(self.left_out), "listed": listed}
+        more["repeats"] = [str(run.folder) for run in self.repeats]
+        return counts | more | self.run.to_dict()
+
+
+@dataclass(frozen=True, slots=True)
+class _Author:
+    """Whoever gave the answers of a file."""
+
+    name: str
+    note: str
+    identity: Mapping[str, JsonValue]
+
+
+def import_answers(
+    file: Annotated[str | Path, Argument("The file with the answers.")],
+    *,
+    task: Annotated[str, Flag("NAME/TASK, or NAME where it has one task.")],
+    model: Annotated[str, Flag("Who answered: the name in reports.", "--model -m")],
+    settings: ImportSettings | None = None,
+) -> Imported:
+    """Make a run of the answers that another tool wrote, and score it.
+
+    Rows are joined to the items of ``task`` by id, else by image and question. A row that fits no
+    item, or several, is left out and listed in the run's ``left_out.jsonl``. The run holds the
+    items that the file has; ``run.json`` and every report say that the answers were imported, and
+    of how many items. Epochs of Inspect become repeats of the first. ``settings`` say which data,
+    how answers are parsed, and where the run is written.
+    """
+    wanted, path = settings or ImportSettings(), Path(file)
+    if not model.strip():
+        raise InputError("the model has no name", hint="say who answered: --model NAME")
+    reading = ReadSettings(wanted.format, wanted.columns, wanted.values)
+    kind, rows = read_given(path, reading)
+    posed, items, epochs = _join(pose_one(task, wanted, unseen=True), list(rows))
+    answers = _count_answers(epochs)
+    if not answers:
+        raise _explain_nothing(path, epochs[0])
+    described = _describe(path, kind, model, posed, reading)
+    folders: list[Path] = []
+    for number, joined in enumerate(epochs):
+        facts = repeat_facts(described, number)
+        counts = {"rows": joined.rows, "left_out": len(joined.left_out)}
+        counts |= {"items": len(joined.answers), "of": len(items)}
+        facts = replace(facts, imported={**facts.imported, **counts})
+        folders.append(Path(wanted.out) / folder_name(facts))
+        _write(folders[-1], facts, posed.task, items, joined.answers)
+        run_sync(score_run(folders[-1], posed.task, open_baselines(posed.cards[1])))
+    if len(folders) > 1:
+        note_repeats(folders, posed.task)
+    left_out = tuple(omission for joined in epochs for omission in joined.left_out)
+    first, *others = map(load_run, folders)
+    return Imported(
+        first,
+        kind,
+        sum(joined.rows for joined in epochs),
+        answers,
+        sum(joined.repeated for joined in epochs),
+        left_out,
+        len(items) * len(epochs) - answers,
+        _list(folders[0], left_out),
+        tuple(others),
+    )
+
+
+def pose_one(task: str, wanted: TaskChoiceSettings, *, unseen: bool = False) -> PosedTask:
+    """One task on its data, with its options; images are needed unless they stay ``unseen``."""
+    found = find_tasks([task])
+    if len(found) > 1:
+        names = ", ".join(ref.name for ref in found)
+        raise InputError(f"{task} has several tasks: {names}", hint="name one of them")
+    options = resolve_options(found[0].card, wanted.options)
+    scope = Scope(wanted.data, wanted.split, wanted.limit, wanted.sample, wanted.seed)
+    return pose_task(found[0], options, scope, Variation(wanted.invalid), unseen=unseen)
+
+
+def _join(
+    posed: PosedTask, rows: Sequence[GivenAnswer]
+) -> tuple[PosedTask, list[Item], list[Joined]]:
+    """Join the rows to the items of a limit: those that we choose, or the first ones.
+
+    Other tools, and tasks that earlier versions exported, take the first: then more rows fit those.
+    Places count from the first item.
+    """
+    items = list(posed.task.items())
+    epochs = join_epochs(items, rows)
+    if posed.unspread is None:
+        return posed, items, epochs
+    first = list(posed.unspread.task.items())
+    others = join_epochs(first, rows)
+    by_place = any(not (row.id or row.image) for row in rows)
+    if by_place or _count_answers(others) > _count_answers(epochs):
+        return posed.unspread, first, others
+    return posed, items, epochs
+
+
+def _count_answers(epochs: Sequence[Joined]) -> int:
+    return sum(len(joined.answers) for joined in epochs)
+
+
+def _explain_nothing(path: Path, joined: Joined) -> InputError:
+    if not joined.left_out:
+        return DataError(path.name, "holds no answers", hint="give the file with the answers")
+    first = joined.left_out[0]
+    about = first.id or first.image or "no id"
+    return DataError(
+        path.name,
+        f"none of {joined.rows} rows fits an item; the first ({about}): {first.reason}",
+        hint="check --task, --data and --split, or name the columns: --column id=NAME",
+    )
+
+
+def _describe(
+    path: Path, kind: AnswerFormat, model: str, posed: PosedTask, reading: ReadSettings
+) -> RunFacts:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    source: dict[str, JsonValue] = {"format": kind, "file": path.name, "sha256": digest}
+    source |= {"columns": dict(reading.columns), "values": dict(reading.values)}
+    author = _Author(model, f"imported from {kind}", {"name": model, "imported": source})
+    # Whatever was sent, it was not our prompts.
+    task = replace(posed.task, prompts={})
+    facts = describe(posed.cards, task, author, posed.data, posed.scope)
+    return replace(facts, imported=source, finished=now())
+
+
+def _write(
+    folder: Path,
+    facts: RunFacts,
+    task: Task,
+    items: Sequence[Item],
+    answers: Mapping[str, GivenAnswer],
+) -> None:
+    """Write the items that the file has, with their answers; what an earlier import wrote stays."""
+    with RunWriter(folder, facts) as writer:
+        for item in items:
+            given = answers.get(item.id)
+            if given is None:
+                continue
+            if item.id not in writer.known:
+                writer.add_item(item, ())
+            if writer.known.get(item.id) is None:
+                writer.add_answer(_judge(task, item, make_sound(given.reply), given.failure))
+
+
+def _judge(task: Task, item: Item, reply: Reply, failed: str) -> Answer:
+    if failed:
+        return Answer(item.id, 0, "failed", NO_REPLY, reason=failed, calls=0)
+    status, value, reason = read_reply(reply, lambda text: task.parse(text, item.form))
+    return Answer(item.id, 0, status, reply, value, reason, calls=0)
+
+
+def _list(folder: Path, left_out: Sequence[LeftOut]) -> Path | None:
+    if not left_out:
+        return None
+    path = folder / LEFT_OUT
+    replace_file(path, b"".join(dump_line(asdict(omission)) for omission in left_out))
+    return path
+
+
+def export_task(
+    task: Annotated[str, Argument("NAME/TASK, or NAME where it has one task.")],
+    *,
+    format: Annotated[TaskFormat, Flag("Which tool will ask.")],  # noqa: A002 - what users call it
+    out: Annotated[str | Path, Flag("The folder for the files.")],
+    settings: ExportSettings | None = None,
+) -> Exported:
+    """Write a task so that another tool can ask it; ``import_answers`` reads what comes back.
+
+    ``format`` is ``openai-batch`` (requests as OpenAI's batch interface takes them), ``lmms-eval``,
+    ``lm-eval`` (task folders of these) or ``vlmevalkit`` (a table). Prompts are ours; ``settings``
+    say which data, options and wording.
+    """
+    wanted = settings or ExportSettings()
+    posed = pose_one(task, wanted)
+    if posed.task.needs:
+        raise InputError(
+            f"the requests of {task} hold answers of {posed.task.needs[0].task}",
+            hint="leave out the options that ask for these",
+        )
+    complete = posed.task.complete
+    items = posed.task.items() if complete is None else map(complete, posed.task.items())
+    asked = ((item, posed.task.ask(item, None)) for item in items)
+    wire = read_wire_settings(wanted.params)
+    files = write_task(posed.task.name, format, Path(out), asked, (wanted.model, wire))
+    return Exported(posed.task.name, format, posed.total, files)

@@ -1,0 +1,462 @@
+"""``audit``: what a benchmark measures besides what it means to measure.
+
+The audit as one self-contained page, in the style of the report: no script, no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from markupsafe import Markup
+from pydantic import JsonValue
+
+from memantics import __version__
+from memantics.benchmarks.card import Card, TaskCard, resolve_options
+from memantics.benchmarks.published import PublishedRow, read_published
+from memantics.benchmarks.registry import (
+    Benchmark,
+    DataFacts,
+    TaskRef,
+    describe_data,
+    find_benchmark,
+    find_source,
+)
+from memantics.core.data import GROUP_KINDS, DataKind, GroupKind, Source, dump_json
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
+from memantics.core.journal import write_text
+from memantics.core.model import Model
+from memantics.core.parameters import Argument, Data, Flag, MadeBy, Split
+from memantics.core.records import Score, show_figure, show_span
+from memantics.core.result import Result, Table
+from memantics.core.task import Task
+from memantics.core.waiting import make_sync, run_sync
+from memantics.evaluation.audits import labels as label_audit
+from memantics.evaluation.audits.benchmark import AuditNotes, Inquiry, TrivialModels, order_findings
+from memantics.evaluation.audits.benchmark import audit as audit_tasks
+from memantics.evaluation.audits.labels import audit_probed
+from memantics.evaluation.audits.published import check_tables
+from memantics.evaluation.audits.subject import AuditAsking, AuditSubject, Watch
+from memantics.evaluation.options import TaskOptions
+from memantics.evaluation.reports.runs import STARTER_NOTE
+from memantics.models.client import Asking, make_asking, open_cache
+from memantics.models.engine import AskSettings
+from memantics.models.kinds import ModelSettings, open_model
+from memantics.models.progress import ProgressWish, read_wish
+from memantics.web.page import Shown, fill_page
+from memantics.web.plot import Mark, draw_axis, draw_curve, draw_strip, fit_scale
+
+__all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
+
+_LINES = 5
+_LEAST_P = 0.001
+_TONES: dict[FindingVerdict, int] = {"broken": 1, "worth knowing": 6, "sound": 2}
+# The report's badges: right, wrong, invalid.
+_BADGES: dict[FindingVerdict, str] = {"broken": "v1", "worth knowing": "v2", "sound": "v0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Audit(Result):
+    """What an audit found, broken things first; ``gaps`` are what could not be measured.
+
+    ``failed`` counts calls that failed: the same audit asks them again. ``files`` are what was
+    written beside it, by what they are.
+    """
+
+    card: Card
+    data: DataFacts
+    findings: Sequence[Finding]
+    gaps: Sequence[Gap]
+    models: tuple[str, ...]
+    failed: int = 0
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What a reader should know before trusting a score, in five lines at most."""
+        return tuple(map(_say_first, [f for f in self.findings if f.verdict != "sound"][:_LINES]))
+
+    @property
+    def counts(self) -> dict[FindingVerdict, int]:
+        """How many findings have each verdict."""
+        return {text: sum(f.verdict == text for f in self.findings) for text in VERDICTS}
+
+    def save(self, out: str | Path) -> Path:
+        """Write one self-contained page; returns the file."""
+        return write_text(out, render_page(self), "audit")
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The audit as plain data."""
+        return {
+            "benchmark": self.card.name,
+            "version": __version__,
+            "data": asdict(self.data),
+            "models": list(self.models),
+            "counts": {str(name): count for name, count in self.counts.items()},
+            "findings": [asdict(finding) for finding in self.findings],
+            "gaps": [asdict(gap) for gap in self.gaps],
+            "lines": list(self.lines),
+            "files": {what: str(path) for what, path in self.files.items()},
+        }
+
+
+def show_p(p: float) -> str:
+    """A p-value in words.
+
+    >>> show_p(0.0312), show_p(1e-9)
+    ('p = 0.031', 'p < 0.001')
+    """
+    return f"p = {p:.2g}" if p >= _LEAST_P else f"p < {_LEAST_P:g}"
+
+
+def _say_first(finding: Finding) -> str:
+    """A finding in one line: what it means, and its figure with interval and n."""
+    figure, span = finding.figure, show_span(finding.figure)
+    words = [f"{figure.key.replace('_', ' ')} {show_figure(figure.value)}"]
+    words += [f"95 % {span}"] if span else []
+    words += [f"n = {figure.n:,}"] if figure.n else []
+    words += [f"{show_p(finding.p)} after Holm"] if finding.p is not None else []
+    return f"{finding.title}: {finding.meaning} ({', '.join(words)})"
+
+
+def render_page(audit: Audit) -> str:
+    """The page as text."""
+    blocks = [_make_block(place, finding) for place, finding in enumerate(audit.findings, 1)]
+    return fill_page(
+        "audit.html",
+        ("page.css",),
+        sheet=audit,
+        blocks=blocks,
+        badges=_BADGES,
+        show_p=show_p,
+        starter_note=STARTER_NOTE if audit.data.kind == "starter" else "",
+        warning=audit.card.warning if audit.data.kind == "release" else "",
+    )
+
+
+def _make_block(place: int, finding: Finding) -> Shown:
+    """One finding with its drawings."""
+    reference = None if finding.expected is None else Score("", finding.expected, 0)
+    scale = fit_scale([finding.figure, reference])
+    # A breakdown may hold figures of another kind: each kind has its own scale.
+    kinds = {row.key for row in finding.rows}
+    scales = {
+        key: fit_scale([row for row in finding.rows if row.key == key]) for key in sorted(kinds)
+    }
+    tone = _TONES[finding.verdict]
+    return {
+        "finding": finding,
+        "slug": f"finding-{place}",
+        "badge": _BADGES[finding.verdict],
+        "axis": draw_axis(scale),
+        "strip": draw_strip([Mark(finding.title, finding.figure, tone)], scale, finding.expected),
+        "rows": [
+            (row, draw_strip([Mark(row.label, row, tone)], scales[row.key])) for row in finding.rows
+        ],
+        "curve": _draw_nearness(finding),
+    }
+
+
+def _draw_nearness(finding: Finding) -> Markup:
+    points = [row for row in finding.rows if row.by == "nearness"]
+    across = "accuracy by cosine to the nearest training meme, random folds"
+    return draw_curve(points, across) if len(points) > 1 else Markup("")
+
+
+# What goes with an audit's page: a badge as SVG, a BibTeX entry, and JSON for other tools.
+
+_LETTER = 6.4  # pixels of a letter at 11 pixels, on average
+_COLOURS = {"broken": "#b3261e", "worth knowing": "#8a5a00", "sound": "#2e6b34"}
+
+
+def draw_badge(audit: Audit) -> str:
+    """A badge that says how many findings break a score, or are worth knowing."""
+    counts = audit.counts
+    worst = next((name for name, count in counts.items() if count), "sound")
+    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    left, right = "Memantics audit", said or "nothing measured"
+    widths = [round(len(text) * _LETTER + 16) for text in (left, right)]
+    label, colour = f"{left} of {audit.card.title}: {right}", _COLOURS[worst]
+    shown = {"label": label, "left": left, "right": right, "colour": colour}
+    return fill_page("badge.svg", (), whole=sum(widths), wide=widths[0], **shown) + "\n"
+
+
+def cite_audit(audit: Audit) -> str:
+    """A BibTeX entry for the audit: the data are pinned by their checksum."""
+    title = audit.card.title.replace("{", "").replace("}", "")
+    pinned = audit.data.checksum[:12] or "none"
+    return (
+        f"@misc{{memantics-audit-{audit.card.name}-{pinned},\n"
+        f"  title = {{Audit of {title}}},\n"
+        "  author = {{Memantics}},\n"
+        f"  year = {{{datetime.now(UTC).year}}},\n"
+        f"  note = {{Memantics {__version__}, {len(audit.findings)} findings, data SHA-256 "
+        f"{pinned}}}\n}}\n"
+    )
+
+
+def write_companions(audit: Audit, folder: Path) -> dict[str, Path]:
+    """Write badge, citation and JSON into a folder; by what they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return {
+        "badge": write_text(folder / "badge.svg", draw_badge(audit), "audit"),
+        "citation": write_text(folder / "audit.bib", cite_audit(audit), "audit"),
+        "JSON": write_text(folder / "audit.json", dump_json(audit.to_dict()), "audit"),
+    }
+
+
+STRATEGIES = ("constant", "longest", "majority", "positive")
+COINS = 5
+
+
+AuditedName = Annotated[
+    str,
+    Argument("A benchmark, one of its tasks or labels, or a column of a table (memes.csv/label)."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """What is audited, and whom to ask; ``limit`` is the most items a model is asked about.
+
+    ``published`` is a further table of figures to check, in the form of
+    ``expected/published.json``. With ``resplit`` or ``labels`` that alone is looked at, with
+    ``everything`` all there is; their files go to a folder of that name below ``runs``.
+    """
+
+    models: Annotated[
+        Sequence[str], Flag("Also ask this model; may be repeated.", "--model -m")
+    ] = ()
+    resplit: Annotated[
+        GroupKind | None, Flag("Split so that no such group crosses, and report the fall.")
+    ] = None
+    labels: Annotated[bool, Flag("Rank labels that are probably wrong; write a queue.")] = False
+    everything: Annotated[bool, Flag("All of it; also a badge, BibTeX and JSON.", "--all")] = False
+    reviewed: Annotated[
+        Path | None, Flag("Verdicts on the queue of --labels: the share of wrong labels.")
+    ] = None
+    data: Data = None
+    split: Split = None
+    options: TaskOptions = field(default_factory=dict)
+    probed: Annotated[
+        Sequence[Path],
+        Flag("A run of a task, plain or with --probe; may be repeated: what needs what.", "--run"),
+    ] = ()
+    limit: Annotated[
+        int | None, Flag("Ask models about N items at most, spread over memes.", min=1)
+    ] = 200
+    published: Annotated[
+        Path | None,
+        Flag("Also check this published table (JSON, as in expected/published.json)."),
+    ] = None
+    runs: Annotated[Path, Flag("Where answers of asked models, splits and queues go.")] = Path(
+        "runs/audit"
+    )
+    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
+
+
+async def audit_async(
+    name: str,
+    *,
+    model: str | Sequence[str] = (),
+    base_url: str | None = None,
+    settings: AuditSettings | None = None,
+    progress: ProgressWish = None,
+) -> Audit:
+    """Audit a benchmark: shortcuts, dead options, leaks, impossible tables.
+
+    With a model also: blind run, order of options, consistency of judges. Each finding has a
+    figure, a verdict in plain words, and what to do about it. ``model`` names one or several,
+    ``settings`` say all the rest, and ``progress`` is told how far it is (``bar`` draws it).
+    """
+    models = [model] if isinstance(model, str) else list(model)
+    wanted = settings or AuditSettings(asking=Asking(ModelSettings(base_url, timeout=300.0)))
+    wanted = replace(wanted, models=models or wanted.models)
+    show = read_wish(progress)
+    return await conduct_audit(name, wanted, lambda _title, _total: show)
+
+
+audit = make_sync(audit_async)
+
+
+async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) -> Audit:
+    """Audit a benchmark or one of its tasks; ``watch`` is told of each thing that is asked."""
+    if label_audit.is_table(name):
+        return _audit_table(name, wanted)
+    benchmark, cards = _find(name)
+    if _only_labels(wanted):
+        source = find_source(benchmark, wanted.data)
+        notes = _audit_labels(name, benchmark, source.kind, wanted)
+        return _show(benchmark.card, describe_data(benchmark, source), notes, AuditNotes(), wanted)
+    _check(wanted.options, wanted.split, cards)
+    source = find_source(benchmark, wanted.data)
+    subject = _open(benchmark, source, wanted.split, wanted.options)
+    models = tuple(
+        open_model(text, wanted.asking.settings) for text in dict.fromkeys(wanted.models)
+    )
+    table = wanted.published
+    extra = check_tables(_read_table(table), table.name) if table else None
+    settings = AskSettings(concurrency=wanted.asking.concurrency)
+    with open_cache(bool(models) and wanted.asking.use_cache) as cache:
+        asker = AuditAsking(subject.card, subject.data, wanted.runs, cache, settings, watch)
+        inquiry = Inquiry(models, asker, wanted.limit) if models else None
+        found = await _audit(subject, cards, inquiry)
+    if extra is not None:
+        found.add(extra)
+    found.add(audit_probed(wanted.probed))
+    names = tuple(model.name for model in models)
+    notes = AuditNotes()
+    if wanted.everything:
+        notes = _audit_labels(name, benchmark, source.kind, wanted)
+    return _show(subject.card, subject.data, notes, found, wanted, names)
+
+
+def _only_labels(wanted: AuditSettings) -> bool:
+    return not wanted.everything and bool(wanted.resplit or wanted.labels or wanted.reviewed)
+
+
+def _audit_table(name: str, wanted: AuditSettings) -> Audit:
+    card, facts = label_audit.describe_table(name)
+    settings = wanted if _only_labels(wanted) else replace(wanted, everything=True)
+    notes = label_audit.audit_label(name, None, _wish(card.name, "", settings))
+    return _show(card, facts, notes, AuditNotes(), wanted)
+
+
+def _audit_labels(
+    name: str, benchmark: Benchmark, kind: DataKind, wanted: AuditSettings
+) -> AuditNotes:
+    card = benchmark.card
+    label = label_audit.choose_label(benchmark, name.partition("/")[2])
+    if not label:
+        gap = Gap(card.name, "groups, disjoint splits, wrong labels", "it offers no label")
+        if wanted.everything:
+            return AuditNotes(gaps=[gap])
+        raise InputError(f"{card.name} offers no label", hint="give a table, memes.csv/label")
+    wishes = _wish(f"{card.name}-{label}", card.warning, wanted)
+    return label_audit.audit_label(f"{card.name}/{label}", kind, wishes)
+
+
+def _wish(name: str, warning: str, wanted: AuditSettings) -> label_audit.LabelWishes:
+    kinds = GROUP_KINDS if wanted.everything else (wanted.resplit,) if wanted.resplit else ()
+    doubts = wanted.labels or wanted.everything
+    runs, folder = tuple(wanted.probed), wanted.runs / name
+    return label_audit.LabelWishes(kinds, doubts, folder, wanted.reviewed, warning, runs)
+
+
+def _show(
+    card: Card,
+    data: DataFacts,
+    notes: AuditNotes,
+    found: AuditNotes,
+    wanted: AuditSettings,
+    models: tuple[str, ...] = (),
+) -> Audit:
+    findings = order_findings([*notes.findings, *found.findings])
+    gaps = [*found.gaps, *notes.gaps]
+    made = Audit(card, data, findings, gaps, models, found.failed, notes.files)
+    if not wanted.everything:
+        return made
+    return replace(made, files={**notes.files, **write_companions(made, wanted.runs / card.name)})
+
+
+def audit_data(name: str) -> AuditNotes:
+    """What a benchmark's data say by themselves, in the order of the checks; asks no model."""
+    benchmark, cards = _find(name)
+    subject = _open(benchmark, find_source(benchmark, None), None, {})
+    return run_sync(_audit(subject, cards, None))
+
+
+async def _audit(
+    subject: AuditSubject, cards: Sequence[TaskCard], inquiry: Inquiry | None
+) -> AuditNotes:
+    plain_settings = ModelSettings()
+    trivial = TrivialModels(
+        tuple(open_model(f"baseline/{text}", plain_settings) for text in STRATEGIES),
+        tuple(open_model(f"baseline/random?seed={n}", plain_settings) for n in range(COINS)),
+    )
+    models: tuple[Model, ...] = inquiry.models if inquiry else ()
+    try:
+        return await audit_tasks(subject, cards, trivial, inquiry)
+    finally:
+        for model in models:
+            await model.close()
+
+
+def tabulate_gaps(audit: Audit) -> Table:
+    """What was not measured, and why."""
+    rows = (
+        (f"{gap.task} {gap.check}".strip(), f"{gap.reason}; {gap.hint}" if gap.hint else gap.reason)
+        for gap in audit.gaps
+    )
+    return Table(("not measured", "why"), tuple(rows))
+
+
+def describe_finding(finding: Finding) -> str:
+    """The figure of a finding in one line, with its interval and what was expected."""
+    figure = finding.figure
+    span = show_span(figure)
+    words = [f"{figure.key.replace('_', ' ')} {show_figure(figure.value)}"]
+    words.append(f"({span})" if span else "")
+    words.append(f"n = {figure.n:,}" if figure.n else "")
+    if finding.expected is not None:
+        words.append(f"against {show_figure(finding.expected)} ({finding.reference})")
+    words.append(f"{show_p(finding.p)} (Holm)" if finding.p is not None else "")
+    place = " · ".join(value for value in (finding.task, finding.model) if value)
+    words.append(f"[{place}]" if place else "")
+    return " ".join(word for word in words if word)
+
+
+def _find(name: str) -> tuple[Benchmark, tuple[TaskCard, ...]]:
+    head, _, tail = name.partition("/")
+    benchmark = find_benchmark(head)
+    labelled = benchmark.runnable and tail in benchmark.plugin.labels
+    whole = not tail or (labelled and tail not in {card.name for card in benchmark.card.task})
+    cards = benchmark.card.task if whole else (benchmark.card.find_task(tail),)
+    return benchmark, cards if benchmark.runnable else ()
+
+
+def _check(options: Mapping[str, str], split: str | None, cards: Sequence[TaskCard]) -> None:
+    """Refuse what none of the tasks knows."""
+    known = {option.name for card in cards for option in card.option}
+    for name in options:
+        if name not in known:
+            raise UnknownName("option", name, known)
+    splits = {text for card in cards for text in card.splits}
+    if split is not None and split not in splits:
+        raise UnknownName("split", split, splits)
+    for card in cards:
+        names = {option.name for option in card.option}
+        resolve_options(card, {name: value for name, value in options.items() if name in names})
+
+
+def _read_table(path: Path) -> tuple[PublishedRow, ...]:
+    if not path.is_file():
+        raise InputError(f"no such file: {path}", hint="give a JSON file of published rows")
+    return read_published(path, hint="docs/audit-a-benchmark.md shows what a row looks like")
+
+
+def _open(
+    benchmark: Benchmark, source: Source, split: str | None, options: Mapping[str, str]
+) -> AuditSubject:
+    release = benchmark.open(source)
+    found = benchmark.survey(release)
+
+    def make(card: TaskCard, chosen: Mapping[str, str], part: str, place: Source) -> Task:
+        return TaskRef(benchmark, card).make(chosen, part, place, None)
+
+    return AuditSubject(
+        card=benchmark.card,
+        source=source,
+        data=describe_data(benchmark, source),
+        release=release,
+        complete=found.images_found >= found.images_expected,
+        make=make,
+        hooks=benchmark.plugin.audit,
+        published=read_published(benchmark.folder / "expected" / "published.json"),
+        split=split,
+        options=options,
+    )

@@ -1,0 +1,255 @@
+"""Everything at once: a benchmark's data, its published tables, and models that are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memantics.benchmarks.card import TaskCard
+from memantics.core.finding import VERDICTS, Finding, Gap
+from memantics.core.model import Model
+from memantics.core.records import Outcome, Score
+from memantics.evaluation.audits.blind import (
+    can_rotate,
+    judge_blind,
+    judge_consistency,
+    judge_orders,
+    judge_swap,
+    rotate,
+    swap_images,
+)
+from memantics.evaluation.audits.options import (
+    Chance,
+    find_chance,
+    find_option_flaws,
+    find_shortcuts,
+    list_options,
+)
+from memantics.evaluation.audits.published import check_tables, judge_models, judge_published
+from memantics.evaluation.audits.subject import (
+    AuditAsking,
+    AuditSubject,
+    Exam,
+    draw_items,
+    find_text,
+    is_judge,
+    open_exams,
+)
+from memantics.evaluation.audits.texts import find_leaks, find_text_shortcuts
+
+FEWEST = 20
+
+
+@dataclass(slots=True)
+class AuditNotes:
+    """All findings, all that could not be found out, and files that were written, by what."""
+
+    findings: list[Finding] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    failed: int = 0
+    files: dict[str, Path] = field(default_factory=dict)
+
+    def add(self, found: tuple[list[Finding], list[Gap]]) -> None:
+        """Take in what a check returned."""
+        self.findings += found[0]
+        self.gaps += found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class TrivialModels:
+    """The models that need no thought: each strategy once, and a coin with several seeds."""
+
+    strategies: tuple[Model, ...]
+    coins: tuple[Model, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """Who is asked, how, and about how many items."""
+
+    models: tuple[Model, ...]
+    asker: AuditAsking
+    limit: int | None
+
+
+async def audit(
+    subject: AuditSubject,
+    cards: Sequence[TaskCard],
+    trivial: TrivialModels,
+    inquiry: Inquiry | None = None,
+) -> AuditNotes:
+    """AuditNotes tasks of a benchmark; without an inquiry no model is asked."""
+    found = AuditNotes()
+    exams, gaps = open_exams(subject, cards)
+    found.gaps += gaps
+    found.findings += subject.hooks.across(subject.release)
+    found.findings += subject.hooks.findings(subject.part)
+    known: set[str] = set()
+    for exam in exams:
+        chance = await find_chance(exam, trivial.coins)
+        await _audit_data(found, subject, exam, chance, trivial)
+        floor = chance if chance.value is not None else _find_floor(found, exam)
+        texts = {find_text(item) for item in exam.texts} - {""}
+        # Tasks on the same memes would report the same leaks.
+        if not texts <= known:
+            found.add(find_leaks(exam))
+        known |= texts
+        if inquiry is not None:
+            await _audit_models(found, subject, exam, floor, inquiry)
+    found.add(check_tables(subject.published))
+    found.findings = drop_repeated(found.findings)
+    found.gaps = list(dict.fromkeys(found.gaps))
+    if inquiry is None and exams:
+        found.gaps.append(
+            Gap(
+                "",
+                "blind run, order of options, favourite place, consistency of judges",
+                "no model was asked",
+                "give --model",
+            )
+        )
+    return found
+
+
+async def _audit_data(
+    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, trivial: TrivialModels
+) -> None:
+    if is_judge(exam.items[0]):
+        reason = "its figures describe what is judged, not who judges"
+        found.gaps.append(Gap(exam.name, "shortcuts", reason))
+    elif len(exam.items) < FEWEST:
+        found.gaps.append(Gap(exam.name, "shortcuts, options", _few(len(exam.items))))
+    else:
+        found.findings += find_option_flaws(exam)
+        found.findings += await find_shortcuts(exam, chance, trivial.strategies)
+        found.add(find_text_shortcuts(exam, chance))
+    found.findings += judge_published(exam, subject.comparable, subject.makers)
+
+
+def _few(n: int) -> str:
+    return f"{n} items are too few to tell anything from chance; it takes {FEWEST}"
+
+
+def _find_floor(found: AuditNotes, exam: Exam) -> Chance:
+    """Where nothing can be guessed, what the best constant text reaches."""
+    values = [
+        finding.figure.value or 0.0
+        for finding in found.findings
+        if finding.task == exam.name and finding.key in ("shortcut.constant", "shortcut.majority")
+    ]
+    return Chance(max(values), "the best constant text") if values else Chance(None, "")
+
+
+async def _audit_models(
+    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, inquiry: Inquiry
+) -> None:
+    figures: list[tuple[str, Score]] = []
+    for model in inquiry.models:
+        if is_judge(exam.items[0]):
+            await _question_judge(found, subject, exam, model, inquiry)
+            continue
+        figure = await _question(found, exam, chance, model, inquiry)
+        if figure is not None:
+            figures.append((model.name, figure))
+        await _reorder(found, exam, model, inquiry)
+    if subject.makers and figures:
+        found.findings += judge_models(exam, subject.makers, figures)
+
+
+async def _question(
+    found: AuditNotes, exam: Exam, chance: Chance, model: Model, inquiry: Inquiry
+) -> Score | None:
+    """Ask with images where there are any, and without; return the fuller figure."""
+    items = draw_items(exam.seen or exam.items, inquiry.limit)
+    seen: list[Outcome] = []
+    blind: list[Outcome] = []
+    if not exam.sighted:
+        found.gaps.append(Gap(exam.name, "blind run", "it shows no image with these options"))
+        seen = await inquiry.asker.ask(exam, model, items, "as it is")
+    elif exam.seen:
+        seen = await inquiry.asker.ask(exam, model, items, "with images")
+    else:
+        found.gaps.append(
+            Gap(exam.name, "run with images", "no image is in this copy", "add the images")
+        )
+    if exam.sighted and len(items) < FEWEST:
+        found.gaps.append(Gap(exam.name, "blind run", _few(len(items))))
+    elif exam.sighted:
+        blind = await inquiry.asker.ask_blind(exam, model, items)
+        found.findings.append(judge_blind(exam, model.name, blind, seen, chance))
+    found.failed += sum(outcome.status == "failed" for outcome in (*seen, *blind))
+    return exam.score(seen or blind) if seen or blind else None
+
+
+async def _reorder(found: AuditNotes, exam: Exam, model: Model, inquiry: Inquiry) -> None:
+    if not exam.lettered:
+        return
+    items = draw_items(exam.seen or exam.items, inquiry.limit)
+    if not can_rotate(items):
+        reason = "its options are images, whose places the prompt names"
+        hint = "compare runs with --set seed=1,2,3,4 instead"
+        found.gaps.append(Gap(exam.name, "order of options", reason, hint))
+        return
+    mark = "with images" if exam.seen else "blind"
+    orders = []
+    for step in range(max(len(list_options(item)) for item in items)):
+        turned = [rotate(item, step) for item in items]
+        name = mark if step == 0 else f"{mark}, options moved by {step}"
+        orders.append(await inquiry.asker.ask(exam, model, turned, name))
+    found.failed += sum(outcome.status == "failed" for order in orders[1:] for outcome in order)
+    found.findings += judge_orders(exam, model.name, orders)
+
+
+async def _question_judge(
+    found: AuditNotes, subject: AuditSubject, exam: Exam, model: Model, inquiry: Inquiry
+) -> None:
+    if not exam.seen:
+        found.gaps.append(Gap(exam.name, "consistency of judges", "no image is in this copy"))
+        return
+    items = draw_items(exam.seen, inquiry.limit)
+    asker = inquiry.asker
+    first = await asker.ask(exam, model, items, "with images")
+    # The cache may have known the first; the second must come from the model.
+    again = await asker.ask(exam, model, items, "again", fresh=True)
+    unseen = await asker.ask_blind(exam, model, items)
+    runs = {"again": again, "unseen": unseen}
+    for way in ("placement", "rationale"):
+        other = _choose_other(exam, way)
+        if other is not None:
+            options = {**exam.task.options, way: other}
+            task = subject.make(exam.card, options, exam.split, subject.source)
+            runs[way] = await asker.ask(exam, model, items, f"{way} {other}", task=task)
+    found.failed += sum(
+        outcome.status == "failed" for run in (first, *runs.values()) for outcome in run
+    )
+    found.findings += [
+        judge_consistency(exam, model.name, way, (first, run), subject.hooks.rated)
+        for way, run in runs.items()
+    ]
+    if all(len(item.images) == 2 for item in items):
+        swapped = await asker.ask(exam, model, [swap_images(i) for i in items], "swapped")
+        found.findings.append(judge_swap(exam, model.name, (first, swapped)))
+
+
+def _choose_other(exam: Exam, name: str) -> str | None:
+    """Another value of an option than the one in use."""
+    for option in exam.card.option:
+        if option.name == name:
+            return next((v for v in option.choices if v != exam.task.options.get(name)), None)
+    return None
+
+
+def drop_repeated(findings: Sequence[Finding]) -> list[Finding]:
+    """The first finding of each kind: a benchmark's own stands in place of the general one."""
+    kept: dict[tuple[str, str, str, str], Finding] = {}
+    for finding in findings:
+        # Titles tell apart what one check finds several of, such as recurring options.
+        title = finding.title if finding.key in ("options.dead", "tables.feasible") else ""
+        kept.setdefault((finding.task, finding.model, finding.key, title), finding)
+    return list(kept.values())
+
+
+def order_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Broken ones first; otherwise in the order in which they were found."""
+    return sorted(findings, key=lambda finding: VERDICTS.index(finding.verdict))

@@ -1,0 +1,376 @@
+"""What models answer without the image, in other orders of options, and as judges asked again.
+
+Who can answer without what: from runs with one thing changed to the share that needs both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memantics.benchmarks.factories import hits, share
+from memantics.core.finding import Finding, FindingVerdict, FindingWords, rank
+from memantics.core.records import Item, Outcome, Score
+from memantics.evaluation.audits.options import Chance, list_options
+from memantics.evaluation.audits.subject import Exam, keep_both, mean, place
+from memantics.metrics.rounding import settle
+
+WORDS_ALONE, PICTURE_ALONE = "picture=blank", "caption=removed"
+NAMES: Mapping[str, str] = {
+    WORDS_ALONE: "words alone",
+    PICTURE_ALONE: "picture alone",
+    "picture=swapped": "another meme's picture",
+    "meme=removed": "neither: question and options alone",
+    "caption=reworded": "the caption in other words",
+    "caption=shuffled": "the caption's words in another order",
+    "options=permuted": "options in another order",
+}
+HEART: Mapping[str, str] = {
+    "memory=caption": "second halves of captions",
+    "memory=template": "names of templates",
+    "memory=id": "ids in the data set",
+    "memory=canary": "the canary string",
+}
+_LITTLE = 0.1
+_SOME, _MUCH = 0.02, 0.1  # of the memes known by heart: worth knowing, broken
+_WORDS = FindingWords(__file__)
+
+
+def judge_needs(
+    task: str,
+    model: str,
+    plain: Sequence[Outcome],
+    probed: Mapping[str, Sequence[Outcome]],
+) -> Finding | None:
+    """The share of items that a model solves with words and picture, and with neither alone.
+
+    None where one of the two was not probed. Conditions are compared on the items that all have.
+    """
+    if not {WORDS_ALONE, PICTURE_ALONE} <= probed.keys():
+        return None
+    runs = {"": plain, **probed}
+    tables = {
+        name: dict(zip((o.item.id for o in run), hits(run), strict=True))
+        for name, run in runs.items()
+    }
+    groups = {outcome.item.id: outcome.item.group for outcome in plain}
+    ids = [name for name in groups if all(name in table for table in tables.values())]
+    if not ids:
+        return None
+    memes = [groups[name] for name in ids]
+    both = [tables[""][n] and not (tables[WORDS_ALONE][n] or tables[PICTURE_ALONE][n]) for n in ids]
+    figure = share("share", both, memes)
+    rows = [share("accuracy", [tables[""][n] for n in ids], memes, "shown", "all of it")]
+    for probe, label in NAMES.items():
+        if probe in tables:
+            held = [tables[probe][n] for n in ids]
+            rows.append(share("accuracy", held, memes, "shown", label))
+            lost = [float(tables[""][n]) - float(tables[probe][n]) for n in ids]
+            rows.append(mean(lost, memes, "shown", f"{label}, lost", "difference"))
+    value, top = figure.value or 0.0, rows[0].value or 0.0
+    little = settle(value) < settle(_LITTLE * top)
+    verdict, values = rank(bool(little) or top == 0), {"top": top, "value": value}
+    return _WORDS.find(
+        "needs.both", figure, verdict, values, task=task, model=model, rows=tuple(rows)
+    )
+
+
+def judge_memory(
+    task: str, model: str, recalled: Mapping[str, Score], removed: Sequence[Outcome] = ()
+) -> Finding | None:
+    """What a model knows by heart; None where nothing was asked.
+
+    Beside it what it answers with question and options alone (``removed``), which who has seen the
+    data may know, too.
+    """
+    known = {probe: score for probe, score in recalled.items() if score.value is not None}
+    if not known:
+        return None
+    most = max(known.values(), key=lambda score: score.value or 0.0)
+    rows = [place(score, "memory", HEART.get(probe, probe)) for probe, score in known.items()]
+    if removed:
+        memes = [outcome.item.group for outcome in removed]
+        rows.append(share("accuracy", hits(removed), memes, "memory", "question and options alone"))
+    canary = known.get("memory=canary")
+    told = canary is not None and canary.value == 1
+    low = settle(most.value or 0.0 if most.low is None else most.low)
+    figure = Score("share", most.value, most.n, most.low, most.high)
+    verdict = rank(bool(low >= _SOME), broken=told or bool(low >= _MUCH))
+    said = f" It knows {HEART['memory=canary']}." if told else ""
+    values = {"said": said, "value": most.value}
+    return _WORDS.find("memory", figure, verdict, values, task=task, model=model, rows=tuple(rows))
+
+
+def judge_blind(
+    exam: Exam,
+    model: str,
+    blind: Sequence[Outcome],
+    seen: Sequence[Outcome],
+    chance: Chance,
+) -> Finding:
+    """Hold the blind run against chance and, where there is one, against the run with images."""
+    figure = exam.score(blind)
+    full = exam.score(seen) if seen else None
+    kept = _keep_share(figure, full, chance)
+    of = "what it has over guessing with images" if full else "the way from guessing to perfect"
+    said = f" It keeps {kept:.0%} of {of}." if kept is not None else ""
+    return _WORDS.find(
+        "blind",
+        place(figure),
+        _weigh(figure, chance, kept),
+        {"main": exam.main_words, "share": said},
+        expected=chance.value,
+        reference=chance.words,
+        task=exam.name,
+        model=model,
+        rows=tuple(_list_rows(exam, blind, seen, full)),
+    )
+
+
+def _list_rows(
+    exam: Exam, blind: Sequence[Outcome], seen: Sequence[Outcome], full: Score | None
+) -> list[Score]:
+    rows = []
+    texts = exam.items[0].form.reply == "text"
+    if not texts:
+        groups = [outcome.item.group for outcome in blind]
+        solves = [solved(outcome) for outcome in blind]
+        rows.append(share("share", solves, groups, "items", "solved blind"))
+    if full is not None:
+        rows.append(place(full, "run", "with images"))
+    first, second = keep_both(blind, seen)
+    before, after = _mark(exam, first), _mark(exam, second)
+    gains = [b - a for a, b in zip(before, after, strict=True)]
+    if gains:
+        groups = [outcome.item.group for outcome in first]
+        label = "gained with images" if texts else "solved more with images"
+        rows.append(mean(gains, groups, "items", label, "difference"))
+    return rows
+
+
+def _mark(exam: Exam, outcomes: Sequence[Outcome]) -> list[float]:
+    """Each outcome's own worth: right or wrong, or the task's mark for a text."""
+    if exam.items[0].form.reply != "text":
+        return [float(solved(outcome)) for outcome in outcomes]
+    marks = exam.task.marks(outcomes) if exam.task.marks and outcomes else {}
+    return [mark or 0.0 for mark in marks.get(exam.task.main, ())]
+
+
+def solved(outcome: Outcome) -> bool:
+    """Whether an outcome is the gold answer."""
+    return outcome.status == "answered" and outcome.value == outcome.item.gold
+
+
+def _keep_share(figure: Score, full: Score | None, chance: Chance) -> float | None:
+    """Which share of what a model has over chance it has without images."""
+    base = chance.value or 0.0
+    if figure.value is None:
+        return None
+    top = full.value if full is not None and full.value is not None else 1.0
+    return (figure.value - base) / (top - base) if top - base > 0.02 else None
+
+
+def _weigh(figure: Score, chance: Chance, kept: float | None) -> FindingVerdict:
+    low = figure.low if figure.low is not None else figure.value
+    above = low is not None and low > (chance.value or 0.0)
+    return rank(above, broken=above and kept is not None and kept >= 0.5)
+
+
+def rotate(item: Item, step: int) -> Item:
+    """The item with its options moved on by some places; keys stay, the gold key moves along.
+
+    >>> from memantics.core.records import Field, Form, Option
+    >>> field = Field("answer", "choice", (Option("A", "cat"), Option("B", "dog")))
+    >>> turned = rotate(Item("1", "1", "A", Form("?", (field,))), 1)
+    >>> [option.text for option in turned.form.fields[0].options], turned.gold
+    (['dog', 'cat'], 'B')
+    """
+    (field,) = item.form.fields
+    size = len(field.options)
+    moved = tuple(
+        replace(field.options[(place + step) % size], key=field.options[place].key)
+        for place in range(size)
+    )
+    keys = [option.key for option in field.options]
+    gold = keys[(keys.index(str(item.gold)) - step) % size]
+    form = replace(item.form, fields=(replace(field, options=moved),))
+    return replace(item, form=form, gold=gold)
+
+
+def can_rotate(items: Sequence[Item]) -> bool:
+    """Whether options are texts only: images would have to move along in the prompt."""
+    return not any(option.image for item in items for option in list_options(item))
+
+
+def judge_orders(exam: Exam, model: str, orders: Sequence[Sequence[Outcome]]) -> list[Finding]:
+    """What the answers in every order come to: one presentation after the other."""
+    by_item = [
+        {outcome.item.id: outcome for outcome in order if outcome.status != "failed"}
+        for order in orders
+    ]
+    ids = [name for name in by_item[0] if all(name in order for order in by_item)]
+    rounds = [[order[name] for order in by_item] for name in ids]
+    if not rounds:
+        return []
+    return [_judge_stability(exam, model, rounds), _judge_places(exam, model, rounds)]
+
+
+def _judge_stability(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -> Finding:
+    groups = [outcomes[0].item.group for outcomes in rounds]
+    same = [len({_said(outcome) for outcome in outcomes}) == 1 for outcomes in rounds]
+    all_right = [all(solved(outcome) for outcome in outcomes) for outcomes in rounds]
+    rows = [
+        share("accuracy", [solved(said[step]) for said in rounds], groups, "order", label)
+        for step, label in enumerate(f"moved by {n}" for n in range(len(rounds[0])))
+    ]
+    rows.append(share("accuracy", all_right, groups, "order", "right in every order"))
+    figure = share("share", same, groups)
+    value = figure.value or 0.0
+    values = {"value": value, "always": rows[-1].value or 0}
+    verdict, told = rank(value < 0.9, broken=value < 0.7), tuple(rows)
+    return _WORDS.find(
+        "permutation", figure, verdict, values, task=exam.name, model=model, rows=told
+    )
+
+
+def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -> Finding:
+    """Every option stands at every place once, so an unbiased model names each place alike."""
+    said = [
+        (str(outcome.value), outcome.item.group)
+        for outcomes in rounds
+        for outcome in outcomes
+        if outcome.status == "answered"
+    ]
+    keys = [option.key for option in list_options(rounds[0][0].item)]
+    groups = [group for _, group in said]
+    rows = tuple(
+        share("share", [text == key for text, _ in said], groups, "position", key) for key in keys
+    )
+    top = max(rows, key=lambda row: row.value or 0.0)
+    fair = 1 / len(keys)
+    excess = (top.low or 0.0) - fair
+    count = Counter(text for text, _ in said)[top.label]
+    return _WORDS.find(
+        "position.model",
+        place(top),
+        rank(excess > 0, broken=excess >= 0.1),
+        {"top": top.label, "count": count, "answers": len(said)},
+        expected=fair,
+        task=exam.name,
+        model=model,
+        rows=rows,
+    )
+
+
+def _said(outcome: Outcome) -> str:
+    """The text of the chosen option; an invalid answer is like no other."""
+    if outcome.status != "answered":
+        return f"\0{id(outcome)}"
+    texts = {option.key: option.text for option in list_options(outcome.item)}
+    return texts.get(str(outcome.value), f"\0{outcome.value}")
+
+
+# Is a judge of one mind? The same edit again, presented otherwise, and with images swapped.
+
+_LEAST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Two judgements of one edit: same labels, all ratings within a point, mean distance."""
+
+    same: bool
+    close: bool
+    distance: float
+
+
+def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> Likeness:
+    """How alike two judgements are, over the rated fields (all fields where none are named)."""
+    (labels, first), (others, second) = _read(one, rated), _read(other, rated)
+    numbers = [abs(value - second[name]) for name, value in first.items() if name in second]
+    same = bool(labels or numbers) and labels == others
+    return Likeness(
+        same=same,
+        close=same and all(number <= 1 for number in numbers),
+        distance=sum(numbers) / len(numbers) if numbers else 0.0,
+    )
+
+
+def _read(outcome: Outcome, rated: frozenset[str]) -> tuple[Mapping[str, str], Mapping[str, float]]:
+    """The labels and the numbers of a judgement; truth values count as labels."""
+    value = outcome.value if outcome.status == "answered" else None
+    if not isinstance(value, dict):
+        return {"invalid": outcome.status}, {}
+    kept = {name: groups for name, groups in value.items() if not rated or name in rated}
+    return (
+        {name: str(groups) for name, groups in kept.items() if isinstance(groups, bool | str)},
+        {
+            name: float(groups)
+            for name, groups in kept.items()
+            if isinstance(groups, int | float) and not isinstance(groups, bool)
+        },
+    )
+
+
+def swap_images(item: Item) -> Item:
+    """The item with its two images exchanged."""
+    return replace(item, images=item.images[::-1])
+
+
+def judge_consistency(
+    exam: Exam,
+    model: str,
+    way: str,
+    pair: tuple[Sequence[Outcome], Sequence[Outcome]],
+    rated: frozenset[str],
+) -> Finding:
+    """Hold two presentations of the same edits against each other."""
+    first, second = keep_both(*pair)
+    found = [compare_judgements(a, b, rated) for a, b in zip(first, second, strict=True)]
+    groups = [outcome.item.group for outcome in first]
+    figure = share("share", [likeness.close for likeness in found], groups)
+    value = figure.value or 0.0
+    verdict = rank(value < 0.9, broken=value < 0.7)
+    if way == "unseen":  # where nothing can be seen, a judge should not say the same
+        verdict = rank(value >= 0.3, broken=value >= 0.6)
+    same = [likeness.same for likeness in found]
+    distances = [likeness.distance for likeness in found]
+    rows = (
+        share("share", same, groups, "fields", "labels the same"),
+        mean(distances, groups, "fields", "mean distance of ratings", "distance"),
+        *_mains(exam, first, second),
+    )
+    values = {"value": value}
+    return _WORDS.find(
+        f"judge.{way}", figure, verdict, values, task=exam.name, model=model, rows=rows
+    )
+
+
+def judge_swap(
+    exam: Exam, model: str, pair: tuple[Sequence[Outcome], Sequence[Outcome]]
+) -> Finding:
+    """With source and edit exchanged a judge that looks must call the edit a failure."""
+    first, second = keep_both(*pair)
+    before, after = (exam.score(outcomes) for outcomes in (first, second))
+    whole = before.value or 0.0
+    # Nothing can be lost where nothing was given.
+    kept = (after.value or 0.0) / whole if whole >= _LEAST else None
+    return _WORDS.find(
+        "judge.swapped" if kept is not None else "judge.swapped.unscored",
+        place(after),
+        rank(kept is None or kept >= 0.2, broken=kept is not None and kept >= 0.5),
+        {"main": exam.main_words, "kept": kept, "before": before.value or 0},
+        key="judge.swapped",
+        task=exam.name,
+        model=model,
+        rows=_mains(exam, first, second),
+    )
+
+
+def _mains(exam: Exam, first: list[Outcome], second: list[Outcome]) -> tuple[Score, ...]:
+    names = ("first presentation", "second presentation")
+    return tuple(
+        place(exam.score(outcomes), "figure", name)
+        for name, outcomes in zip(names, (first, second), strict=True)
+    )

@@ -1,0 +1,277 @@
+"""Audits of labels and runs: disjoint splits, labels probably wrong, what runs need and know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memantics.benchmarks.card import Card, SampleCard, TaskCard
+from memantics.benchmarks.factories import hits
+from memantics.benchmarks.registry import Benchmark, DataFacts
+from memantics.core.data import DataKind, GroupKind
+from memantics.core.errors import InputError
+from memantics.core.finding import Finding, Gap
+from memantics.core.journal import write_lines
+from memantics.core.records import Outcome, Score
+from memantics.core.rundir import read_facts
+from memantics.core.tables import TABLE_ENDINGS
+from memantics.evaluation.audits.benchmark import AuditNotes
+from memantics.evaluation.audits.blind import (
+    HEART,
+    PICTURE_ALONE,
+    WORDS_ALONE,
+    judge_memory,
+    judge_needs,
+)
+from memantics.evaluation.compare import open_run
+from memantics.moderation import label_errors as mislabels
+from memantics.moderation.classifier import find_labelled
+from memantics.moderation.examples import Loaded, split_random
+from memantics.moderation.held_out import (
+    HeldOutVerdicts,
+    RunAnswers,
+    draw_memes,
+    judge_held_out,
+    list_strata,
+    weigh_answers,
+)
+from memantics.moderation.labels import FEWEST_MEMBERS
+from memantics.moderation.resplit import (
+    FOLDS,
+    Draft,
+    Grouping,
+    find_copies,
+    group_memes,
+    judge_groups,
+    judge_resplit,
+    make_split,
+    score_runs,
+    settle_verdicts,
+)
+
+MOST = 12_000  # memes that judges compare in pairs
+_FEWEST = 40
+_RANDOM = "random"
+_AGAIN = "random, again"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelWishes:
+    """What of a label is audited. ``folder`` gets the files, ``warning`` goes with the queue.
+
+    ``runs`` are run directories whose answers are judges, too.
+    """
+
+    kinds: tuple[GroupKind, ...]
+    doubts: bool
+    folder: Path
+    reviewed: Path | None = None
+    warning: str = ""
+    runs: tuple[Path, ...] = ()
+
+
+def is_table(name: str) -> bool:
+    """Whether a name is a column of a table: ``memes.csv/label``."""
+    place = Path(name.rpartition("/")[0])
+    return place.suffix.lower() in TABLE_ENDINGS and place.is_file()
+
+
+def choose_label(benchmark: Benchmark, wanted: str) -> str:
+    """The label of that name, else the first of which each meme has one; "" where there is none."""
+    known = benchmark.plugin.labels if benchmark.runnable else {}
+    if wanted in known:
+        return wanted
+    return next((name for name, source in known.items() if not source.several), "")
+
+
+def describe_table(name: str) -> tuple[Card, DataFacts]:
+    """A card and the facts for a column of a table that no benchmark knows."""
+    loaded = find_labelled(name)
+    stem = re.sub(r"[^a-z0-9]+", "_", loaded.labels.name.lower()).strip("_")
+    languages = [text for text in loaded.list_languages() if text in ("en", "zh")]
+    label = re.sub(r"[^a-z0-9]+", "_", loaded.topic.lower()).strip("_") or "label"
+    card = Card.model_validate(
+        {
+            "name": f"t_{stem}",
+            "title": loaded.labels.name,
+            "summary": "a table of labelled memes",
+            "languages": languages or ["en"],
+            "citation": "",
+            "sample": SampleCard(licence="none"),
+            "task": (TaskCard(name=f"l_{label}", title="label", main="macro_f1", baselines=()),),
+        }
+    )
+    size = len(loaded.examples)
+    return card, DataFacts("release", loaded.checksum, size, "", "not said")
+
+
+def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditNotes:
+    """Audit one label, ``NAME/LABEL``: groups, disjoint splits, doubtful labels."""
+    notes = AuditNotes()
+    data = find_labelled(name, data=kind)
+    if data.labels.several:
+        raise InputError(f"{name}: several labels hold at once", hint="audit one that is alone")
+    if len(data.examples) < _FEWEST or min(data.counts.values()) < FEWEST_MEMBERS:
+        reason = f"{len(data.examples)} memes are too few; it takes {_FEWEST}, and five a class"
+        notes.gaps.append(Gap(name, "groups, disjoint splits, wrong labels", reason))
+        return notes
+    if len(data.examples) > MOST:
+        reason = f"{MOST:,} of {len(data.examples):,} memes were looked at, spread over the data"
+        notes.gaps.append(Gap(name, "all memes", reason))
+        data = draw_memes(data, MOST)
+    groupings = _group(data, wishes, notes)
+    held = judge_held_out(
+        data,
+        {
+            _RANDOM: split_random(list_strata(data), FOLDS),
+            _AGAIN: split_random(list_strata(data), FOLDS, seed=1),
+            **{by: grouping.folds for by, grouping in groupings.items()},
+        },
+    )
+    runs = _read_runs(data, wishes.runs, notes)
+    drafts = list(_draft_splits(data, groupings, held, wishes, notes))
+    drafts = [_add_runs(draft, data, groupings, runs) for draft in drafts]
+    if wishes.doubts:
+        texts, judged = groupings["text"], held["text"]
+        joined = (*judged.judges, *(weigh_answers(data, run, texts.folds) for run in runs))
+        drafts += _draft_doubts(data, texts, replace(judged, judges=joined), wishes, notes)
+    notes.findings = [replace(found, task=name) for found in settle_verdicts(drafts)]
+    if wishes.reviewed is not None:
+        notes.findings += mislabels.judge_reviews(
+            data, groupings["text"], held["text"], wishes.reviewed
+        )
+    return notes
+
+
+def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list[RunAnswers]:
+    """The answers of plain runs about these memes; what a run is asked otherwise is no opinion."""
+    known = {example.id for example in data.examples}
+    runs = []
+    for folder in folders:
+        facts = read_facts(folder)
+        if facts.probe:
+            continue
+        held: dict[str, list[Outcome]] = {}
+        for outcome in open_run(folder).outcomes:
+            item = outcome.item
+            named = next((name for name in (item.id, item.group) if name in known), "")
+            held.setdefault(named, []).append(outcome)
+        held.pop("", None)
+        if not held:
+            name = data.labels.name
+            notes.gaps.append(Gap(name, f"run {folder.name}", "it asks about none of these memes"))
+            continue
+        once = {name: found[0] for name, found in held.items() if len(found) == 1}
+        said = {name: str(o.value) for name, o in once.items() if o.status == "answered"}
+        ended = [(name, outcome) for name, found in held.items() for outcome in found]
+        marks = hits([outcome for _, outcome in ended])
+        right = [(name, mark) for (name, _), mark in zip(ended, marks, strict=True)]
+        runs.append(RunAnswers(facts.model, said, right))
+    return runs
+
+
+def _add_runs(
+    draft: Draft, data: Loaded, groupings: Mapping[str, Grouping], runs: Sequence[RunAnswers]
+) -> Draft:
+    """The rows of runs, in the finding on a fall."""
+    what, _, by = draft.finding.key.partition(".")
+    if what != "resplit" or not runs:
+        return draft
+    rows = (*draft.finding.rows, *score_runs(data, groupings[by], runs))
+    return draft._replace(finding=replace(draft.finding, rows=rows))
+
+
+def _group(data: Loaded, wishes: LabelWishes, notes: AuditNotes) -> dict[str, Grouping]:
+    """Groups of every kind that the data allow; those of texts always, for copies."""
+    found: dict[str, Grouping] = {}
+    needs_texts = wishes.doubts or wishes.reviewed is not None
+    for by in dict.fromkeys((*wishes.kinds, *(("text",) if needs_texts else ()))):
+        try:
+            found[by] = group_memes(data, by)
+        except InputError as error:
+            if len(wishes.kinds) == 1:
+                raise
+            notes.gaps.append(Gap(data.labels.name, f"split by {by}", error.what, error.hint))
+    return found
+
+
+def _draft_splits(
+    data: Loaded,
+    groupings: Mapping[str, Grouping],
+    held: Mapping[str, HeldOutVerdicts],
+    wishes: LabelWishes,
+    notes: AuditNotes,
+) -> Sequence[Draft]:
+    drafts = []
+    for by in wishes.kinds:
+        if by not in groupings:
+            continue
+        grouping = groupings[by]
+        # That a text tells its label is no flaw; that its copies are tested on is.
+        told = None if by == "text" else judge_groups(data, grouping)
+        drafts += [told] if told else []
+        drafts.append(judge_resplit(data, grouping, held[_RANDOM], held[_AGAIN], held[by]))
+        path = wishes.folder / f"split-{by}.json"
+        notes.files[f"split by {by}"] = make_split(data, grouping).save(path)
+    return drafts
+
+
+def _draft_doubts(
+    data: Loaded,
+    texts: Grouping,
+    held: HeldOutVerdicts,
+    wishes: LabelWishes,
+    notes: AuditNotes,
+) -> list[Draft]:
+    noise, gap = mislabels.judge_noise(data, texts, held)
+    if noise is None:
+        notes.gaps.append(gap)
+    copies = find_copies(data)
+    doubts = mislabels.rank_doubts(data, copies, held.mean)
+    if doubts:
+        folder = wishes.folder / "review"
+        mislabels.queue_doubts(data, doubts, folder, warning=wishes.warning)
+        notes.files["review queue"] = folder
+        notes.files["doubtful labels"] = write_lines(wishes.folder / "doubts.jsonl", doubts)
+    return [draft for draft in (mislabels.judge_copies(data, copies), noise) if draft is not None]
+
+
+# Runs of one task with one thing changed each, as a finding for each model.
+
+
+def audit_probed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
+    """What the answers of each model need, of the tasks that these runs are of."""
+    plain: dict[tuple[str, str], Sequence[Outcome]] = {}
+    probed: dict[tuple[str, str], dict[str, Sequence[Outcome]]] = {}
+    recalled: dict[tuple[str, str], dict[str, Score]] = {}
+    for folder in folders:
+        run = open_run(folder)
+        facts, outcomes, key = run.facts, run.outcomes, (run.task.name, run.facts.model)
+        if not facts.probe:
+            plain[key] = outcomes
+        elif facts.probe.startswith("memory="):
+            scores = {score.key: score for score in run.task.score(outcomes) if not score.by}
+            if "recalled" in scores:
+                recalled.setdefault(key, {})[facts.probe] = scores["recalled"]
+        else:
+            probed.setdefault(key, {})[facts.probe] = outcomes
+    findings, gaps = [], []
+    for key in dict.fromkeys((*plain, *probed, *recalled)):
+        changed = probed.get(key, {})
+        found = judge_needs(*key, plain[key], changed) if key in plain else None
+        learnt = judge_memory(*key, recalled.get(key, {}), changed.get("meme=removed", ()))
+        findings += [finding for finding in (found, learnt) if finding is not None]
+        if found is None:
+            need = f"a plain run, one with {WORDS_ALONE} and one with {PICTURE_ALONE}"
+            gaps.append(Gap(key[0], f"what needs both, {key[1]}", f"it takes {need}"))
+        if learnt is None:
+            asked = " or ".join(HEART)
+            gaps.append(
+                Gap(key[0], f"what is known by heart, {key[1]}", f"it takes a run with {asked}")
+            )
+    if not folders:
+        hint = "memantics probe TASK --model MODEL --probe memory=caption; then --run DIR"
+        gaps.append(Gap("", "what needs both, what is known by heart", "no run was given", hint))
+    return findings, gaps

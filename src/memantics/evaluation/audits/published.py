@@ -1,0 +1,153 @@
+"""Published tables: can their figures be true together, and did a row's model make the data?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from memantics.benchmarks.published import PublishedRow
+from memantics.core.finding import Finding, FindingWords, Gap, Maker, rank
+from memantics.core.records import Score
+from memantics.evaluation.audits.subject import Exam
+from memantics.metrics.feasibility import Claims, find_violations, is_impossible
+from memantics.metrics.interval import wilson
+
+_WORDS = FindingWords(__file__)
+
+
+def check_tables(
+    rows: Sequence[PublishedRow], title: str = "Published tables"
+) -> tuple[list[Finding], list[Gap]]:
+    """One finding for all rows that have anything to check; arithmetic only."""
+    checkable = [row for row in rows if is_checkable(row)]
+    if not checkable:
+        reason = "no published row gives figures that can be held against each other"
+        return [], [Gap("", title.lower(), reason if rows else "no published figures are known")]
+    faults = [(row, why) for row in checkable if (why := violations(row))]
+    # A paper seldom says over how many items a share was taken.
+    anyway = sum(is_certain(row) for row, _ in faults)
+    n = len(checkable)
+    low, high = wilson(len(faults), n) or (None, None)
+    unless = (
+        " if their shares are taken over the numbers of items that the paper states; "
+        f"{anyway} of {n} whatever these numbers are"
+    ) * (anyway != len(faults))
+    details = (f"{row.source}, {row.task}, {row.system}: {'; '.join(why)}" for row, why in faults)
+    found = _WORDS.find(
+        "tables.feasible",
+        Score("share", len(faults) / n, n, low, high),
+        "broken" if faults else "sound",
+        {"title": title, "faults": len(faults), "rows": n, "unless": unless},
+        details=tuple(details),
+    )
+    return [found], []
+
+
+def violations(row: PublishedRow) -> tuple[str, ...]:
+    """Every check that a row fails, in words."""
+    return find_violations(row.figures, _claims(row))
+
+
+def is_certain(row: PublishedRow) -> bool:
+    """Whether a row cannot be true whatever the numbers of items behind its figures are."""
+    return is_impossible(row.figures, _claims(row))
+
+
+def _claims(row: PublishedRow) -> Claims:
+    return Claims(row.digits, row.sizes, row.parts, row.classes)
+
+
+def is_checkable(row: PublishedRow) -> bool:
+    """Whether a row holds figures that bound one another."""
+    figures = row.figures.keys()
+    return (
+        {"macro_f1", "macro_precision", "macro_recall"} <= figures
+        or any(whole in figures and set(parts) <= figures for whole, parts in row.parts.items())
+        or bool(figures & row.sizes.keys())
+        or (row.classes is not None and {"f1", "tpr", "tnr"} <= figures)
+    )
+
+
+Kinship = Literal["same", "family"]
+
+
+def find_kinship(model: str, maker: str) -> Kinship | None:
+    """Whether a model's name is that of a maker, or of its family.
+
+    >>> find_kinship("openai/Qwen/Qwen3-VL-8B-Instruct", "Qwen3-VL-8B-Instruct")
+    'same'
+    >>> find_kinship("Qwen2.5-VL-7B", "Qwen3-VL-8B-Instruct"), find_kinship("Pixtral-12B", "GPT-4o")
+    ('family', None)
+    """
+    names, other = _words(model), _words(maker)
+    if not names or not other:
+        return None
+    if names == other or names[: len(other)] == other or other[: len(names)] == names:
+        return "same"
+    return "family" if _family(names) == _family(other) else None
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z]+[0-9.]*|[0-9.]+[a-z]*", name.rsplit("/", 1)[-1].casefold())
+
+
+def _family(words: Sequence[str]) -> str:
+    return re.sub(r"[0-9.]+$", "", words[0])
+
+
+def judge_published(
+    exam: Exam, rows: Sequence[PublishedRow], makers: Sequence[Maker]
+) -> Iterator[Finding]:
+    """Published systems that were scored on what their own family wrote."""
+    main = exam.task.main
+    group = [row for row in rows if row.task == exam.card.name and main in row.figures]
+    for maker in _of_task(exam, makers):
+        kin = [row for row in group if find_kinship(row.system, maker.model)]
+        others = [row for row in group if row not in kin]
+        if not group or not kin or not others:
+            continue
+        best, rival = (max(row.figures[main] for row in part) for part in (kin, others))
+        yield _WORDS.find(
+            "makers.published.ahead" if best > rival else "makers.published.behind",
+            Score(main, best, len(kin)),
+            "worth knowing",
+            {"main": exam.main_words, "maker": maker, "kin": len(kin), "rows": len(group)},
+            key="makers.published",
+            expected=rival,
+            task=exam.name,
+            details=tuple(
+                f"{row.system} ({row.source}): {row.figures[main]:.{row.digits}f}" for row in kin
+            ),
+        )
+
+
+def judge_models(
+    exam: Exam, makers: Sequence[Maker], figures: Sequence[tuple[str, Score]]
+) -> Iterator[Finding]:
+    """Models that were asked here, held against those of other families."""
+    makers = _of_task(exam, makers)
+    for model, figure in figures if makers else ():
+        related = [(m, kin) for m in makers if (kin := find_kinship(model, m.model)) is not None]
+        strangers = [
+            score.value
+            for name, score in figures
+            if score.value is not None and not any(find_kinship(name, m.model) for m in makers)
+        ]
+        rival = max(strangers, default=None)
+        words = ", ".join(f"{m.what} by {m.model}" for m, _ in related)
+        found = _WORDS.find(
+            "makers.model",
+            figure,
+            rank(bool(related)),
+            {"main": exam.main_words, "words": words},
+            expected=rival if related else None,
+            task=exam.name,
+            model=model,
+        )
+        yield found if rival is not None else replace(found, reference="")
+
+
+def _of_task(exam: Exam, makers: Sequence[Maker]) -> list[Maker]:
+    return [maker for maker in makers if exam.card.name in maker.tasks]

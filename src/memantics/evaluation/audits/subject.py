@@ -1,0 +1,390 @@
+"""What is audited, the tasks of a benchmark with images and without, and how models are asked.
+
+Rows of findings: shares and means with intervals that keep a meme's items together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from memantics.benchmarks.card import Card, TaskCard
+from memantics.benchmarks.plugin import AuditHooks
+from memantics.benchmarks.published import PublishedRow
+from memantics.benchmarks.registry import DataFacts
+from memantics.core.data import Source, inside
+from memantics.core.errors import DataError
+from memantics.core.finding import Gap, Maker
+from memantics.core.model import Model
+from memantics.core.records import Field, Form, Image, Item, Outcome, Request, Score
+from memantics.core.rundir import RunWriter, last_answers
+from memantics.core.task import Task
+from memantics.evaluation.ask import ask
+from memantics.evaluation.facts import Scope, describe, folder_name
+from memantics.evaluation.scoring import keep_scored
+from memantics.metrics.comparison import paired_bootstrap
+from memantics.metrics.rounding import settle
+from memantics.models.cache import Cache
+from memantics.models.engine import AskSettings, Progress
+
+_SURE = 3.291 / 1.96  # half of a 99.9 % interval, of half of a 95 % one
+
+
+def mean(
+    values: Sequence[float], groups: Sequence[str], by: str = "", label: str = "", key: str = "mean"
+) -> Score:
+    """A mean over items.
+
+    >>> mean([1.0, 3.0], ["a", "a"]).value
+    2.0
+    """
+    found = paired_bootstrap(values, groups)
+    low, high = (found.low, found.high) if found else (None, None)
+    value = sum(values) / len(values) if values else None
+    return Score(key, value, len(values), low, high, by, label)
+
+
+def place(score: Score, by: str = "", label: str = "") -> Score:
+    """A figure as a row of a breakdown, or on its own.
+
+    >>> place(Score("f1", 0.5, 9, note="x"), "run", "blind").label
+    'blind'
+    """
+    return Score(score.key, score.value, score.n, score.low, score.high, by, label)
+
+
+def is_above(score: Score, bound: float) -> bool:
+    """Whether a figure lies above a bound at 99.9 %, since a page holds several such tests.
+
+    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.33)
+    True
+    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.34)
+    False
+    """
+    if score.value is None:
+        return False
+    low = score.value if score.low is None else score.low
+    return bool(settle(score.value - _SURE * (score.value - low)) > settle(bound))
+
+
+MakeTask = Callable[[TaskCard, Mapping[str, str], str, Source], Task]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSubject:
+    """A benchmark on one copy of its data. ``split`` and ``options`` are the user's wishes."""
+
+    card: Card
+    source: Source
+    data: DataFacts
+    release: object
+    complete: bool
+    make: MakeTask
+    hooks: AuditHooks[Any] = field(default_factory=AuditHooks)
+    published: tuple[PublishedRow, ...] = ()
+    split: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def part(self) -> object:
+        """The release, cut down to the split that the user named."""
+        return self.hooks.narrow(self.release, self.split) if self.split else self.release
+
+    @property
+    def comparable(self) -> tuple[PublishedRow, ...]:
+        """The published rows that are about these data: none where they are our sample."""
+        return self.published if self.data.kind == "release" else ()
+
+    @property
+    def makers(self) -> tuple[Maker, ...]:
+        """The models that wrote parts of these data."""
+        return self.hooks.makers(self.release) if self.data.kind == "release" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """One task of it. ``items`` have no images; ``seen`` are those whose images are here.
+
+    ``full`` is the task on the real images, which ``seen`` come from; ``sighted`` says whether it
+    shows images at all. ``texts`` are the items again, with all the text that the task can show.
+    ``splits`` holds the items of the parts called train and test, where the task has both.
+    ``lettered`` says that options differ from item to item, so that their order is free.
+    """
+
+    card: TaskCard
+    task: Task
+    full: Task
+    sighted: bool
+    split: str
+    items: tuple[Item, ...]
+    texts: tuple[Item, ...]
+    seen: tuple[Item, ...]
+    splits: Mapping[str, tuple[Item, ...]]
+    published: tuple[float, ...]
+    lettered: bool
+
+    @property
+    def name(self) -> str:
+        """``BENCHMARK/TASK``."""
+        return self.task.name
+
+    @property
+    def main_words(self) -> str:
+        """The name of the main figure as people read it."""
+        return self.task.main.replace("_", " ")
+
+    def score(self, outcomes: Sequence[Outcome]) -> Score:
+        """The main figure of outcomes, as the task's policy for invalid answers has it."""
+        scores = self.task.score(keep_scored(outcomes, self.task.invalid))
+        return next(value for value in scores if value.key == self.task.main and not value.by)
+
+
+def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
+    """The tasks that can be audited, and why the others cannot."""
+    exams: list[Exam] = []
+    gaps: list[Gap] = []
+    with TemporaryDirectory(prefix="memantics-audit-") as folder:
+        source = subject.source
+        if not subject.complete:
+            source = replace(source, images=_stand_in(subject, Path(folder)))
+        for card in cards:
+            try:
+                exams.append(_open_exam(subject, card, source))
+            except DataError as error:
+                gaps.append(Gap(f"{subject.card.name}/{card.name}", "all", error.what, error.hint))
+    return exams, gaps
+
+
+def _stand_in(subject: AuditSubject, folder: Path) -> Path | None:
+    """A folder in which every image of the release has an empty file of its name.
+
+    Readers leave out memes without an image. Checks that look at no image want them all the
+    same, exactly as the task asks about them; the empty files are never opened.
+    """
+    names = list(subject.hooks.pictures(subject.release))
+    for name in names:
+        inside(folder, name).touch()
+    return folder if names else subject.source.images
+
+
+def _open_exam(subject: AuditSubject, card: TaskCard, source: Source) -> Exam:
+    options = _keep_known(card, subject.options)
+    split, task, items = _find_split(subject, card, options, source)
+    shown = _keep_known(card, subject.hooks.shown.get(card.name, {})) | options
+    texts = items if shown == options else _read(subject.make(card, shown, split, source))
+    splits = {
+        name: _read(subject.make(card, shown, name, source))
+        for name in ("train", "test")
+        if {"train", "test"} <= set(card.splits) and _has(subject, card, name, source)
+    }
+    present = (
+        {"images": "present"}
+        if "images" in {option_card.name for option_card in card.option}
+        else {}
+    )
+    full = subject.make(card, present | options, split, subject.source)
+    return Exam(
+        card=card,
+        task=task,
+        full=full,
+        sighted=any(item.images for item in items),
+        split=split,
+        items=tuple(map(strip_images, items)),
+        texts=tuple(map(strip_images, texts)),
+        seen=_find_seen(full),
+        splits={name: tuple(map(strip_images, group)) for name, group in splits.items()},
+        published=tuple(
+            row.figures[card.main]
+            for row in subject.comparable
+            if row.task == card.name and card.main in row.figures
+        ),
+        lettered=_is_lettered(items),
+    )
+
+
+def _keep_known(card: TaskCard, options: Mapping[str, str]) -> dict[str, str]:
+    known = {option.name for option in card.option}
+    return {name: value for name, value in options.items() if name in known}
+
+
+def _find_split(
+    subject: AuditSubject, card: TaskCard, options: Mapping[str, str], source: Source
+) -> tuple[str, Task, tuple[Item, ...]]:
+    """The split that was asked for, else the first of which this copy has anything."""
+    wanted = [subject.split] if subject.split in card.splits else list(card.splits)
+    fault: DataError | None = None
+    for split in wanted:
+        task = subject.make(card, options, split or card.splits[0], source)
+        if task.needs:
+            raise DataError(
+                task.name,
+                "its prompts hold another task's answers",
+                hint="audit it with options that need none",
+            )
+        try:
+            if items := _read(task):
+                return split or card.splits[0], task, items
+        except DataError as error:
+            fault = fault or error
+    raise fault or DataError(card.name, "has no items in this copy", hint="add a fuller copy")
+
+
+def _has(subject: AuditSubject, card: TaskCard, split: str, source: Source) -> bool:
+    try:
+        return any(True for _ in subject.make(card, {}, split, source).items())
+    except DataError:
+        return False
+
+
+def _read(task: Task) -> tuple[Item, ...]:
+    return tuple(task.items())
+
+
+def _find_seen(task: Task) -> tuple[Item, ...]:
+    """The items whose images are in this copy, with them."""
+    try:
+        return tuple(item for item in task.items() if item.images)
+    except DataError:
+        return ()
+
+
+def strip_images(item: Item) -> Item:
+    """The item without any image: what is left to a model that sees nothing."""
+    fields = tuple(
+        replace(field, options=tuple(replace(option, image=None) for option in field.options))
+        for field in item.form.fields
+    )
+    return replace(item, images=(), form=replace(item.form, fields=fields))
+
+
+def draw_items(items: Sequence[Item], limit: int | None) -> tuple[Item, ...]:
+    """Some of the items, spread over the memes, and always the same ones.
+
+    >>> from memantics.core.records import Form
+    >>> items = [Item(str(n), str(n // 2), "", Form("", ())) for n in range(20)]
+    >>> len(draw_items(items, 5)), len(draw_items(items, None))
+    (5, 20)
+    """
+    if limit is None or limit >= len(items):
+        return tuple(items)
+    ordered = sorted(items, key=lambda item: hashlib.sha256(item.group.encode()).digest())
+    kept = {item.id for item in ordered[:limit]}
+    return tuple(item for item in items if item.id in kept)
+
+
+def choice_field(item: Item) -> Field | None:
+    """The only field of an item that is answered by the key of an option, else None."""
+    form = item.form
+    if form.reply == "key" and len(form.fields) == 1 and form.fields[0].options:
+        return form.fields[0]
+    return None
+
+
+def is_judge(item: Item) -> bool:
+    """Whether a model is asked for ratings: what it says is about the data, not about itself."""
+    return item.form.reply == "json" and any(field.kind == "integer" for field in item.form.fields)
+
+
+def _is_lettered(items: Iterable[Item]) -> bool:
+    seen: set[tuple[tuple[str, str], ...]] = set()
+    for item in items:
+        field = choice_field(item)
+        if field is None or item.gold not in {option.key for option in field.options}:
+            return False
+        seen.add(tuple(sorted((option.text, str(option.image)) for option in field.options)))
+    return len(seen) > 1
+
+
+def find_text(item: Item) -> str:
+    """The meme's own text: what its context names first."""
+    return next(iter(item.form.context.values()), "").strip()
+
+
+def find_all_text(item: Item) -> str:
+    """All texts about the meme, without question and options."""
+    return " ".join(item.form.context.values()).strip()
+
+
+# Ask a model what an audit wants to know; answers are kept like those of any run.
+
+Watch = Callable[[str, int], Callable[[Progress], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditAsking:
+    """Where answers go and how they are asked for.
+
+    Every presentation is a run directory of its own below ``out``, so an audit that was stopped
+    goes on where it was. ``watch`` is told what is asked and how many items there are.
+    """
+
+    card: Card
+    data: DataFacts
+    out: Path
+    cache: Cache | None
+    settings: AskSettings
+    watch: Watch
+
+    async def ask(
+        self,
+        exam: Exam,
+        model: Model,
+        items: Sequence[Item],
+        mark: str,
+        *,
+        task: Task | None = None,
+        fresh: bool = False,
+    ) -> list[Outcome]:
+        """What the model says to these items; ``mark`` names the presentation.
+
+        ``fresh`` asks past the cache: a second opinion must not be the first one again.
+        """
+        task = task or exam.full
+        prompts = {**task.prompts, "audit": mark}
+        asked = replace(task, items=lambda: iter(items), prompts=prompts)
+        scope = Scope(split=exam.split, limit=len(items))
+        facts = describe((self.card, exam.card), asked, model, self.data, scope)
+        folder = self.out / folder_name(facts)
+        settings = replace(self.settings, total=len(items))
+        watch = self.watch(f"{exam.name}  {model.name}  {mark}", len(items))
+        with RunWriter(folder, facts) as writer:
+            await ask(asked, model, writer, None if fresh else self.cache, settings, watch)
+        last = last_answers(folder)
+        return [
+            Outcome(item, last[item.id].status, last[item.id].value, last[item.id].attempt + 1)
+            for item in items
+            if item.id in last
+        ]
+
+    async def ask_blind(self, exam: Exam, model: Model, items: Sequence[Item]) -> list[Outcome]:
+        """What the model says to the same prompts with every image left out."""
+        plain, whole = exam.full.ask, {item.id: item for item in items}
+
+        def ask_unseeing(item: Item, complaint: str | None) -> Request:
+            return drop_images(plain(whole[item.id], complaint), item.form)
+
+        task = replace(exam.full, ask=ask_unseeing)
+        return await self.ask(exam, model, [strip_images(i) for i in items], "blind", task=task)
+
+
+def drop_images(request: Request, form: Form) -> Request:
+    """The request without its images; ``form`` is the one without images, too."""
+    messages = tuple(
+        replace(message, parts=texts)
+        for message in request.messages
+        if (texts := tuple(part for part in message.parts if not isinstance(part, Image)))
+    )
+    return replace(request, messages=messages, form=form)
+
+
+def keep_both(
+    first: Sequence[Outcome], second: Sequence[Outcome]
+) -> tuple[list[Outcome], list[Outcome]]:
+    """The outcomes of items that were reached in both presentations, in one order."""
+    other = {outcome.item.id: outcome for outcome in second if outcome.status != "failed"}
+    kept = [outcome for outcome in first if outcome.status != "failed" and outcome.item.id in other]
+    return kept, [other[outcome.item.id] for outcome in kept]

@@ -1,0 +1,288 @@
+"""How far words alone go: a small learner that sees the texts of other memes, and no image.
+
+Naive Bayes over word and character pieces, in five folds that keep a meme's items together. It
+knows nothing of the world, so what it finds lies in how the data were written.
+
+Texts that come twice: from train into test, and from one meme to another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import pairwise
+
+from memantics.benchmarks.factories import share
+from memantics.core.finding import Finding, FindingWords, Gap, rank
+from memantics.core.records import Item, Option, Outcome
+from memantics.core.text import split_pieces
+from memantics.evaluation.audits.options import (
+    Chance,
+    ReplyReader,
+    fold,
+    has_own_texts,
+    judge_shortcut,
+    list_options,
+)
+from memantics.evaluation.audits.subject import Exam, choice_field, find_all_text, find_text
+from memantics.metrics.grouping import find_near_duplicates, find_twins
+
+THRESHOLD = 0.8
+_SHORTEST = 4
+_WORDS = FindingWords(__file__)
+
+
+def find_leaks(exam: Exam) -> tuple[list[Finding], list[Gap]]:
+    """Near-duplicates across splits, and across memes within the split that is audited."""
+    found = list(_find_across(exam))
+    gaps = []
+    if not found and {"train", "test"} <= set(exam.card.splits):
+        have = f"of train and test this copy has: {', '.join(exam.splits) or 'neither'}"
+        gaps.append(Gap(exam.name, "train/test leakage", have, "add the missing file"))
+    found += _find_within(exam)
+    return found, gaps
+
+
+def _find_across(exam: Exam) -> Iterator[Finding]:
+    train, test = (read_texts(exam.splits.get(name, ())) for name in ("train", "test"))
+    if not train or not test:
+        return
+    known = {text for _, text in train}
+    places = find_near_duplicates(
+        [text for _, text in test], [text for _, text in train], THRESHOLD, split_pieces
+    )
+    near = [place is not None for place in places]
+    exact = [text in known for _, text in test]
+    groups = [item.group for item, _ in test]
+    same = [
+        test[i][0].gold == train[place][0].gold
+        for i, place in enumerate(places)
+        if place is not None
+    ]
+    marks = {"identical": exact, "near": near}
+    yield _WORDS.find(
+        "leak.split",
+        share("share", near, groups),
+        rank(any(near), broken=any(near) and sum(near) >= 0.1 * len(near)),
+        {
+            "least": THRESHOLD,
+            "near": sum(near),
+            "texts": len(near),
+            "same": sum(same) / max(1, len(same)),
+        },
+        task=exam.name,
+        rows=tuple(share("share", held, groups, "texts", name) for name, held in marks.items()),
+    )
+
+
+def _find_within(exam: Exam) -> Iterator[Finding]:
+    rows = read_texts(exam.texts)
+    if len({item.group for item, _ in rows}) < 2:
+        return
+    groups = [item.group for item, _ in rows]
+    twins = find_twins([text for _, text in rows], groups, THRESHOLD, split_pieces)
+    figure = share("share", twins, groups)
+    many = rank((figure.value or 0) >= 0.05)
+    yield _WORDS.find("leak.memes", figure, many, {"least": THRESHOLD}, task=exam.name)
+
+
+def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:
+    """Each meme once with its text; texts too short to tell apart are left out."""
+    seen: dict[str, tuple[Item, str]] = {}
+    for item in items:
+        text = find_text(item)
+        if len(set(split_pieces(text))) >= _SHORTEST:
+            seen.setdefault(f"{item.group}\0{text}", (item, text))
+    return list(seen.values())
+
+
+FOLDS = 5
+FEWEST = 40
+_ALPHA = 0.5
+
+Features = Counter[str]
+
+
+def find_text_shortcuts(exam: Exam, chance: Chance) -> tuple[list[Finding], list[Gap]]:
+    """What a learner reaches from options alone, and from all text there is."""
+    items = exam.texts
+    if not items or choice_field(items[0]) is None:
+        return [], []
+    if reason := _find_obstacle(exam):
+        return [], [Gap(exam.name, "text-only answers", reason)]
+    if exam.lettered:
+        options, whole = "What the options alone tell", "What question and options tell"
+        return [
+            _score(exam, "shortcut.options_only", options, _options_alone, chance),
+            _score(exam, "shortcut.text_only", whole, _with_question, chance),
+        ], []
+    figure = exam.score(_classify(exam))
+    title = "What the meme's text alone tells"
+    return [judge_shortcut(exam, "shortcut.text_only", title, figure, chance, "text")], []
+
+
+def _find_obstacle(exam: Exam) -> str:
+    """Why nothing can be learnt from the words of these items, or nothing."""
+    items = exam.texts
+    memes = len({item.group for item in items})
+    if memes < FEWEST:
+        return f"{memes} memes are too few to learn from; it takes {FEWEST}"
+    if not exam.lettered:
+        shown = any(map(find_all_text, items))
+        return "" if shown else "its prompts show no text of a meme"
+    if not has_own_texts(items):
+        return "its options are images"
+    if _come_from_a_pool(items):
+        # Folds keep a meme out, so it would be known from other items as a distractor only.
+        return "keys are distractors elsewhere, so none can be learnt"
+    return ""
+
+
+def _score(
+    exam: Exam,
+    key: str,
+    title: str,
+    describe: Callable[[Item, Option], Features],
+    chance: Chance,
+) -> Finding:
+    outcomes = choose_options(exam.texts, describe)
+    figure = exam.score(outcomes)
+    return judge_shortcut(exam, key, title, figure, chance, "options")
+
+
+def choose_options(
+    items: Sequence[Item], describe: Callable[[Item, Option], Features]
+) -> list[Outcome]:
+    """Pick the option that looks most like a key, in each fold by what the others taught."""
+    held = [(item, [(o, describe(item, o)) for o in list_options(item)]) for item in items]
+    folds = [assign_fold(item.group) for item in items]
+    chosen: dict[str, Outcome] = {}
+    for fold_number in range(FOLDS):
+        learner = Learner()
+        for (item, options), number in zip(held, folds, strict=True):
+            if number != fold_number:
+                for option, features in options:
+                    learner.add(features, option.key == item.gold)
+        for (item, options), number in zip(held, folds, strict=True):
+            if number == fold_number:
+                best = max(options, key=lambda pair: learner.odds(pair[1], True, False))
+                chosen[item.id] = Outcome(item, "answered", best[0].key)
+    return [chosen[item.id] for item in items]
+
+
+def _come_from_a_pool(items: Sequence[Item]) -> bool:
+    """Whether most keys serve as distractors elsewhere."""
+    wrong = {fold(o.text) for item in items for o in list_options(item) if o.key != item.gold}
+    right = [fold(o.text) for item in items for o in list_options(item) if o.key == item.gold]
+    return 2 * sum(text in wrong for text in right) > len(right)
+
+
+def _classify(exam: Exam) -> list[Outcome]:
+    """Name the class of every item from its texts; every item offers the same classes."""
+    items, reader = exam.texts, ReplyReader(exam.task)
+    keys = {
+        str(reader.read(items[0], option.key).value): option.key
+        for option in list_options(items[0])
+    }
+    held = [Counter(_pieces(find_all_text(item))) for item in items]
+    folds = [assign_fold(item.group) for item in items]
+    outcomes: dict[str, Outcome] = {}
+    for number in range(FOLDS):
+        learner = Learner()
+        for item, features, count in zip(items, held, folds, strict=True):
+            if count != number:
+                learner.add(features, str(item.gold))
+        for item, features, count in zip(items, held, folds, strict=True):
+            if count == number:
+                name = str(learner.classify(features))
+                outcomes[item.id] = reader.read(item, keys.get(name, name))
+    return [outcomes[item.id] for item in items]
+
+
+class Learner:
+    """Multinomial naive Bayes over any classes.
+
+    >>> learner = Learner()
+    >>> learner.add(Counter(["cat"]), "a")
+    >>> learner.add(Counter(["dog"]), "b")
+    >>> learner.classify(Counter(["dog"]))
+    'b'
+    """
+
+    def __init__(self) -> None:
+        self._features: dict[Hashable, Features] = {}
+        self._totals: Counter[Hashable] = Counter()
+        self._items: Counter[Hashable] = Counter()
+        self._known: set[str] = set()
+        self._logs: dict[Hashable, tuple[dict[str, float], float]] = {}
+
+    def add(self, features: Features, name: Hashable) -> None:
+        """Learn one example."""
+        self._logs.clear()
+        self._features.setdefault(name, Counter()).update(features)
+        self._totals[name] += features.total()
+        self._items[name] += 1
+        self._known.update(features)
+
+    def odds(self, features: Features, one: Hashable, other: Hashable) -> float:
+        """By how much the features speak for one class against another, without priors."""
+        return self._likelihood(features, one) - self._likelihood(features, other)
+
+    def classify(self, features: Features) -> Hashable:
+        """The likeliest class."""
+        return max(
+            sorted(self._items, key=str),
+            key=lambda name: math.log(self._items[name]) + self._likelihood(features, name),
+        )
+
+    def _likelihood(self, features: Features, name: Hashable) -> float:
+        if name not in self._logs:
+            self._logs[name] = self._weigh(name)
+        logs, unseen = self._logs[name]
+        return sum(
+            count * logs.get(piece, unseen)
+            for piece, count in features.items()
+            if piece in self._known
+        )
+
+    def _weigh(self, name: Hashable) -> tuple[dict[str, float], float]:
+        """The logarithms of a class, worked out when it is first asked about."""
+        whole = self._totals[name] + _ALPHA * max(1, len(self._known))
+        counts = self._features.get(name, Counter())
+        logs = {piece: math.log((count + _ALPHA) / whole) for piece, count in counts.items()}
+        return logs, math.log(_ALPHA / whole)
+
+
+def assign_fold(group: str) -> int:
+    """The fold of a meme: the same in every audit."""
+    return hashlib.sha256(group.encode()).digest()[0] % FOLDS
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Words or characters, and pairs of neighbours."""
+    words = split_pieces(text)
+    yield from words
+    yield from map(" ".join, pairwise(words))
+
+
+def _options_alone(item: Item, option: Option) -> Features:
+    return Counter([*_pieces(fold(option.text)), f"#length {_rank(item, option)}"])
+
+
+def _with_question(item: Item, option: Option) -> Features:
+    """The option, how it goes with the opening of the question, and what both share."""
+    asked = list(_pieces(item.form.question))
+    words = set(asked)
+    names = list(_pieces(fold(option.text)))
+    opening = " ".join(asked[:3])
+    shared = sum(piece in words for piece in names) / max(1, len(names))
+    features = _options_alone(item, option)
+    features.update(f"{opening}|{piece}" for piece in names)
+    features[f"#shared {round(4 * shared)}"] += 1
+    return features
+
+
+def _rank(item: Item, option: Option) -> int:
+    return sum(len(other.text) > len(option.text) for other in list_options(item))

@@ -1,0 +1,394 @@
+"""Look into a folder of runs: how far each is, its items, and what every model answered."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypeVar, get_args
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from memantics.benchmarks.registry import find_tasks
+from memantics.core import rundir
+from memantics.core.data import DataKind
+from memantics.core.errors import (
+    DataError,
+    MemanticsError,
+    StoreError,
+    UnknownName,
+    first_fault,
+    require_known,
+)
+from memantics.core.journal import read_whole_lines
+from memantics.core.records import STATUSES, Answer, Item, Score
+from memantics.core.registry import find_places, is_inside
+from memantics.core.result import Result
+from memantics.evaluation.facts import Scope
+from memantics.evaluation.report import report
+from memantics.evaluation.reports.payload import (
+    INVALID,
+    OPEN,
+    RIGHT,
+    WRONG,
+    asks_ratings,
+    judge_answer,
+)
+from memantics.evaluation.tasks import pose_task
+from memantics.understanding.kb import show_picture
+from memantics.web.page import Thumbnail
+
+RunState = Literal["finished", "running", "stopped", "damaged"]
+Verdict = Literal["right", "wrong", "invalid", "open", "waiting"]
+VERDICTS: dict[int, Verdict] = {RIGHT: "right", WRONG: "wrong", INVALID: "invalid", OPEN: "open"}
+ALIVE = 120.0  # seconds without an answer after which a run no longer counts as running
+_DEPTH = 3
+_REASONS = 8
+_ITEM = TypeAdapter(rundir.ItemLine)
+_Line = TypeVar("_Line", rundir.ItemLine, Answer)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow(Result):
+    """One run of a folder: what it is, how far it is, and its main figure once it is scored.
+
+    ``total`` is None where it is not known; ``reason`` says why a run is damaged; ``left`` is the
+    time that it will still take at the pace so far.
+    """
+
+    name: str
+    state: RunState
+    task: str = ""
+    model: str = ""
+    note: str = ""
+    kind: str = ""
+    split: str = ""
+    started: str = ""
+    warning: str = ""
+    done: int = 0
+    total: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    main: str = ""
+    score: Score | None = None
+    reason: str = ""
+    left: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpending(Result):
+    """Why items of a run have no answer, commonest first, and its tokens and cost so far."""
+
+    reasons: dict[str, int]
+    tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredItem(Result):
+    """One item of a run in a list."""
+
+    id: str
+    group: str
+    question: str
+    verdict: Verdict
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer(Result):
+    """What one run answered to an item; ``answer`` is None where it was not asked yet."""
+
+    run: str
+    model: str
+    options: dict[str, str]
+    verdict: Verdict
+    answer: Answer | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSheet(Result):
+    """One item with the answers of all runs that asked it, and its neighbours."""
+
+    run: RunRow
+    item: Item
+    answers: tuple[ModelAnswer, ...]
+    previous: str | None
+    next: str | None
+    same_meme: tuple[tuple[str, str, str], ...]
+
+
+class RunFolder:
+    """A folder of runs, looked at anew whenever it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise DataError(folder, "is no folder", hint="name the folder of runs")
+        self.folder = folder
+
+    def list(self) -> tuple[RunRow, ...]:
+        """All runs, the latest first."""
+        rows = [self._describe(name, path) for name, path in self._find().items()]
+        return tuple(sorted(rows, key=lambda row: (row.started, row.name), reverse=True))
+
+    def get(self, name: str) -> RunRow:
+        """One run by its name."""
+        return self._describe(name, self.path(name))
+
+    def path(self, name: str) -> Path:
+        """The folder of a run; only names that were found lead anywhere."""
+        found = self._find()
+        require_known("run", name, found)
+        return found[name]
+
+    def _find(self) -> dict[str, Path]:
+        return {path.relative_to(self.folder).as_posix(): path for path in _walk(self.folder)}
+
+    def _describe(self, name: str, path: Path) -> RunRow:
+        try:
+            facts = rundir.read_facts(path)
+            return _describe(name, path, facts)
+        except StoreError as error:
+            return RunRow(name, "damaged", reason=str(error))
+
+    def spending(self, name: str) -> RunSpending:
+        """Failures of a run by reason, and what it has used so far."""
+        path = self.path(name)
+        answers = rundir.last_answers(path).values()
+        reasons = Counter(f"{a.status}: {a.reason}" for a in answers if a.status != "answered")
+        sizes = [
+            sum(getattr(a.reply, name) for a in answers) for name in ("tokens_in", "tokens_out")
+        ]
+        prices = rundir.read_facts(path).prices
+        cost = sum(p * n for p, n in zip(prices, sizes, strict=True)) / 1e6 if prices else None
+        return RunSpending(dict(reasons.most_common(_REASONS)), sum(sizes), cost)
+
+    def items(
+        self, name: str, verdict: str = "", start: int = 0, count: int = 50
+    ) -> tuple[int, tuple[AnsweredItem, ...]]:
+        """How many items of a run have a verdict (any by default), and one page of them."""
+        path = self.path(name)
+        answers = rundir.last_answers(path)
+        found = [
+            AnsweredItem(item.id, item.group, item.form.question, given, _value(answer))
+            for item in rundir.read_bare_items(path)
+            for answer in (answers.get(item.id),)
+            if (given := _judge(item, answer)) == verdict or not verdict
+        ]
+        return len(found), tuple(found[start : start + count])
+
+    def sheet(self, name: str, item: str) -> ItemSheet:
+        """One item and what every run on the same data answered to it."""
+        row, path = self.get(name), self.path(name)
+        facts = rundir.read_facts(path)
+        try:
+            line = _find_line(path / rundir.ITEMS, _ITEM.validate_json, item)
+        except ValidationError as error:
+            raise DataError(path / rundir.ITEMS, first_fault(error), row=item) from error
+        if line is None:
+            raise UnknownName("item", item, _some_ids(path))
+        order = [value.id for value in rundir.read_bare_items(path)]
+        place = order.index(item)
+        answers: list[ModelAnswer] = []
+        same: dict[str, tuple[str, str]] = {}
+        for other, folder in self._find().items():
+            try:
+                told = rundir.read_facts(folder)
+            except StoreError:
+                continue
+            # A damaged line of another run is told on that run's page.
+            with contextlib.suppress(ValidationError):
+                if told.benchmark == facts.benchmark:
+                    same |= _list_same(other, folder, told, line.item)
+                if _ground(told) == _ground(facts):
+                    given = _answer_of(other, folder, told, item)
+                    answers += [given] if given else []
+        return ItemSheet(
+            row,
+            line.item,
+            tuple(sorted(answers, key=lambda answer: (answer.model, answer.run))),
+            order[place - 1] if place else None,
+            order[place + 1] if place + 1 < len(order) else None,
+            tuple((task, *where) for task, where in sorted(same.items()) if where[1] != item),
+        )
+
+    def picture(self, path: Path) -> Thumbnail:
+        """An image of an item, where it belongs to data that is known here."""
+        if not is_inside(path, find_places(self.folder)):
+            return Thumbnail(path.name, reason="outside of the registered data")
+        return show_picture(path)
+
+    def report(self, names: Sequence[str]) -> str:
+        """The report on some runs as one self-contained page."""
+        folders = [self.path(name) for name in names]
+        with tempfile.TemporaryDirectory(prefix="memantics-") as place:
+            page = report(folders, Path(place) / "report.html")
+            return page.read_text(encoding="utf-8")
+
+
+def _walk(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
+    if (folder / rundir.RUN).is_file():
+        yield folder
+    elif depth:
+        try:
+            inside = sorted(path for path in folder.iterdir() if path.is_dir())
+        except OSError:
+            return
+        for path in inside:
+            if not path.is_symlink() and not path.name.startswith("."):
+                yield from _walk(path, depth - 1)
+
+
+def _describe(name: str, path: Path, facts: rundir.RunFacts) -> RunRow:
+    scores = (
+        rundir.read_scores(path) if facts.finished and (path / rundir.SCORES).exists() else None
+    )
+    counts = dict(scores.counts) if scores else _count(path)
+    done = sum(counts.values())
+    total = done if facts.finished else _guess_total(facts)
+    return RunRow(
+        name,
+        _tell_state(path, facts),
+        facts.task,
+        facts.model,
+        facts.model_note,
+        str(facts.data.get("kind", "")),
+        facts.split,
+        facts.started,
+        facts.warning,
+        done,
+        None if total is None else max(total, done),
+        counts,
+        facts.main,
+        _find_main(scores),
+        left=_tell_left(facts, done, total),
+    )
+
+
+def _tell_left(facts: rundir.RunFacts, done: int, total: int | None) -> str:
+    """Hours, minutes and seconds that an unfinished run needs at its pace so far."""
+    if facts.finished or not done or total is None:
+        return ""
+    with contextlib.suppress(ValueError):
+        passed = (datetime.now(UTC) - datetime.fromisoformat(facts.started)).total_seconds()
+        return str(timedelta(seconds=round(passed / done * max(0, total - done))))
+    return ""
+
+
+def _tell_state(path: Path, facts: rundir.RunFacts) -> RunState:
+    if facts.finished:
+        return "finished"
+    try:
+        latest = max(
+            (path / file).stat().st_mtime
+            for file in (rundir.RUN, rundir.ANSWERS)
+            if _exists(path, file)
+        )
+    except (OSError, ValueError):
+        return "stopped"
+    return "running" if time.time() - latest < ALIVE else "stopped"
+
+
+def _exists(path: Path, file: str) -> bool:
+    return (path / file).exists()
+
+
+def _count(path: Path) -> dict[str, int]:
+    """How the items of an unfinished run ended so far."""
+    counts = dict.fromkeys(STATUSES, 0)
+    for standing in rundir.read_standings(path).values():
+        if standing is not None:
+            counts[standing.status] += 1
+    return {str(status): count for status, count in counts.items()}
+
+
+def _find_main(scores: rundir.Scores | None) -> Score | None:
+    if scores is None:
+        return None
+    return next(
+        (score for score in scores.scores if score.key == scores.main and not score.by), None
+    )
+
+
+def _guess_total(facts: rundir.RunFacts) -> int | None:
+    """How many items a run will have, where its task and data are at hand."""
+    kind = str(facts.data.get("kind", ""))
+    known = next((value for value in get_args(DataKind) if value == kind), None)
+    scope = Scope(known, facts.split or None, facts.limit, facts.sample, facts.seed)
+    return _count_items(_name_task(facts), tuple(sorted(facts.options.items())), scope)
+
+
+@lru_cache(maxsize=256)
+def _count_items(task: str, options: tuple[tuple[str, str], ...], scope: Scope) -> int | None:
+    try:
+        (ref,) = find_tasks([task])
+        return pose_task(ref, dict(options), scope).total
+    except (MemanticsError, ValueError):
+        return None
+
+
+def _name_task(facts: rundir.RunFacts) -> str:
+    return f"{facts.benchmark}/{facts.task.removeprefix(f'{facts.benchmark}/')}"
+
+
+def _judge(item: Item, answer: Answer | None) -> Verdict:
+    if answer is None:
+        return "waiting"
+    gold = None if asks_ratings(item) else item.gold
+    return VERDICTS[judge_answer(answer.status, answer.value, gold)]
+
+
+def _value(answer: Answer | None) -> object:
+    return None if answer is None else answer.value
+
+
+def _ground(facts: rundir.RunFacts) -> tuple[str, str, str]:
+    """What runs must share for their items to be the same questions."""
+    return (
+        _name_task(facts),
+        str(facts.data.get("checksum", "")),
+        facts.split,
+    )
+
+
+def _find_line(path: Path, parse: Callable[[bytes], _Line], item: str) -> _Line | None:
+    """The last line of a journal about an item; lines about others are not read as JSON."""
+    mark, found = orjson.dumps(item), None
+    for _, line in read_whole_lines(path):
+        if mark in line:
+            read = parse(line)
+            text = read.item.id if isinstance(read, rundir.ItemLine) else read.item
+            found = read if text == item else found
+    return found
+
+
+def _answer_of(name: str, folder: Path, facts: rundir.RunFacts, item: str) -> ModelAnswer | None:
+    line = _find_line(folder / rundir.ITEMS, _ITEM.validate_json, item)
+    if line is None:
+        return None
+    answer = _find_line(folder / rundir.ANSWERS, rundir.parse_answer, item)
+    verdict = _judge(line.item, answer)
+    return ModelAnswer(name, facts.model, dict(facts.options), verdict, answer)
+
+
+def _list_same(
+    name: str, folder: Path, facts: rundir.RunFacts, item: Item
+) -> dict[str, tuple[str, str]]:
+    """Another task's first item about the same meme, by task."""
+    mark = orjson.dumps(item.group)
+    for _, line in read_whole_lines(folder / rundir.ITEMS):
+        if mark in line:
+            read = _ITEM.validate_json(line).item
+            if read.group == item.group and read.id != item.id:
+                return {f"{facts.task} {read.form.question}"[:200]: (name, read.id)}
+    return {}
+
+
+def _some_ids(path: Path) -> list[str]:
+    return [item.id for _, item in zip(range(200), rundir.read_bare_items(path), strict=False)]

@@ -1,0 +1,360 @@
+"""``compare``: runs of one task item by item, and models over a suite of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, overload
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.registry import find_published, find_tasks
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.journal import replace_file
+from memantics.core.parameters import Argument, Flag
+from memantics.core.result import Result, Table
+from memantics.core.rundir import read_facts
+from memantics.core.text import cut_off
+from memantics.evaluation.contrasts import (
+    Contest,
+    FactorContrasts,
+    SuiteComparison,
+    SuiteDifference,
+    compare_suite,
+)
+from memantics.evaluation.contrasts import contrast as contrast_sides
+from memantics.evaluation.facts import Scope
+from memantics.evaluation.options import RunLike, find_folder
+from memantics.evaluation.paired import (
+    Comparison,
+    Difference,
+    Side,
+    compare_sides,
+    open_side,
+    show_p,
+)
+from memantics.evaluation.reports.leaderboard import Board, make_boards
+from memantics.evaluation.reports.payload import show_value
+from memantics.evaluation.reports.runs import Run, load_runs
+from memantics.evaluation.scoring import group_repeats
+from memantics.evaluation.tasks import open_task_of_run, pose_task
+from memantics.metrics.comparison import Correction, clusters_needed, effect_seen
+from memantics.web.plot import ForestLine, draw_forest
+
+__all__ = [
+    "Against",
+    "AgainstFirst",
+    "ComparedRuns",
+    "Comparison",
+    "Corrections",
+    "FactorContrasts",
+    "Metrics",
+    "Side",
+    "SuiteComparison",
+    "compare",
+    "compare_all",
+    "compare_sides",
+    "contrast",
+    "open_run",
+]
+ComparedRuns = Annotated[Sequence[RunLike], Argument("Run directories, two or more.", "folders")]
+Metrics = Annotated[
+    Sequence[str],
+    Flag("A figure to compare, may be repeated. Default: all there are.", "--metric"),
+]
+Against = Annotated[str, Flag("The model with which all others are compared.", metavar="MODEL")]
+Corrections = Annotated[
+    Correction, Flag("P-values over several tasks: Holm's, or Benjamini and Hochberg's (bh).")
+]
+AgainstFirst = Annotated[bool, Flag("Compare each run with the first only.")]
+
+
+@overload
+def compare(first: RunLike, second: RunLike, *, metrics: Metrics = ()) -> Comparison: ...
+@overload
+def compare(
+    first: Sequence[RunLike],
+    second: None = None,
+    *,
+    against: str = "",
+    correction: Correction = "holm",
+) -> SuiteComparison: ...
+def compare(
+    first: RunLike | Sequence[RunLike],
+    second: RunLike | None = None,
+    *,
+    metrics: Metrics = (),
+    against: str = "",
+    correction: Correction = "holm",
+) -> Comparison | SuiteComparison:
+    """Say which of two runs is better, by how much and how surely, and which items changed.
+
+    ``first`` and ``second`` are runs or their folders. They are compared on the items they share,
+    with items of one meme kept together. P-values are corrected for the number of figures (Holm).
+    Where ``first`` is a list of runs, of any tasks, they are compared by their main figures: every
+    pair of models, or all ``against`` one; ``correction`` is ``holm`` or ``bh`` over all of it.
+    """
+    if not isinstance(first, RunLike):
+        return compare_models(first, against=against, correction=correction)
+    if second is None:
+        raise InputError("one run cannot be compared", hint="give two or more run directories")
+    return compare_all([first, second], metrics=metrics)[0]
+
+
+def compare_all(
+    runs: ComparedRuns, *, metrics: Metrics = (), against_first: AgainstFirst = False
+) -> list[Comparison]:
+    """Compare every pair of runs, or each with the first; corrected for all comparisons."""
+    sides = [open_run(find_folder(run)) for run in runs]
+    return compare_sides(sides, metrics, against_first=against_first)
+
+
+def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[str, tuple[Run, ...]]]:
+    """Boards of the first runs, and by their names those with all their repeats."""
+    groups = group_repeats([find_folder(run) for run in runs])
+    loaded = [load_runs(group) for group in groups]
+    heads = [group[0] for group in loaded]
+    boards = make_boards(heads, find_published(run.task for run in heads))
+    return boards, {group[0].name: group for group in loaded}
+
+
+def compare_models(
+    runs: Sequence[RunLike], *, against: Against = "", correction: Corrections = "holm"
+) -> SuiteComparison:
+    """Compare models on every task that they share; p-values are corrected over all of it.
+
+    Repeats of a run are one row. Tests are paired and clustered by meme, on the main figure.
+    """
+    boards, repeats = group_runs(runs)
+    labels = [row.label for board in boards for row in board.ours if row.run is not None]
+    if against and against not in labels:
+        raise UnknownName("model", against, dict.fromkeys(labels))
+    contests = [open_contest(board, repeats) for board in boards if not board.judges]
+    return compare_suite(contests, against=against, correction=correction)
+
+
+def open_contest(board: Board, repeats: dict[str, tuple[Run, ...]]) -> Contest:
+    """The models that answered the questions of a board, each with the runs that repeat it."""
+    rows = [row for row in board.ours if row.source is not None]
+    if len(rows) < 2:
+        return board.slug, ()
+    named = [(row.label, repeats[row.source.name]) for row in rows if row.source]
+    return board.slug, [(label, [open_run(run.folder) for run in runs]) for label, runs in named]
+
+
+def spans_tasks(runs: Sequence[RunLike]) -> bool:
+    """Whether runs are of several tasks."""
+    return len({read_facts(find_folder(run)).task for run in runs}) > 1
+
+
+def draw_comparison(found: SuiteComparison, out: Path) -> Path:
+    """Every difference with its interval as one picture (SVG)."""
+    lines = [
+        ForestLine(
+            row.task,
+            f"{row.first} → {row.second}",
+            (row.found.difference, row.found.low, row.found.high),
+            sure=bool(row.better),
+        )
+        for row in found.rows
+    ]
+    replace_file(out, draw_forest(lines).encode(), "picture")
+    return out
+
+
+def contrast(runs: ComparedRuns, factor: str, *, metrics: Metrics = ()) -> FactorContrasts:
+    """What one factor (an option, or ``model``) does over a grid of runs of one task.
+
+    Runs that differ in ``factor`` alone are compared; all p-values are corrected together (Holm).
+    """
+    return contrast_sides([open_run(find_folder(run)) for run in runs], factor, metrics)
+
+
+def open_run(folder: Path) -> Side:
+    """A run with the task that reads its answers."""
+    facts = read_facts(folder)
+    _, task = open_task_of_run(facts, None)
+    return open_side(folder, facts, task)
+
+
+def tabulate_pairs(found: Sequence[Comparison], names: Mapping[str, str]) -> Table:
+    """The figures of every pair; ``names`` are what the runs' folders are called."""
+    tables = {f"{names[one.first]} → {names[one.second]}": one.table() for one in found}
+    rows = tuple((pair, *row) for pair, table in tables.items() for row in table.rows)
+    return Table(("runs", *next(iter(tables.values())).columns), rows)
+
+
+def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[str]:
+    """How it was tested and what to mind; what holds for every pair is said once."""
+    remarks: dict[str, list[str]] = {}
+    for one in found:
+        texts = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
+        texts += [f"left out: {count} items, {reason}" for reason, count in one.left_out.items()]
+        texts += [f"note: {note}" for note in one.notes]
+        for remark in texts:
+            remarks.setdefault(remark, []).append(f"{names[one.first]} → {names[one.second]}")
+    return [
+        text if len(pairs) == len(found) else f"{', '.join(pairs)} {text}"
+        for text, pairs in remarks.items()
+    ]
+
+
+def _describe(row: Difference, *, brief: bool) -> str:
+    """How a difference was tested, in a line; briefly where there are many."""
+    words = [f"{row.items} items of {row.memes} memes", row.test]
+    if brief:
+        return ", ".join([*words, "t-tests and effect sizes with --json"])
+    if row.t_test is not None:
+        words.append(f"t-test p {show_p(row.t_test)} (Holm {show_p(row.t_test_corrected)})")
+    if row.size is not None:
+        words.append(f"{row.effect} {row.size:.2f}")
+    return ", ".join(words)
+
+
+def count_changes(one: Comparison, names: Mapping[str, str]) -> str:
+    """How many items went differently, and how many of them better."""
+    gains = sum(change.gain is not None and change.gain > 0 for change in one.changes)
+    losses = sum(change.gain is not None and change.gain < 0 for change in one.changes)
+    head = f"{names[one.first]} → {names[one.second]}: {len(one.changes)} of {one.shared}"
+    return f"{head} items changed" + (
+        f", {gains} better, {losses} worse" if gains or losses else ""
+    )
+
+
+def tabulate_changes(one: Comparison, names: Mapping[str, str], most: int) -> Table:
+    """The first items that went differently, with both answers and the gold one."""
+    rows = tuple(
+        (change.item, *map(shorten_answer, (change.first, change.second, change.gold)))
+        for change in one.changes[:most]
+    )
+    return Table(("item", names[one.first], names[one.second], "gold"), rows)
+
+
+def shorten_answer(value: JsonValue) -> str:
+    """An answer in at most 60 characters.
+
+    >>> shorten_answer(["happy", "calm"]), shorten_answer(None)
+    ('happy / calm', '–')
+    """
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = " / ".join(str(part) for part in value)
+    return cut_off(show_value(value), 60) if value is not None else "–"
+
+
+# ``power``: how many memes show a difference between two models, from pilot runs.
+
+# Half the width of a 95 % interval, in standard errors.
+_BOUND = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class PowerRow:
+    """A pair of pilot runs: the error of their difference, and what follows from it.
+
+    ``needed`` memes show the effect; ``whole`` is the smallest effect that all memes of the task
+    show (None where its data are not here).
+    """
+
+    first: str
+    second: str
+    memes: int
+    error: float
+    needed: int
+    whole: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PowerAnalysis(Result):
+    """How many memes are needed, by pair of pilot runs. ``effect`` is in points of a hundred."""
+
+    task: str
+    figure: str
+    effect: float
+    chance: float
+    memes: int | None
+    rows: tuple[PowerRow, ...]
+
+    @property
+    def needed(self) -> int:
+        """The most that any pair of pilot runs asks for."""
+        return max(row.needed for row in self.rows)
+
+    def table(self) -> Table:
+        """A line for each pair."""
+        columns = ("models", ">pilot memes", ">standard error", ">memes needed", ">all memes show")
+        rows = [
+            (
+                f"{row.first} → {row.second}",
+                str(row.memes),
+                f"{100 * row.error:.2f}",
+                f"{row.needed:,}",
+                "–" if row.whole is None else f"{100 * row.whole:.2f}",
+            )
+            for row in self.rows
+        ]
+        return Table(columns, tuple(rows), f"{self.task}: {self.figure}, in points of a hundred")
+
+    def sentence(self) -> str:
+        """The answer in one sentence."""
+        whole = "" if self.memes is None else f" The data hold {self.memes:,}."
+        return (
+            f"{self.needed:,} memes show a difference of {self.effect:g} points in "
+            f"{100 * self.chance:g} % of cases, at the 5 % level, uncorrected.{whole}"
+        )
+
+
+def power(
+    task: Annotated[str, Argument("NAME/TASK, or NAME where it has one task.")],
+    *,
+    effect: Annotated[float, Flag("The difference to be seen, in points of a hundred.")],
+    runs: Annotated[Path, Flag("The folder with pilot runs of two models or more.")] = Path("runs"),
+    chance: Annotated[float, Flag("How often it shall be seen.", min=0.5, max=0.999)] = 0.8,
+) -> PowerAnalysis:
+    """Say how many memes are needed to see a difference of that size, from pilot runs.
+
+    ``effect`` is the difference in points of a hundred, ``runs`` a folder with runs of ``task`` by
+    two models or more, ``chance`` how often the difference shall be seen. The error of a paired
+    difference, clustered by meme, is measured on the pilot runs and falls with the root of the
+    number of memes (normal approximation, two-sided test at 5 %).
+    """
+    if not 0 < effect <= 100:
+        raise InputError(f"an effect of {effect:g} points cannot be", hint="give 0 to 100 points")
+    refs = find_tasks([task])
+    if len(refs) > 1:
+        names = ", ".join(ref.name for ref in refs)
+        raise InputError(f"{task} has several tasks: {names}", hint="name one of them")
+    name = refs[0].name
+    folders = [path for path in sorted(Path(runs).glob("*")) if (path / "run.json").is_file()]
+    pilot = [folder for folder in folders if read_facts(folder).task == name]
+    if len(pilot) < 2:
+        raise InputError(
+            f"{runs} holds {len(pilot)} runs of {name}",
+            hint=f"memantics run {name} --model ONE --model OTHER --sample 200",
+        )
+    found = compare_models(pilot)
+    total: int | None = None
+    with suppress(InputError):
+        posed = pose_task(refs[0], {}, Scope(split=read_facts(pilot[0]).split), unseen=True)
+        total = len({item.group for item in posed.task.items()})
+    rows = [
+        row
+        for difference in found.rows
+        if (row := _measure(difference, effect / 100, chance, total))
+    ]
+    if not rows:
+        raise InputError(f"the runs of {name} in {runs} never differ", hint="give other pilot runs")
+    return PowerAnalysis(name, found.rows[0].found.key, effect, chance, total, tuple(rows))
+
+
+def _measure(
+    row: SuiteDifference, effect: float, chance: float, total: int | None
+) -> PowerRow | None:
+    found = row.found
+    if found.low is None or found.high is None or found.high <= found.low:
+        return None
+    error = (found.high - found.low) / 2 / _BOUND
+    needed = clusters_needed(error, found.memes, effect, power=chance)
+    whole = effect_seen(error, found.memes, total, power=chance) if total else None
+    return PowerRow(row.first, row.second, found.memes, error, needed, whole)

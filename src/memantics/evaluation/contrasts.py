@@ -1,0 +1,356 @@
+"""What one factor of a grid of runs does: runs that differ in it alone, side by side.
+
+A factor is an option of the task, or the model. For each pair of its levels, runs that are alike
+in everything else are compared; the effect over the whole grid is the mean of these differences.
+
+Runs of several tasks compared at once: pairs within each task, p-values corrected over all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from statistics import fmean
+from typing import Any
+
+from memantics.benchmarks.factories import hits
+from memantics.core.errors import InputError
+from memantics.core.records import Outcome
+from memantics.core.result import Result, Table, make_frame
+from memantics.core.rundir import RunFacts
+from memantics.evaluation.paired import (
+    RIGHT,
+    Comparison,
+    Difference,
+    Side,
+    compare_pairs,
+    correct,
+    show_p,
+)
+from memantics.evaluation.scoring import counts
+from memantics.metrics.comparison import Correction, correct_known, paired_bootstrap
+
+# One run of a model on a task with its repeats, and what it is called.
+Contestant = tuple[str, Sequence[Side]]
+# Those that answer the same questions, and what these are called.
+Contest = tuple[str, Sequence[Contestant]]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteDifference:
+    """The main figure of two models on one task; names are those of the table's rows.
+
+    ``ground`` names the questions: one task may be asked on several parts of the data.
+    """
+
+    ground: str
+    task: str
+    first: str
+    second: str
+    found: Difference
+
+    @property
+    def better(self) -> str:
+        """The model that is significantly better (5 %, corrected); empty where none is."""
+        p = self.found.corrected
+        if p is None or p >= 0.05 or not self.found.difference:
+            return ""
+        return self.second if self.found.difference > 0 else self.first
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteComparison(Result):
+    """All differences of a suite; ``correction`` was made over all of them together."""
+
+    correction: Correction
+    rows: tuple[SuiteDifference, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def table(self) -> Table:
+        """A line for each pair of models on each task."""
+        name = "Holm" if self.correction == "holm" else "BH"
+        columns = ("task", "figure", "models", ">first", ">second", "difference (95 %)")
+        lines = [
+            (
+                row.task,
+                row.found.key.replace("_", " "),
+                f"{row.first} → {row.second}",
+                f"{row.found.first:.3f}",
+                f"{row.found.second:.3f}",
+                row.found.span,
+                *map(show_p, row.found.ps),
+                "–" if row.found.size is None else f"{row.found.size:.2f}",
+            )
+            for row in self.rows
+        ]
+        return Table((*columns, ">p", f">{name}", ">effect"), tuple(lines))
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row for each pair of models on each task."""
+        return make_frame(
+            {"task": row.task, "first_model": row.first, "second_model": row.second}
+            | asdict(row.found)
+            | {"better": row.better}
+            for row in self.rows
+        )
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def pool_repeats(runs: Sequence[Sequence[Side]]) -> list[Side]:
+    """One side for each run with its repeats, which are told apart by a number.
+
+    Repeats of an item stay with its meme, so that tests clustered by meme take account of them. A
+    model that was asked less often is compared with each repeat of the other.
+    """
+    most = max(map(len, runs), default=1)
+    if most == 1:
+        return [run[0] for run in runs]
+    return [
+        replace(
+            run[0],
+            outcomes=tuple(
+                _number(outcome, place)
+                for place in range(most)
+                for outcome in run[place % len(run)].outcomes
+            ),
+        )
+        for run in runs
+    ]
+
+
+def _number(outcome: Outcome, place: int) -> Outcome:
+    if not place:
+        return outcome
+    return replace(outcome, item=replace(outcome.item, id=f"{outcome.item.id}#{place}"))
+
+
+def compare_suite(
+    contests: Sequence[Contest], *, against: str = "", correction: Correction = "holm"
+) -> SuiteComparison:
+    """Compare the main figures of runs that answer the same questions.
+
+    ``against`` names the one model with which all others are compared; by default every pair is.
+    """
+    found: list[Comparison] = []
+    names: list[tuple[str, str, str]] = []
+    for ground, group in contests:
+        labels = [label for label, _ in group]
+        places = list(combinations(range(len(group)), 2))
+        if against:
+            base = [place for place, label in enumerate(labels) if label == against]
+            places = [(one, place) for one in base for place in range(len(group)) if place != one]
+        if places:
+            sides = pool_repeats([runs for _, runs in group])
+            found += compare_pairs(sides, places, [sides[0].task.main])
+            names += [(ground, labels[one], labels[other]) for one, other in places]
+    if not found:
+        what = (
+            f"no run of {against} has another one beside it"
+            if against
+            else ("no two runs answer the same questions")
+        )
+        raise InputError(what, hint="give two or more runs of a task, on the same data")
+    found = correct(found, correction)
+    rows = [
+        SuiteDifference(ground, one.task, first, second, row)
+        for one, (ground, first, second) in zip(found, names, strict=True)
+        for row in one.differences
+    ]
+    return SuiteComparison(correction, tuple(rows), tuple(found))
+
+
+MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class FactorEffect:
+    """A figure's mean difference between two levels, over all settings of the other factors.
+
+    Memes are resampled with all their differences; ``corrected`` is Holm's over all effects.
+    """
+
+    key: str
+    first: str
+    second: str
+    settings: int
+    memes: int
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    corrected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingContrast:
+    """Two levels of a factor under one setting of all others."""
+
+    setting: str
+    first: str
+    second: str
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class FactorContrasts(Result):
+    """What a factor does: setting by setting, and over the whole grid."""
+
+    factor: str
+    contrasts: tuple[SettingContrast, ...]
+    effects: tuple[FactorEffect, ...]
+
+    def table(self) -> Table:
+        """Every contrast with its tests, all corrected together."""
+        rows = [
+            (
+                contrast.setting,
+                f"{contrast.first} → {contrast.second}",
+                row.key,
+                row.span,
+                *map(show_p, (row.p, row.corrected, row.t_test_corrected)),
+                show_p(row.t_unpaired_corrected),
+            )
+            for contrast in self.contrasts
+            for row in contrast.comparison.differences
+        ]
+        columns = ("setting", self.factor, "figure", "difference (95 %)", ">p", ">Holm")
+        return Table((*columns, ">t paired", ">t unpaired"), tuple(rows))
+
+    def effect_table(self) -> Table:
+        """The effect over all settings."""
+        rows = []
+        for effect in self.effects:
+            span = "" if effect.low is None else f" ({effect.low:+.3f} to {effect.high:+.3f})"
+            levels = f"{effect.first} → {effect.second}"
+            ps = (show_p(effect.p), show_p(effect.corrected))
+            rows.append(
+                (levels, effect.key, f"{effect.difference:+.3f}{span}", str(effect.settings), *ps)
+            )
+        columns = (self.factor, "figure", "mean difference (95 %)", ">settings", ">p", ">Holm")
+        return Table(columns, tuple(rows), "Over all settings")
+
+    def _repr_html_(self) -> str:
+        return self.effect_table()._repr_html_() + self.table()._repr_html_()
+
+
+def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) -> FactorContrasts:
+    """Contrast the levels of a factor over a grid of runs of one task."""
+    levels = [_find_level(side.facts, factor) for side in sides]
+    grid: dict[str, dict[str, int]] = {}
+    names = _name_settings([side.facts for side in sides], factor)
+    for place, (level, name) in enumerate(zip(levels, names, strict=True)):
+        if level in grid.setdefault(name, {}):
+            raise InputError(
+                f"two runs have {factor} = {level} and are alike in everything else",
+                hint="give each setting once",
+            )
+        grid[name][level] = place
+    known = list(dict.fromkeys(levels))
+    if len(known) < 2:
+        raise InputError(
+            f"all runs have {factor} = {known[0] if known else 'nothing'}",
+            hint="give runs that differ in it",
+        )
+    cells = [
+        (name, first, second, (counts[first], counts[second]))
+        for first, second in combinations(known, 2)
+        for name, counts in grid.items()
+        if first in counts and second in counts
+    ]
+    if not cells:
+        raise InputError(
+            f"no two runs differ in {factor} alone", hint="run the grid with one --set for each"
+        )
+    found = compare_pairs(sides, [cell[-1] for cell in cells], metrics)
+    rows = tuple(
+        SettingContrast(name, first, second, comparison)
+        for (name, first, second, _), comparison in zip(cells, found, strict=True)
+    )
+    wanted = {row.key for comparison in found for row in comparison.differences}
+    return FactorContrasts(factor, rows, _pool(sides, cells, wanted))
+
+
+def _find_level(facts: RunFacts, factor: str) -> str:
+    if factor == MODEL:
+        return facts.model
+    if factor not in facts.options:
+        raise InputError(
+            f"{facts.task} has no option {factor!r}",
+            hint=f"factors: {MODEL}, {', '.join(facts.options)}",
+        )
+    return facts.options[factor]
+
+
+def _name_settings(facts: Sequence[RunFacts], factor: str) -> list[str]:
+    """All that is chosen besides the factor; what every run shares is left unsaid."""
+    chosen = [
+        {**fact.options, MODEL: fact.model, "split": fact.split, "probe": fact.probe}
+        for fact in facts
+    ]
+    names = [name for name in dict.fromkeys(n for texts in chosen for n in texts) if name != factor]
+    told = [name for name in names if len({texts.get(name) for texts in chosen}) > 1]
+    return [", ".join(f"{n}={texts[n]}" for n in told if n in texts) or "all" for texts in chosen]
+
+
+def _pool(
+    sides: Sequence[Side],
+    cells: Sequence[tuple[str, str, str, tuple[int, int]]],
+    wanted: set[str],
+) -> tuple[FactorEffect, ...]:
+    values = [_find_values(sides[0], side, wanted) for side in sides]
+    keys = [key for key in values[0] if key in wanted]
+    effects = []
+    for first, second in dict.fromkeys((names[1], names[2]) for names in cells):
+        pairs = [names[-1] for names in cells if (names[1], names[2]) == (first, second)]
+        for key in keys:
+            gains, memes = [], []
+            for one, other in pairs:
+                mine, theirs = values[one].get(key, {}), values[other].get(key, {})
+                for item, (value, meme) in mine.items():
+                    if item in theirs:
+                        gains.append(theirs[item][0] - value)
+                        memes.append(meme)
+            if not gains:
+                continue
+            span = paired_bootstrap(gains, memes)
+            effects.append(
+                FactorEffect(
+                    key=key,
+                    first=first,
+                    second=second,
+                    settings=len(pairs),
+                    memes=len(set(memes)),
+                    difference=fmean(gains),
+                    low=span.low if span else None,
+                    high=span.high if span else None,
+                    p=span.p if span else None,
+                )
+            )
+    corrected = correct_known([effect.p for effect in effects])
+    return tuple(replace(effect, corrected=p) for effect, p in zip(effects, corrected, strict=True))
+
+
+def _find_values(
+    first: Side, side: Side, wanted: set[str]
+) -> Mapping[str, Mapping[str, tuple[float, str]]]:
+    """Each item's own figures with its meme; right or wrong where the task has no marks."""
+    kept = [outcome for outcome in side.outcomes if counts(outcome, side.task.invalid)]
+    if first.task.marks is not None:
+        marks = first.task.marks(kept)
+    elif all(isinstance(outcome.item.gold, str | int | float) for outcome in kept):
+        right: list[float | None] = [float(hit) for hit in hits(kept)]
+        # Where the main figure is the share of right answers, the comparison calls it so.
+        marks = {RIGHT if RIGHT in wanted else first.task.main: right}
+    else:
+        return {}
+    return {
+        key: {
+            outcome.item.id: (value, outcome.item.group)
+            for outcome, value in zip(kept, values, strict=True)
+            if value is not None
+        }
+        for key, values in marks.items()
+    }

@@ -1,0 +1,511 @@
+"""Benchmarks, their data and the kinds of models: what there is, as records.
+
+``data add FILE``: a table of one's own, without a recipe to write by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, overload
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.benchmarks.registry import (
+    Benchmark,
+    find_benchmark,
+    find_benchmarks,
+    find_own_recipes,
+    find_recipes,
+    find_source,
+    find_tasks,
+)
+from memantics.core.data import DataKind, Found, Source, Statistic
+from memantics.core.errors import DataError, InputError, MissingExtra, UnknownName
+from memantics.core.journal import replace_file
+from memantics.core.language import read_script
+from memantics.core.parameters import Argument, Data, Flag, MadeBy
+from memantics.core.records import Item
+from memantics.core.registry import Registered, find_registered, read_registry, write_registered
+from memantics.core.result import Result, Table, html_table, make_frame, show_cell, to_plain
+from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
+from memantics.evaluation.facts import Scope
+from memantics.evaluation.options import complete_tasks
+from memantics.evaluation.tasks import pose_task
+from memantics.models.kinds import MODEL_KINDS
+
+_IDS, _SPLITS = ("id", "ID", "item", "name"), ("split", "set", "partition")
+_MOST_VALUES = 26
+_SHARE = 0.05
+_LATIN = "Latin letters"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledColumns:
+    """Which columns of a table are what; empty names are found out where that is possible."""
+
+    labels: Sequence[str] = ()
+    image: str = ""
+    text: str = ""
+    id: str = ""
+    split: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTable(Result):
+    """What was understood of a table, and the recipe that was written for it."""
+
+    name: str
+    recipe: Path
+    rows: int
+    splits: dict[str, int]
+    languages: dict[str, int]
+    duplicates: int
+    labels: dict[str, dict[str, int]]
+
+    def lines(self) -> Iterator[str]:
+        """What was understood, as a person reads it."""
+        yield f"{self.rows:,} rows; recipe: {self.recipe}"
+        yield "splits: " + ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
+        if self.languages:
+            told = (f"{name} {n:,}" for name, n in self.languages.items())
+            yield "languages of the texts: " + ", ".join(told)
+        if self.duplicates:
+            yield f"{self.duplicates:,} rows repeat a text or an image of another row"
+        for label, counts in self.labels.items():
+            whole = sum(counts.values())
+            shares = (f"{value} {100 * n / whole:.1f} %" for value, n in counts.items())
+            yield f"{label}: " + ", ".join(shares)
+
+
+def is_table(word: str) -> bool:
+    """Whether the first word of ``data add`` is a table, not the name of a benchmark."""
+    return Path(word).suffix.lower() in TABLE_ENDINGS and Path(word).is_file()
+
+
+def write_recipe(file: Path, columns: LabelledColumns) -> OwnTable:
+    """Find out what a table holds, and write its recipe; the name is that of the file."""
+    rows = [row for _, row in read_rows(file)]
+    if not rows:
+        raise DataError(file.name, "holds no rows", hint="give a table with a row for each meme")
+    known = _find_columns(file, rows[0], columns)
+    name = re.sub(r"[^a-z0-9_]+", "_", file.stem.lower()).strip("_") or "table"
+    if any(task == name for task in complete_tasks(name)):
+        raise InputError(f"a benchmark is called {name} already", hint="rename the file")
+    labels = {label: _count_values(file, rows, label) for label in known.labels}
+    splits = (
+        Counter(row.get(known.split, "") for row in rows) if known.split else {"test": len(rows)}
+    )
+    if "" in splits:
+        hint = "fill it, or name another one: --split-column NAME"
+        raise DataError(file.name, f"{splits['']} rows have no {known.split}", hint=hint)
+    scripts = Counter(_tell_script(row[known.text]) for row in rows) if known.text else Counter()
+    told = scripts.most_common()
+    recipe = find_own_recipes() / f"{name}.toml"
+    body = _dump_recipe(file, known, list(splits), _pick_languages(scripts), labels)
+    replace_file(recipe, body.encode(), "recipe")
+    return OwnTable(
+        name, recipe, len(rows), dict(splits), dict(told), _count_duplicates(rows, known), labels
+    )
+
+
+def _find_columns(file: Path, row: Row, wanted: LabelledColumns) -> LabelledColumns:
+    """The columns that were named, and those that can be told by their names."""
+    for named in (*wanted.labels, wanted.image, wanted.text, wanted.id, wanted.split):
+        if named and named not in row:
+            raise UnknownName(f"column of {file.name}:", named, row)
+    if not wanted.labels:
+        hint = f"name its column: --label NAME, among {', '.join(list(row)[:12])}"
+        raise InputError(f"{file.name}: which label shall be predicted?", hint=hint)
+    if not (wanted.text or wanted.image):
+        hint = "name a column: --text NAME or --image NAME"
+        raise InputError(f"{file.name}: neither texts nor images are named", hint=hint)
+    found = wanted.id or next((name for name in _IDS if name in row), "") or wanted.image
+    if not found:
+        raise InputError(
+            f"{file.name}: no column says which row is which", hint="name it: --id NAME"
+        )
+    split = wanted.split or next((name for name in _SPLITS if name in row), "")
+    return LabelledColumns(wanted.labels, wanted.image, wanted.text, found, split)
+
+
+def _count_values(file: Path, rows: Sequence[Row], label: str) -> dict[str, int]:
+    counts = Counter(row.get(label, "") for row in rows)
+    del counts[""]
+    if not 2 <= len(counts) <= _MOST_VALUES:
+        raise DataError(
+            file.name,
+            f"column {label!r} holds {len(counts)} different values",
+            hint=f"a label has 2 to {_MOST_VALUES}: name another column",
+        )
+    return dict(counts.most_common())
+
+
+def _count_duplicates(rows: Sequence[Row], known: LabelledColumns) -> int:
+    """Rows whose text, or whose image, came before."""
+    seen: set[tuple[str, str]] = set()
+    count = 0
+    for row in rows:
+        keys = {(name, row[name].strip()) for name in (known.text, known.image) if name}
+        keys = {key for key in keys if key[1]}
+        count += bool(keys & seen)
+        seen |= keys
+    return count
+
+
+def _tell_script(text: str) -> str:
+    """The language that the script tells; Latin letters may be English, and are taken for it."""
+    return read_script(text) or (_LATIN if any(map(str.isalpha, text)) else "no letters")
+
+
+def _pick_languages(scripts: Counter[str]) -> list[str]:
+    whole = sum(scripts.values())
+    names = {"en": _LATIN, "zh": "zh"}
+    return [key for key, name in names.items() if scripts[name] > _SHARE * whole] or ["en"]
+
+
+def _dump_recipe(
+    file: Path,
+    known: LabelledColumns,
+    splits: Sequence[str],
+    languages: Sequence[str],
+    labels: dict[str, dict[str, int]],
+) -> str:
+    """The recipe as TOML; a JSON text is a TOML text."""
+
+    def text(value: object) -> str:
+        return orjson.dumps(value).decode()
+
+    names = {"id": known.id, "text": known.text, "image": known.image, "split": known.split}
+    told = ", ".join(f"{name} = {text(value)}" for name, value in names.items() if value)
+    lines = [
+        "# Written by 'memantics data add'; change it as docs/use-your-data.md says.",
+        f"title = {text(file.stem)}",
+        f"summary = {text(f'The table {file.name}.')}",
+        f"languages = {text(list(languages))}",
+        'source = "a table of your own"',
+        'licence = "unknown"',
+        'citation = "none"',
+        *(f"files.{text(split)} = [{text(file.name)}]" for split in splits),
+        f"columns = {{ {told} }}",
+    ]
+    for label in labels:
+        key = re.sub(r"[^A-Za-z0-9_]+", "_", label).strip("_").lower() or "label"
+        lines += ["", f"[label.{text(key)}]", f"what = {text(label)}", f"column = {text(label)}"]
+    return "\n".join(lines) + "\n"
+
+
+_SHOWN = 5
+
+
+Name = Annotated[str, Argument("A benchmark, such as mquest.")]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkInfo(Result):
+    """A benchmark, its tasks, and the release that was registered for it, if any."""
+
+    name: str
+    title: str
+    languages: tuple[str, ...]
+    tasks: tuple[str, ...]
+    runnable: bool
+    release: Registered | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKindInfo(Result):
+    """A kind of model: how it is named, and what answers."""
+
+    name: str
+    what: str
+
+
+def list_benchmarks() -> list[BenchmarkInfo]:
+    """The benchmarks that ship, those of ``$MEMANTICS_BENCHMARKS``, and the published ones.
+
+    Data sets told by a recipe are listed once a copy of them is registered.
+    """
+    registered = read_registry()
+    recipes = {name: value for name, value in find_recipes().items() if name in registered}
+    return [
+        BenchmarkInfo(
+            name,
+            benchmark.card.title,
+            tuple(benchmark.card.languages),
+            tuple(f"{name}/{task.name}" for task in benchmark.card.task),
+            benchmark.runnable,
+            registered.get(name),
+        )
+        for name, benchmark in (find_benchmarks() | recipes).items()
+    ]
+
+
+def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
+    """Benchmarks, their tasks, and where a release lies."""
+    rows = []
+    for info in known:
+        tasks, entry = ", ".join(task.partition("/")[2] for task in info.tasks), info.release
+        where = f"{entry.records:,} in {entry.root}" if entry else "starter sample only"
+        rows.append((info.name, tasks if info.runnable else f"({tasks}: read only)", where))
+    return Table(("benchmark", "tasks", "release"), tuple(rows))
+
+
+def list_models() -> list[ModelKindInfo]:
+    """The kinds of models and how each is named; a plug-in that cannot be used says why."""
+    return [
+        ModelKindInfo(f"{name}/…", str(kind))
+        if isinstance(kind, InputError)
+        else ModelKindInfo(kind.example, kind.what)
+        for name, kind in MODEL_KINDS.all()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset(Result, Sequence[Item]):
+    """The items of a task: what is shown, what is asked, and the gold answer."""
+
+    task: str
+    split: str
+    data: DataKind
+    items: tuple[Item, ...]
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, place: int | slice) -> Item | tuple[Item, ...]:
+        return self.items[place]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def rows(self) -> list[dict[str, JsonValue]]:
+        """One flat row for each item."""
+        return [_flatten(item) for item in self.items]
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row for each item."""
+        return make_frame(self.rows())
+
+    def to_hf(self) -> Any:
+        """A ``datasets.Dataset`` whose column ``image`` holds the pictures."""
+        try:
+            import datasets
+        except ImportError:
+            raise MissingExtra("Hugging Face data sets", "frames") from None
+        made = datasets.Dataset.from_list(self.rows())
+        return made.cast_column("image", datasets.Image()) if len(self) else made
+
+    def _repr_html_(self) -> str:
+        title = f"<p>{self.task}, split {self.split}, {self.data} data: {len(self)} items</p>"
+        return title + "".join(html_table(_flatten(item)) for item in self.items[:_SHOWN])
+
+
+def _flatten(item: Item) -> dict[str, JsonValue]:
+    options = [
+        f"{option.key}. {option.text}" for part in item.form.fields for option in part.options
+    ]
+    return {
+        "id": item.id,
+        "meme": item.group,
+        "image": str(item.images[0].path) if item.images else None,
+        "images": [str(image.path) for image in item.images],
+        "question": item.form.question,
+        "options": list(options),
+        "gold": item.gold if isinstance(item.gold, str | int | float) else _write(item.gold),
+        **{f"context.{name}": text for name, text in item.form.context.items()},
+        **{f"tag.{name}": text for name, text in item.tags.items()},
+    }
+
+
+def _write(gold: JsonValue) -> JsonValue:
+    """Gold that is a list or a record as text: a column holds values of one type."""
+    import orjson
+
+    return None if gold is None else orjson.dumps(gold).decode()
+
+
+def load_dataset(
+    name: str,
+    *,
+    split: str | None = None,
+    data: DataKind | None = None,
+    task: str | None = None,
+) -> Dataset:
+    """The items of a benchmark's task: ``name`` is ``NAME`` or ``NAME/TASK``.
+
+    Without a ``task``, that is the benchmark's first; without ``data``, a registered release, else
+    the starter sample; ``split`` is a named part of it.
+    """
+    found = find_tasks([name if task is None else f"{name}/{task}"])[0]
+    posed = pose_task(found, {}, Scope(data, split))
+    return Dataset(found.name, posed.split, posed.data.kind, tuple(posed.task.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Survey(Result):
+    """What a copy of a benchmark's data holds, and the paper's figures recomputed from it."""
+
+    benchmark: Benchmark
+    data: DataKind
+    found: Found
+    statistics: tuple[Statistic, ...]
+    told: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The survey as plain data."""
+        release = self.benchmark.card.release
+        return {
+            "benchmark": self.benchmark.card.name,
+            "data": self.data,
+            "records": self.found.records,
+            "complete": release.complete if release else None,
+            "checksum": self.found.checksum,
+            "found": to_plain(self.found),
+            "statistics": to_plain(self.statistics),
+        }
+
+
+def tabulate_statistics(rows: Sequence[Statistic]) -> Table:
+    """Figures beside the paper's; ``*`` marks those that only the complete release gives."""
+    columns = ("figure", ">paper", ">this copy", "verdict")
+    return Table(columns, tuple(map(_show_statistic, rows)), "Recomputed from this copy")
+
+
+def _show_statistic(row: Statistic) -> tuple[str, ...]:
+    paper = row.paper if row.paper is not None else row.known
+    mark = "" if row.paper is not None or row.known is None else "*"
+    return row.title, show_cell(paper) + mark, show_cell(row.value), row.verdict
+
+
+def describe_found(survey: Survey) -> Iterator[str]:
+    """What a copy holds: its size first, then counts, repairs, what was left out, and notes."""
+    found, card = survey.found, survey.benchmark.card
+    size, release = f"{found.records:,}", card.release
+    if survey.data == "starter":
+        size += " (starter sample, not the release)"
+    elif release is not None and found.records < release.complete:  # 0: not counted
+        size += f" of {release.complete:,}: a part, so figures that count differ"
+    yield f"{card.title}: {size}"
+    yield ", ".join(f"{name} {count:,}" for name, count in found.counts.items())
+    if found.images_expected:
+        yield f"images: {found.images_found:,} of {found.images_expected:,}"
+    for what, count in found.repairs.items():
+        yield f"repaired: {what}: {count:,}"
+    for reason, count in Counter(skip.reason for skip in found.skips).items():
+        yield f"left out: {count:,} × {reason}"
+    yield from survey.told
+    yield from (f"note: {note}" for note in found.notes)
+
+
+def survey_data(name: Name, data: Data = None) -> Survey:
+    """Read a benchmark's data and recompute the paper's figures from them."""
+    benchmark = find_benchmark(name)
+    return _survey(benchmark, find_source(benchmark, data))
+
+
+def add_release(
+    name: Annotated[str, Argument("A benchmark, such as mquest; a folder of files; a table.")],
+    folder: Annotated[
+        Path | None, Argument("Where you downloaded or cloned it; a table needs none.")
+    ] = None,
+    images: Annotated[
+        Path | None, Flag("The folder with its images, where they lie apart.")
+    ] = None,
+    columns: Annotated[LabelledColumns, MadeBy(make_columns)] | None = None,
+) -> Survey:
+    """Check an official release and register it; of a table of one's own, write the recipe."""
+    told: tuple[str, ...] = ()
+    if is_table(name):
+        if folder is not None:
+            raise InputError("a table needs no folder", hint=f"memantics data add {name} --label …")
+        made = write_recipe(Path(name), columns or LabelledColumns())
+        told, folder, name = tuple(made.lines()), Path(name).resolve().parent, made.name
+    elif folder is None:
+        if not Path(name).is_dir():
+            known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
+            raise InputError(f"where is {name}?", hint=f"memantics data add NAME FOLDER: {known}")
+        folder, name = Path(name), _recognise(Path(name))
+        told = (f"recognised by its files: {name}",)
+    benchmark = find_benchmark(name)
+    source = Source("release", _find_folder(folder), _find_folder(images) if images else None)
+    survey = replace(_survey(benchmark, source), told=told)
+    write_registered(
+        Registered(
+            name=name,
+            root=source.root,
+            images=source.images,
+            records=survey.found.records,
+            checksum=survey.found.checksum,
+            added=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    )
+    return survey
+
+
+def make_columns(
+    label: Annotated[
+        Sequence[str], Flag("The column of a label, may be repeated (of a table of your own).")
+    ] = (),
+    image: Annotated[str, Flag("The column with image files.", metavar="COLUMN")] = "",
+    text: Annotated[str, Flag("The column with captions.", metavar="COLUMN")] = "",
+    id: Annotated[  # noqa: A002 - the name of the flag
+        str, Flag("The column that names rows. Default: id, else the image.", metavar="COLUMN")
+    ] = "",
+    split_column: Annotated[
+        str, Flag("The column that names splits. Default: split.", metavar="COLUMN")
+    ] = "",
+) -> LabelledColumns:
+    """Which columns of a table are what, as a user says it."""
+    return LabelledColumns(tuple(label), image, text, id, split_column)
+
+
+def check_release(name: Name) -> tuple[Survey, Registered]:
+    """Read a registered release again; its checksum may differ from the registered one."""
+    entry = find_registered(name)
+    return _survey(find_benchmark(name), entry.source), entry
+
+
+def refuse_changed(survey: Survey, entry: Registered) -> None:
+    """Raise where the files are no longer those that were registered."""
+    checksum = survey.found.checksum
+    if checksum != entry.checksum:
+        raise InputError(
+            f"{entry.name}: the files changed since {entry.added} (checksum {checksum[:12]},"
+            f" was {entry.checksum[:12]})",
+            hint=f"if that is meant: memantics data add {entry.name} {entry.root}",
+        )
+
+
+def _survey(benchmark: Benchmark, source: Source) -> Survey:
+    release = benchmark.open(source)
+    statistics = benchmark.compare(benchmark.recompute(release))
+    return Survey(benchmark, source.kind, benchmark.survey(release), tuple(statistics))
+
+
+def _recognise(folder: Path) -> str:
+    """The data set whose files a folder holds; none or several are refused with their names."""
+    known, found = find_benchmarks() | find_recipes(), []
+    for name, benchmark in known.items():
+        with suppress(InputError):
+            benchmark.open(Source("release", folder.resolve()))
+            found.append(name)
+    if len(found) != 1:
+        problem = "several sets have files of these names" if found else "no set has such files"
+        names = ", ".join(found or sorted(known))
+        hint = f"memantics data add NAME {folder}, where NAME is one of {names}"
+        raise InputError(f"which data set is in {folder}? {problem}", hint=hint)
+    return found[0]
+
+
+def _find_folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise InputError(f"no such folder: {path}", hint="give the folder you cloned or unpacked")
+    return path.resolve()

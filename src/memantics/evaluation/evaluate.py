@@ -1,0 +1,483 @@
+"""``evaluate``: ask models the questions of benchmarks, and score the answers.
+
+How far a suite of runs is, and what it cost.
+
+``score``: finished answers scored again; no model is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, overload
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.benchmarks.registry import find_published
+from memantics.core.data import DataKind
+from memantics.core.errors import DataError, InputError, MemanticsError, Unavailable
+from memantics.core.registry import home
+from memantics.core.result import Result, Table, make_frame, to_plain
+from memantics.core.rundir import RUN, last_answers, read_facts
+from memantics.core.text import mask_unseen
+from memantics.core.waiting import make_sync, run_sync
+from memantics.evaluation.facts import Scope, ScoreBy, Setting, Variation, read_settings
+from memantics.evaluation.planning import (
+    AskingEngine,
+    Estimate,
+    Evaluation,
+    estimate,
+    note_greedy,
+    plan_evaluation,
+)
+from memantics.evaluation.reports.runs import (
+    Run,
+    differing_options,
+    load_run,
+    load_runs,
+    plot_runs,
+    render_html,
+    split_unfinished,
+)
+from memantics.evaluation.reports.tables import list_figures
+from memantics.evaluation.run import Job, RunEnd, SuiteSettings, SuiteWatch, run_suite
+from memantics.evaluation.score_processes import ScoringDesk
+from memantics.evaluation.scoring import group_repeats, note_repeats, score_run
+from memantics.evaluation.tasks import open_baselines, open_task_of_run
+from memantics.models.client import Asking, open_cache
+from memantics.models.engine import AskSettings, Progress
+from memantics.models.kinds import ModelSettings
+from memantics.models.progress import ProgressWish, add_progress, read_wish, show_duration
+
+__all__ = [
+    "Estimate",
+    "Evaluation",
+    "Run",
+    "RunEnd",
+    "Runs",
+    "Scope",
+    "Variation",
+    "conduct",
+    "count_failures",
+    "estimate_plan",
+    "evaluate",
+    "evaluate_async",
+    "load_run",
+    "note_estimates",
+    "plan_evaluation",
+    "read_settings",
+    "results",
+    "tabulate_estimates",
+]
+
+
+class SuiteTotal:
+    """Adds up the runs of a suite and hands the sum to a callback."""
+
+    def __init__(self, jobs: Sequence[Job], show: Callable[[Progress], None]) -> None:
+        self.size = sum(job.total for job in jobs)
+        self.seen: dict[int, Progress] = {}
+        self._show = show
+        self._begin = time.monotonic()
+
+    def begin(self, job: Job) -> None:
+        """Nothing is to be said yet."""
+
+    def show(self, job: Job, progress: Progress) -> None:
+        """Take in how far a run is."""
+        self.seen[id(job)] = progress
+        self._show(self.add_up())
+
+    def end(self, result: RunEnd) -> None:  # noqa: ARG002 - a watch's seam
+        """Say how far all of them are."""
+        self._show(self.add_up())
+
+    def add_up(self) -> Progress:
+        """All runs as one."""
+        total = add_progress(self.seen.values())
+        seconds = time.monotonic() - self._begin
+        return replace(total, total=max(self.size, total.done), seconds=seconds)
+
+
+def conclude(
+    progress: Progress, ends: Iterable[RunEnd], prices: tuple[float, float] | None = None
+) -> str:
+    """What this start took by the clock, in tokens and in money; empty where no tokens went.
+
+    Calls overlap: their seconds, summed over the whole of the runs, are told apart.
+
+    >>> conclude(Progress(tokens_in=9000, tokens_out=100, seconds=61.0), [], (10.0, 100.0))
+    '1:01 by the clock, 0:00 summed over calls; 9,000 tokens in, 100 out; cost 0.1000'
+    """
+    if not progress.tokens_in + progress.tokens_out:
+        return ""
+    scored = [end.ended.scores for end in ends if end.ended and end.ended.scores]
+    summed = sum(scores.usage.seconds for scores in scored)
+    took = f"{show_duration(progress.seconds)} by the clock, {show_duration(summed)} summed"
+    words = [f"{took} over calls", f"{progress.tokens_in:,} tokens in, {progress.tokens_out:,} out"]
+    words += [f"cost {progress.cost(prices):.4f}"] if prices is not None else []
+    return "; ".join(words)
+
+
+OptionValue = str | int | float | bool
+Prices = tuple[float, float] | None
+# Weights of several such models may not fit into one machine at a time.
+_ALONE = "local/"
+_REASONS = 3
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Runs(Result, Sequence[Run]):
+    """Several runs; ``broken`` says why others have no scores, ``skipped`` lacked their data."""
+
+    runs: tuple[Run, ...]
+    broken: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    @overload
+    def __getitem__(self, place: int) -> Run: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Run, ...]: ...
+    def __getitem__(self, place: int | slice) -> Run | tuple[Run, ...]:
+        return self.runs[place]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The runs as plain data."""
+        missing = {"broken": to_plain(self.broken), "skipped": to_plain(self.skipped)}
+        return {"runs": [run.to_dict() for run in self.runs], **missing}
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row for each figure of each run and baseline, as in the CSV."""
+        return make_frame(list_figures(self.runs, find_published(run.task for run in self.runs)))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Matplotlib axes, new ones unless given: each run's main figure with its interval."""
+        return plot_runs(self.runs, axes)
+
+    def _repr_html_(self) -> str:
+        return render_html(self.runs, {**self.broken, **self.skipped})
+
+
+def results(folder: str | Path = "runs") -> Runs:
+    """All finished runs of a ``folder``; those that are not finished are named in ``broken``."""
+    folders = [path for path in sorted(Path(folder).glob("*")) if (path / RUN).is_file()]
+    if not folders:
+        raise InputError(f"{folder} holds no run directory", hint="memantics run NAME --out DIR")
+    finished, left = split_unfinished(folders)
+    return Runs(load_runs(finished), {path.name: why for path, why in left.items()})
+
+
+async def conduct(jobs: Sequence[Job], asking: Asking, watch: SuiteWatch) -> list[RunEnd]:
+    """Run everything; large runs are scored in other processes."""
+    models = {job.model.name for job in jobs}
+    desk = ScoringDesk()
+    # A batch is answered as a whole: all that goes into it must wait at once.
+    waiting = max((getattr(job.model, "at_once", 0) for job in jobs), default=0)
+    settings = SuiteSettings(
+        ask=AskSettings(concurrency=max(asking.concurrency, waiting)),
+        alone=frozenset(name for name in models if name.startswith(_ALONE)),
+        score=desk.score,
+    )
+    try:
+        with open_cache(asking.use_cache) as cache:
+            ends = await run_suite(jobs, cache, settings, watch)
+            await asyncio.to_thread(_note_repeats, ends)
+            return ends
+    finally:
+        await desk.close()
+
+
+def _note_repeats(ends: Sequence[RunEnd]) -> None:
+    """Write what repeats say together into the scores of their first runs."""
+    jobs = {end.job.folder: end.job for end in ends if end.ended and end.ended.scores}
+    if any(job.facts.repeat for job in jobs.values()):
+        for folders in group_repeats(list(jobs)):
+            if len(folders) > 1:
+                note_repeats(folders, jobs[folders[0]].task)
+
+
+def estimate_plan(jobs: Sequence[Job], asking: Asking) -> list[Estimate]:
+    """What the runs would send; nothing is sent and nothing written."""
+    with open_cache(asking.use_cache and (home() / "cache.sqlite").is_file()) as cache:
+        return estimate(jobs, cache)
+
+
+def tabulate_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[Table]:
+    """What each run of a model would send, a table for each model."""
+    columns = ("task", *(f">{name}" for name in ("items", "calls", "images", "tokens in", "out")))
+    for model in _models(found):
+        listed = [one for one in found if one.job.facts.model == model]
+        rows = [(_name_run(one, found), *_add_up(prices, one)) for one in listed]
+        total = ("total", *_add_up(prices, *listed))
+        yield Table((*columns, ">cost") if prices else columns, (*rows, total), model, total=True)
+
+
+def note_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[str]:
+    """What holds for all of it: the sum over models, what is answered already, and guesses."""
+    if len(_models(found)) > 1:
+        items, calls, images, first, second, *cost = _add_up(prices, *found)
+        words = f"{items} items, {calls} calls, {images} images, {first} tokens in, {second} out"
+        yield f"All models: {words}{f', cost {cost[0]}' if cost else ''}."
+    done = sum(estimate.done for estimate in found)
+    cached = sum(estimate.cached for estimate in found)
+    if done or cached:
+        yield f"{done:,} items are answered already, {cached:,} are in the cache."
+    most = sum(estimate.most_calls for estimate in found)
+    if most > sum(estimate.calls for estimate in found):
+        yield f"Invalid answers are asked again: at most {most:,} calls."
+    if any(estimate.guessed for estimate in found):
+        yield "Requests that will hold other runs' answers are counted with a guess at those."
+    yield "Tokens are estimated: text by length, images by tiles. Thinking models write far more."
+
+
+def _models(found: Sequence[Estimate]) -> list[str]:
+    return list(dict.fromkeys(estimate.job.facts.model for estimate in found))
+
+
+def _name_run(one: Estimate, found: Sequence[Estimate]) -> str:
+    facts = one.job.facts
+    others = [other.job.facts for other in found if other.job.facts.task == facts.task]
+    return " ".join([facts.task, *differing_options(facts, others)])
+
+
+def _add_up(prices: Prices, *found: Estimate) -> list[str]:
+    names = ("items", "calls", "images", "tokens_in", "tokens_out")
+    cells = [f"{sum(getattr(estimate, name) for estimate in found):,}" for name in names]
+    return [*cells, f"{sum(estimate.cost(prices) for estimate in found):.2f}"] if prices else cells
+
+
+async def evaluate_async(
+    tasks: str | Sequence[str],
+    *,
+    model: str | Sequence[str],
+    base_url: str | None = None,
+    data: DataKind | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int | None = None,
+    options: Mapping[str, OptionValue | Sequence[OptionValue]] | None = None,
+    invalid: str | None = None,
+    out: str | Path = "runs",
+    params: Mapping[str, JsonValue] | None = None,
+    concurrency: int = 32,
+    timeout: float = 300.0,
+    use_cache: bool = True,
+    captioner: str | None = None,
+    probe: str = "",
+    rewordings: str | Path | None = None,
+    prompts: str | Path | None = None,
+    shots: str | Path | None = None,
+    repeat: int = 1,
+    score: ScoreBy = "reply",
+    max_tokens: int | None = None,
+    thinking_tokens: int | None = None,
+    progress: ProgressWish = None,
+    engine: AskingEngine = "calls",
+) -> Run | Runs:
+    """Ask models the questions of benchmarks, and score the answers.
+
+    ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
+    model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
+    each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
+    several and compares). Calling it again with the same arguments goes on where it stopped and
+    asks nothing twice. ``Runs.broken`` says why runs could not end; where none could, it raises.
+    ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``; ``engine`` may be ``batch``.
+    """
+    written = {name: _write_param(value) for name, value in (params or {}).items()}
+    words, folder, shown = (
+        None if place is None else Path(place) for place in (rewordings, prompts, shots)
+    )
+    wanted = Evaluation(
+        tasks=[tasks] if isinstance(tasks, str) else list(tasks),
+        models=[model] if isinstance(model, str) else list(model),
+        scope=Scope(data, split, limit, sample, seed),
+        options=read_options(options or {}),
+        out=Path(out),
+        captioner=captioner,
+        engine=engine,
+        asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
+        variation=Variation(
+            invalid, probe, words, folder, shown, repeat, score, max_tokens, thinking_tokens
+        ),
+    )
+    jobs, skipped = await asyncio.to_thread(plan_evaluation, wanted)
+    watch = SuiteTotal(jobs, read_wish(progress))
+    runs = collect_runs(await conduct(jobs, wanted.asking, watch), skipped)
+    alone = isinstance(tasks, str) and isinstance(model, str) and sum(j.asked for j in jobs) < 2
+    return runs[0] if alone else runs
+
+
+evaluate = make_sync(evaluate_async)
+
+
+def read_options(
+    options: Mapping[str, OptionValue | Sequence[OptionValue]],
+) -> tuple[Setting, ...]:
+    """Options by name, or by ``TASK:NAME``, with one value or a list of them.
+
+    >>> read_options({"order": "answer_first", "mquest/qa:shots": [0, 2]})[1]
+    Setting(where='mquest/qa', option='shots', values=('0', '2'))
+    """
+    read = []
+    for name, given in options.items():
+        where, _, option = name.rpartition(":")
+        values = [given] if isinstance(given, OptionValue) else given
+        read.append(Setting(where, option, tuple(dict.fromkeys(map(_write_option, values)))))
+    return tuple(read)
+
+
+def _write_option(value: OptionValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _write_param(value: JsonValue) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, DataError]) -> Runs:
+    """The runs that were asked for; raises where none of them has scores."""
+    for end in ends:
+        if end.fault is not None:
+            raise end.fault
+    asked = [end for end in ends if end.job.asked]
+    errors = dict(_explain(asked))
+    scored = [e.job.folder for e in asked if e.ended is not None and e.ended.scores is not None]
+    if not scored:
+        raise next(iter(errors.values()))
+    return Runs(
+        load_runs(scored),
+        {name: str(error) for name, error in errors.items()},
+        {task: str(error) for task, error in skipped.items()},
+    )
+
+
+def dump_end(end: RunEnd) -> dict[str, object]:
+    """How a run ended, for ``--json``."""
+    row: dict[str, object] = {"folder": end.job.folder, "facts": end.job.facts}
+    if end.ended is not None:
+        row["scores"] = end.ended.scores
+        row |= {"waiting": end.ended.waiting} if end.ended.waiting else {}
+    if end.error is not None:
+        row["error"] = str(end.error)
+    return row
+
+
+def list_errors(ends: Sequence[RunEnd]) -> Iterator[str]:
+    """Why runs did not end, each reason once."""
+    errors = [(end.job.facts.model, end.error) for end in ends if end.error is not None]
+    several = len({end.job.facts.model for end in ends}) > 1
+    for line in dict.fromkeys(
+        f"{model}: {error}" if several and isinstance(error, Unavailable) else str(error)
+        for model, error in errors
+    ):
+        yield f"error: {line}"
+    if errors and len(errors) < len(ends):
+        yield f"{len(errors)} of {len(ends)} runs did not end; run the same command to go on"
+
+
+def _count_ended(ends: Sequence[RunEnd]) -> tuple[int, int]:
+    """Items that failed, and items that wait for answers of others."""
+    ended = [end.ended for end in ends if end.ended is not None]
+    failed = sum(
+        ended_run.scores.counts["failed"] for ended_run in ended if ended_run.scores is not None
+    )
+    return failed, sum(ended_run.waiting for ended_run in ended)
+
+
+def count_unanswered(ends: Sequence[RunEnd]) -> int:
+    """Items that failed, wait for answers of runs that failed, or got only unreadable replies."""
+    return sum(_count_ended(ends)) + sum(unread for _, unread in _find_unread(ends))
+
+
+def _find_unread(ends: Sequence[RunEnd]) -> Iterator[tuple[RunEnd, int]]:
+    """Runs in which not one reply holds an answer, with the number of their unparsed replies."""
+    for end in ends:
+        counts = end.ended.scores.counts if end.ended and end.ended.scores else {}
+        if counts.get("unparsed") and not counts.get("answered"):
+            yield end, counts["unparsed"]
+
+
+def _tell_unread(end: RunEnd, unread: int) -> str:
+    first = next(a for a in last_answers(end.job.folder).values() if a.status == "unparsed")
+    said = " ".join(mask_unseen(first.reply.text).split())
+    shown = f"{said[:_SHOWN]}…" if len(said) > _SHOWN else said
+    return (
+        f"{end.job.facts.task} {end.job.facts.model}: none of {unread} replies holds an answer "
+        f"({first.reason}), so its figures say nothing; the first reply: {shown!r}"
+    )
+
+
+def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
+    """What was adapted or repeated, which items failed and why, and which wait for others."""
+    yield from note_greedy(end.job for end in ends)
+    ended = [end.ended for end in ends if end.ended is not None]
+    yield from dict.fromkeys(
+        f"note: {line}" for ended_run in ended for line in ended_run.progress.adapted
+    )
+    failed, waiting = _count_ended(ends)
+    yield from (_tell_unread(*found) for found in _find_unread(ends))
+    if failed:
+        yield from (f"{count} failed: {reason}" for reason, count in count_failures(ends))
+        yield f"{failed} items failed; run the same command to ask them again"
+    if waiting:
+        yield f"{waiting} items wait for answers of runs that failed on them"
+
+
+def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
+    """Why runs have no scores."""
+    for end in ends:
+        name = f"{end.job.facts.task} {end.job.facts.model}"
+        if end.error is not None:
+            yield name, end.error
+        elif end.ended is None or end.ended.scores is None:
+            hint = "run it again to ask them once more"
+            yield name, InputError("every item waits for an answer that failed", hint=hint)
+
+
+def count_failures(ends: Sequence[RunEnd]) -> list[tuple[str, int]]:
+    """Why items failed, the most frequent reasons first."""
+    reasons: Counter[str] = Counter()
+    for end in ends:
+        if end.ended is not None and end.ended.scores and end.ended.scores.counts["failed"]:
+            last = last_answers(end.job.folder).values()
+            reasons.update(a.reason or "no reason" for a in last if a.status == "failed")
+    return reasons.most_common(_REASONS)
+
+
+def score(
+    run: str | Path | Run,
+    *,
+    invalid: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Run:
+    """Parse the answers of a run anew, score them, and write ``scores.json``.
+
+    ``run`` is a run or its folder. ``invalid`` is the policy for refused and unparsed answers:
+    ``wrong``, ``drop``, ``retry:N`` or ``retry:N,drop``; by default that of the run. ``options``
+    take the place of the run's where they only change how answers are counted (``alpha`` and
+    ``floor`` of MER-Bench).
+    """
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    ref, task = open_task_of_run(read_facts(folder), invalid, options)
+    run_sync(score_run(folder, task, open_baselines(ref.card)))
+    facts = read_facts(folder)
+    beside = [path.parent for path in folder.resolve().parent.glob("*/run.json")]
+    group = [
+        value
+        for value in beside
+        if facts.fingerprint in ((found := read_facts(value)).fingerprint, found.repeat_of)
+        and (value / "scores.json").is_file()
+    ]
+    if len(group) > 1:
+        note_repeats(group_repeats(group)[0], task)
+    return load_run(folder)

@@ -1,0 +1,402 @@
+"""What a run is: the facts in ``run.json``, the fingerprint of its answers, its folder's name.
+
+Options with several values: one run for every combination of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+import orjson
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+
+from memantics import __version__
+from memantics.benchmarks.card import Card, TaskCard
+from memantics.benchmarks.registry import DataFacts
+from memantics.core.errors import DataError, InputError, UnknownName, first_fault, require_known
+from memantics.core.images import read_bytes
+from memantics.core.model import Answerer
+from memantics.core.parameters import Data, Flag, Invalid, Limit, Rewordings, Sample, Seed, Split
+from memantics.core.records import Image, Item, Message, Request
+from memantics.core.rundir import RunFacts
+from memantics.core.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which part of which data is asked: a split, a few items, or a seeded sample.
+
+    ``None`` leaves it to the benchmark; a task that was posed has its ``split`` named. ``spread``
+    says by what the items of ``limit`` were chosen; empty: they are the first ones.
+    """
+
+    data: Data = None
+    split: Split = None
+    limit: Limit = None
+    sample: Sample = None
+    seed: Seed = None
+    spread: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.limit is not None and self.sample is not None:
+            hint = "leave one of them out"
+            raise InputError("--limit and --sample exclude each other", hint=hint)
+        if self.seed is not None and self.sample is None:
+            hint = "add --sample N, or leave it out"
+            raise InputError("--seed is the seed of a sample", hint=hint)
+
+
+def describe(
+    cards: tuple[Card, TaskCard],
+    task: Task,
+    model: Answerer,
+    data: DataFacts,
+    scope: Scope,
+    prices: tuple[float, float] | None = None,
+) -> RunFacts:
+    """The facts of a run that begins now."""
+    card, task_card = cards
+    shape: dict[str, JsonValue] = {
+        "task": task.name,
+        "options": dict(task.options),
+        "prompts": dict(task.prompts),
+        "attempts": task.invalid.attempts,
+        "identity": dict(model.identity),
+        "data": data.checksum,
+        "kind": data.kind,
+        "split": scope.split,
+        "limit": scope.limit,
+    }
+    seed = None if scope.sample is None else scope.seed or 0
+    if scope.sample is not None:
+        shape["sample"] = [scope.sample, seed]
+    if scope.spread:
+        shape["spread"] = scope.spread
+    if task.probe:
+        shape["probe"] = task.probe
+    return RunFacts(
+        benchmark=card.name,
+        task=task.name,
+        title=f"{card.title}: {task_card.title}",
+        main=task.main,
+        unit=task_card.unit,
+        model=model.name,
+        model_note=model.note,
+        identity=model.identity,
+        options=task.options,
+        split=scope.split or "",
+        limit=scope.limit,
+        invalid=str(task.invalid),
+        prompts=task.prompts,
+        data=asdict(data),
+        # The sample is ours and harmless; the warning is about the release.
+        warning=card.warning if data.kind == "release" else "",
+        version=__version__,
+        fingerprint=fingerprint(shape),
+        started=now(),
+        prices=prices,
+        sample=scope.sample,
+        seed=seed,
+        probe=task.probe,
+        spread=scope.spread,
+    )
+
+
+def add_needs(facts: RunFacts, needs: Mapping[str, RunFacts]) -> RunFacts:
+    """The facts of a run whose requests hold the answers of other runs: what shapes them too."""
+    if not needs:
+        return facts
+    shape: dict[str, JsonValue] = {
+        "run": facts.fingerprint,
+        "needs": {name: need.fingerprint for name, need in needs.items()},
+    }
+    folders = {name: folder_name(need) for name, need in needs.items()}
+    return replace(facts, fingerprint=fingerprint(shape), needs=folders)
+
+
+def fingerprint(shape: Mapping[str, JsonValue]) -> str:
+    """One hash of all that shapes the answers of a run.
+
+    >>> len(fingerprint({"task": "mquest/qa"}))
+    16
+    """
+    body = orjson.dumps(shape, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(body).hexdigest()[:16]
+
+
+def folder_name(facts: RunFacts) -> str:
+    """A name people can read, and that two different runs never share.
+
+    The end comes from the fingerprint, so the same command finds its folder again.
+    """
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", f"{facts.task}_{facts.model}").strip("-.")
+    return f"{words[:80]}-{facts.fingerprint[:8]}"
+
+
+def now() -> str:
+    """The time, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# How a run may depart from its task's own way of asking: demonstrations, and repeats.
+
+ScoreBy = Literal["reply", "logprobs"]
+# Later attempts add small numbers to a seed: repeats must stay apart from them.
+_STRIDE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How runs depart from a task's way: invalid answers, probes, prompts, repeats, what is scored.
+
+    ``prompts`` is a folder of prompts in the place of ours, ``shots`` a file of demonstrations.
+    ``score`` is ``reply``, or ``logprobs`` to take the option that the server's log-probabilities
+    make likeliest. ``max_tokens`` bounds the answer, ``thinking_tokens`` the thinking before it.
+    """
+
+    invalid: Invalid = None
+    probe: Annotated[
+        str,
+        Flag(
+            "Change one thing: picture=swapped|blank, caption=removed|reworded|shuffled, "
+            "meme=removed, options=permuted, memory=caption|id|template|canary.",
+            metavar="WHAT=HOW",
+        ),
+    ] = ""
+    rewordings: Rewordings = None
+    prompts: Annotated[
+        Path | None, Flag("Prompts in the place of ours: files of the same names.", metavar="DIR")
+    ] = None
+    shots: Annotated[
+        Path | None,
+        Flag("Demonstrations with images: JSON lines, shown before.", metavar="FILE"),
+    ] = None
+    repeat: Annotated[int, Flag("Ask everything N times, by seed.", min=1, max=100)] = 1
+    score: Annotated[ScoreBy, Flag("Read the reply, or take the option that is likeliest.")] = (
+        "reply"
+    )
+    max_tokens: Annotated[
+        int | None, Flag("Tokens of an answer, without the thinking before it.", min=1)
+    ] = None
+    thinking_tokens: Annotated[
+        int | None, Flag("Tokens for thinking, on top of the answer's.", min=1)
+    ] = None
+
+    def __post_init__(self) -> None:
+        require_known("score", self.score, get_args(ScoreBy))
+        for name in ("repeat", "max_tokens", "thinking_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name}={value} is not possible", hint="give 1 or more")
+
+
+class _Shot(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str
+    answer: str
+    images: tuple[str, ...] = ()
+
+
+_SHOT = TypeAdapter(_Shot)
+
+
+@dataclass(frozen=True, slots=True)
+class Shots:
+    """Demonstrations: earlier turns of the talk, and the hash by which runs remember them."""
+
+    messages: tuple[Message, ...]
+    hash: str
+
+
+def read_shots(path: Path) -> Shots:
+    """Read demonstrations: JSON lines with ``text``, ``answer`` and ``images`` beside the file."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(path, f"cannot be read: {error}", hint="check --shots") from error
+    messages: list[Message] = []
+    digest = hashlib.sha256()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            shot = _SHOT.validate_json(line)
+        except ValidationError as error:
+            hint = '{"text": "…", "answer": "…", "images": ["…"]}'
+            raise DataError(path, first_fault(error), row=number, hint=hint) from error
+        images = tuple(Image(path.parent / name) for name in shot.images)
+        for part in (shot.text, shot.answer):
+            digest.update(part.encode() + b"\0")
+        for image in images:
+            digest.update(hashlib.sha256(read_bytes(image.path)).digest())
+        messages += (Message("user", (*images, shot.text)), Message("assistant", (shot.answer,)))
+    if not messages:
+        raise DataError(path, "holds no demonstration", hint="write one JSON object a line")
+    return Shots(tuple(messages), digest.hexdigest()[:16])
+
+
+def show_shots(task: Task, shots: Shots) -> Task:
+    """The task with demonstrations before its last question, also once it has been fed."""
+
+    def change(request: Request) -> Request:
+        *before, last = request.messages
+        return replace(request, messages=(*before, *shots.messages, last))
+
+    return replace(_asking(task, change), prompts={**task.prompts, "shots": shots.hash})
+
+
+def repeat_task(task: Task, number: int) -> Task:
+    """The task as it is asked in a repeat: with another seed; the first is the task itself."""
+    if not number:
+        return task
+
+    def change(request: Request) -> Request:
+        seed = (request.sampling.seed or 0) + number * _STRIDE
+        return replace(request, sampling=replace(request.sampling, seed=seed))
+
+    return _asking(task, change)
+
+
+def repeat_facts(facts: RunFacts, number: int) -> RunFacts:
+    """The facts of a repeat; the first is a plain run, which is therefore not asked twice."""
+    if not number:
+        return facts
+    shape: dict[str, JsonValue] = {"run": facts.fingerprint, "repeat": number}
+    return replace(
+        facts, fingerprint=fingerprint(shape), repeat=number, repeat_of=facts.fingerprint
+    )
+
+
+def _asking(task: Task, change: Callable[[Request], Request]) -> Task:
+    """The task with its requests changed."""
+    ask, feed = task.ask, task.feed
+
+    def asking(item: Item, complaint: str | None) -> Request:
+        return change(ask(item, complaint))
+
+    return replace(task, ask=asking, feed=feed and (lambda fed: _asking(feed(fed), change)))
+
+
+# A comma that no backslash stands before.
+_COMMA = re.compile(r"(?<!\\),")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An option as the user set it; ``where`` is a benchmark, a task, or empty for all tasks."""
+
+    where: str
+    option: str
+    values: tuple[str, ...]
+
+    def concerns(self, task: str) -> bool:
+        """Whether it is about that task."""
+        return not self.where or task == self.where or task.startswith(f"{self.where}/")
+
+
+def read_settings(flag: str, texts: Sequence[str] | None) -> tuple[Setting, ...]:
+    r"""Read ``[NAME[/TASK]:]OPTION=VALUE[,VALUE…]``; ``\,`` is a comma inside a value.
+
+    >>> read_settings("--set", ["mquest:order=answer_first,letter_only"])
+    (Setting(where='mquest', option='order', values=('answer_first', 'letter_only')),)
+    """
+    read: dict[tuple[str, str], Setting] = {}
+    for text in texts or ():
+        head, equals, tail = text.partition("=")
+        where, _, option = head.rpartition(":")
+        if not equals or not option:
+            raise InputError(
+                f"{flag} {text!r} is not NAME=VALUE",
+                hint=f"such as {flag} order=seeded or {flag} mquest/qa:order=answer_first",
+            )
+        if (where, option) in read:
+            raise InputError(
+                f"{flag} {head} is given twice", hint=f"for a run of each, {flag} {head}=A,B"
+            )
+        values = tuple(part.replace("\\,", ",") for part in _COMMA.split(tail))
+        read[where, option] = Setting(where, option, tuple(dict.fromkeys(values)))
+    return tuple(read.values())
+
+
+def check_settings(
+    settings: Sequence[Setting], asked: Mapping[str, TaskCard], known: Mapping[str, TaskCard]
+) -> None:
+    """Refuse an option or a value that a task does not have.
+
+    ``asked`` are the tasks that are run, ``known`` all tasks: an option may also be meant for a
+    task whose answers another one needs.
+    """
+    for setting in settings:
+        cards = {
+            task: card
+            for task, card in (known if setting.where else asked).items()
+            if setting.concerns(task)
+        }
+        if not cards:
+            raise UnknownName(
+                "task", setting.where, {*known, *(t.partition("/")[0] for t in known)}
+            )
+        names = {option.name for card in cards.values() for option in card.option}
+        require_known("option", setting.option, names)
+        for value in setting.values:
+            _check_value(setting, value, cards)
+
+
+def _check_value(setting: Setting, value: str, cards: Mapping[str, TaskCard]) -> None:
+    allowed: dict[str, tuple[str, ...]] = {
+        task: option.choices
+        for task, card in cards.items()
+        for option in card.option
+        if option.name == setting.option
+    }
+    taken = [task for task, choices in allowed.items() if not choices or value in choices]
+    if not taken:
+        every = {choice for choices in allowed.values() for choice in choices}
+        raise UnknownName(f"value of option {setting.option}:", value, every)
+    for task in allowed:
+        if task not in taken:
+            raise InputError(
+                f"option {setting.option} of {task} has no value {value!r}",
+                hint=f"name the task that has it: --set {taken[0]}:{setting.option}={value}",
+            )
+
+
+def expand(task: str, card: TaskCard, settings: Sequence[Setting]) -> tuple[dict[str, str], ...]:
+    """The options of each run of a task: every combination of the values that were set.
+
+    What is said about a task goes before what is said about its benchmark, and that before what
+    is said about all.
+
+    >>> from memantics.benchmarks.card import OptionCard
+    >>> options = tuple(OptionCard(name=name, help="", default="1") for name in ("prompt", "seed"))
+    >>> card = TaskCard(name="chat", title="", main="accuracy", baselines=(), option=options)
+    >>> expand("pun/chat", card, read_settings("--set", ["seed=4", "prompt=1,2", "pun:seed=5"]))
+    ({'prompt': '1', 'seed': '5'}, {'prompt': '2', 'seed': '5'})
+    """
+    chosen: dict[str, tuple[str, ...]] = {}
+    for option in card.option:
+        group = [s for s in settings if s.option == option.name and s.concerns(task)]
+        if group:
+            chosen[option.name] = max(group, key=lambda setting: len(setting.where)).values
+    return tuple(dict(zip(chosen, values, strict=True)) for values in product(*chosen.values()))
+
+
+def fix(task: str, card: TaskCard, settings: Sequence[Setting]) -> dict[str, str]:
+    """The options of a task that is asked for another's sake: only what names it counts."""
+    named = [setting for setting in settings if setting.where == task]
+    for setting in named:
+        if len(setting.values) > 1:
+            raise InputError(
+                f"{task} is needed once, with one value of {setting.option}",
+                hint=f"--set {task}:{setting.option}={setting.values[0]}",
+            )
+    return expand(task, card, named)[0]

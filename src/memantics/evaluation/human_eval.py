@@ -1,0 +1,485 @@
+"""``humans``: replies rated blind by people, from the queue to the figures.
+
+What people said of models' replies: means by setting, tests, agreement, and how metrics follow.
+
+The replies were rated blind; the key says which setting gave each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from memantics.benchmarks.mer_bench.humans import agree_with_choices
+from memantics.benchmarks.plugin import HumanExport
+from memantics.benchmarks.registry import Benchmark, find_benchmark, find_benchmarks
+from memantics.core.data import conform, read_jsonl
+from memantics.core.errors import DataError, InputError
+from memantics.core.labels import read_choices
+from memantics.core.parameters import Argument, Flag, QueueVerdicts
+from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
+from memantics.core.records import Score, show_figure, show_span
+from memantics.core.result import Result, Table
+from memantics.core.rundir import read_facts
+from memantics.evaluation.compare import open_run
+from memantics.evaluation.options import RunFolders, RunLike, find_folder
+from memantics.evaluation.paired import show_p
+from memantics.metrics.agreement import (
+    krippendorff_alpha,
+    pairwise_agreement,
+    spearman,
+    spearman_span,
+)
+from memantics.metrics.comparison import PairedContrast, contrast_pairs, correct_known
+from memantics.metrics.interval import bootstrap
+
+__all__ = ["HumanExport", "HumanScores", "export_humans", "score_humans", "score_preferences"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """One reply: its meme, its setting, and what each person gave it on each scale.
+
+    ``marks`` are the metrics' values of the same reply.
+    """
+
+    meme: str
+    setting: str
+    ratings: Mapping[str, Mapping[str, float]]
+    marks: Mapping[str, float | None]
+
+    def mean(self, scale: str) -> float | None:
+        """The mean over people; None where nobody rated it."""
+        given = self.ratings.get(scale, {})
+        return fmean(given.values()) if given else None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingMeans:
+    """Means of one setting on each scale, with intervals over memes."""
+
+    setting: str
+    figures: tuple[Score, ...]
+
+    def find(self, scale: str) -> Score | None:
+        """The mean on a scale."""
+        return next((score for score in self.figures if score.key == scale), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingContrast(PairedContrast):
+    """Two settings on one scale; ``corrected`` is Holm's of ``p`` over all contrasts."""
+
+    scale: str
+    first: str
+    second: str
+    corrected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How a metric follows people on a scale: Spearman's correlation over replies or settings."""
+
+    metric: str
+    scale: str
+    over: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class HumanScores(Result):
+    """A human evaluation: settings, contrasts, agreement by scale, and metrics against people."""
+
+    replies: int
+    memes: int
+    people: int
+    settings: tuple[SettingMeans, ...]
+    contrasts: tuple[RatingContrast, ...]
+    agreement: tuple[Score, ...]
+    followed: tuple[Followed, ...]
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales that were rated."""
+        return tuple(dict.fromkeys(score.key for one in self.settings for score in one.figures))
+
+    def table(self) -> Table:
+        """Means by setting and scale, with intervals."""
+        rows = [
+            (one.setting, *(_show(one.find(scale)) for scale in self.scales))
+            for one in self.settings
+        ]
+        title = f"{self.replies:,} replies to {self.memes:,} memes, {self.people} people"
+        return Table(("setting", *(f">{scale}" for scale in self.scales)), tuple(rows), title)
+
+    def contrast_table(self) -> Table:
+        """Differences between settings, and their tests."""
+        rows = [
+            (
+                contrast.scale,
+                f"{contrast.first} → {contrast.second}",
+                f"{contrast.difference:+.2f}"
+                + (
+                    ""
+                    if contrast.low is None
+                    else f" ({contrast.low:+.2f} to {contrast.high:+.2f})"
+                ),
+                *map(
+                    show_p, (contrast.p, contrast.corrected, contrast.t_paired, contrast.t_unpaired)
+                ),
+            )
+            for contrast in self.contrasts
+        ]
+        columns = ("scale", "settings", "difference (95 %)", ">p", ">Holm", ">t paired", ">t")
+        return Table(columns, tuple(rows))
+
+    def agreement_table(self) -> Table:
+        """How far people agree on each scale."""
+        rows = [
+            (
+                score.key,
+                score.label,
+                "–" if score.value is None else f"{score.value:.2f}",
+                str(score.n),
+            )
+            for score in self.agreement
+        ]
+        return Table(("scale", "agreement", ">value", ">replies"), tuple(rows))
+
+    def metric_table(self) -> Table:
+        """How far each metric orders replies and settings as people do."""
+        rows = [
+            (
+                followed_run.metric,
+                followed_run.scale,
+                followed_run.over,
+                "–" if followed_run.value is None else f"{followed_run.value:+.2f}",
+                "–"
+                if followed_run.low is None
+                else f"{followed_run.low:+.2f} to {followed_run.high:+.2f}",
+                str(followed_run.n),
+            )
+            for followed_run in self.followed
+        ]
+        columns = ("metric", "scale", "over", ">Spearman", ">95 %", ">n")
+        return Table(columns, tuple(rows), "Metrics against people")
+
+    def _repr_html_(self) -> str:
+        tables = (self.table(), self.contrast_table(), self.agreement_table(), self.metric_table())
+        return "".join(table._repr_html_() for table in tables if table.rows)
+
+
+def _show(score: Score | None) -> str:
+    if score is None or score.value is None:
+        return "–"
+    span = "" if score.low is None else f" ({score.low:.2f}–{score.high:.2f})"
+    return f"{score.value:.2f}{span}"
+
+
+def score_ratings(rated: Sequence[Rated]) -> HumanScores:
+    """All figures of a human evaluation."""
+    scales = tuple(dict.fromkeys(scale for rating in rated for scale in rating.ratings))
+    settings = tuple(dict.fromkeys(rating.setting for rating in rated))
+    people = {name for rating in rated for given in rating.ratings.values() for name in given}
+    return HumanScores(
+        replies=len(rated),
+        memes=len({rating.meme for rating in rated}),
+        people=len(people),
+        settings=tuple(
+            SettingMeans(
+                name,
+                tuple(_average(scale, [o for o in rated if o.setting == name]) for scale in scales),
+            )
+            for name in settings
+        ),
+        contrasts=_contrast(rated, scales, settings),
+        agreement=tuple(
+            score for scale in scales for score in _agree(rated, scale, sorted(people))
+        ),
+        followed=_follow(rated, scales, settings),
+    )
+
+
+def _average(scale: str, rated: Sequence[Rated]) -> Score:
+    values = [value for rating in rated if (value := rating.mean(scale)) is not None]
+    if not values:
+        return Score(scale, None, 0)
+    rows = np.column_stack([values, np.ones(len(values))])
+    span = bootstrap(rows, lambda sums: np.asarray(sums[:, 0] / sums[:, 1], float))
+    low, high = span or (None, None)
+    return Score(scale, fmean(values), len(values), low, high)
+
+
+def _contrast(
+    rated: Sequence[Rated], scales: Sequence[str], settings: Sequence[str]
+) -> tuple[RatingContrast, ...]:
+    found: list[RatingContrast] = []
+    for scale in scales:
+        by_setting = {
+            name: {
+                rating.meme: value
+                for rating in rated
+                if rating.setting == name and (value := rating.mean(scale)) is not None
+            }
+            for name in settings
+        }
+        for first, second in combinations(settings, 2):
+            made = contrast_pairs(by_setting[first], by_setting[second])
+            if made is not None:
+                found.append(
+                    RatingContrast(*astuple(made), scale=scale, first=first, second=second)
+                )
+    corrected = correct_known([contrast.p for contrast in found])
+    return tuple(
+        replace(contrast, corrected=p) for contrast, p in zip(found, corrected, strict=True)
+    )
+
+
+def _agree(rated: Sequence[Rated], scale: str, people: Sequence[str]) -> tuple[Score, ...]:
+    rows = [[rating.ratings.get(scale, {}).get(name) for name in people] for rating in rated]
+    n = sum(sum(value is not None for value in row) > 1 for row in rows)
+    return (
+        Score(scale, krippendorff_alpha(rows, "ordinal"), n, label="Krippendorff's alpha, ordinal"),
+        Score(scale, pairwise_agreement(rows), n, label="pairs that agree exactly"),
+    )
+
+
+def _follow(
+    rated: Sequence[Rated], scales: Sequence[str], settings: Sequence[str]
+) -> tuple[Followed, ...]:
+    metrics = dict.fromkeys(name for rating in rated for name in rating.marks)
+    found = []
+    for metric in metrics:
+        for scale in scales:
+            kept = [
+                (rating, mark, given)
+                for rating in rated
+                if (mark := rating.marks.get(metric)) is not None
+                and (given := rating.mean(scale)) is not None
+            ]
+            marks, said = [mark for _, mark, _ in kept], [given for _, _, given in kept]
+            span = spearman_span(marks, said, [rating.meme for rating, _, _ in kept])
+            low, high = span or (None, None)
+            found.append(
+                Followed(metric, scale, "replies", spearman(marks, said), low, high, len(kept))
+            )
+            groups = [[row for row in kept if row[0].setting == name] for name in settings]
+            groups = [pairs for pairs in groups if pairs]
+            value = spearman(
+                [fmean(mark for _, mark, _ in pairs) for pairs in groups],
+                [fmean(given for _, _, given in pairs) for pairs in groups],
+            )
+            found.append(Followed(metric, scale, "settings", value, None, None, len(groups)))
+    return tuple(found)
+
+
+KEY, QUEUE = "key.jsonl", "queue"
+
+
+class _KeyRow(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    run: str
+    model: str
+    options: dict[str, str]
+
+
+def export_humans(
+    runs: RunFolders,
+    out: Annotated[Path | str, Flag("Folder for the queue and its key.")] = "humans",
+    *,
+    memes: Annotated[int, Flag("How many memes to draw.", min=1)] = 30,
+    seed: Annotated[int, Flag("Seed of the draw.", min=0)] = 0,
+) -> HumanExport:
+    """Write the answers of runs as a blind queue for raters, and the key to who gave them."""
+    folders = [find_folder(run) for run in runs]
+    name = read_facts(folders[0]).benchmark
+    export = find_benchmark(name).plugin.human_ratings
+    if export is None:
+        known = find_benchmarks().values()
+        having = sorted(benchmark.card.name for benchmark in known if _rates(benchmark))
+        raise InputError(
+            f"{name} has no protocol for human ratings", hint=f"these have: {', '.join(having)}"
+        )
+    place = Path(out)
+    there = set(place.glob("*.jsonl"))
+    try:
+        return export(folders, place, seed, memes)
+    except BaseException:
+        for made in set(place.glob("*.jsonl")) - there:
+            made.unlink()  # a key without its queue would have the rerun refused
+        raise
+
+
+def _rates(benchmark: Benchmark) -> bool:
+    """Whether a benchmark of ours has a protocol for human ratings."""
+    ours = benchmark.runnable and not benchmark.card.like
+    return ours and benchmark.plugin.human_ratings is not None
+
+
+def score_humans(
+    folder: Annotated[Path | str, Argument("The folder that was exported.")],
+    runs: Annotated[
+        Sequence[RunLike],
+        Argument("The runs that were exported: then metrics are compared with people."),
+    ] = (),
+    *,
+    verdicts: QueueVerdicts = None,
+) -> HumanScores:
+    """Join people's verdicts with the key of an export: means, tests, agreement.
+
+    With the ``runs`` that were exported, each metric is compared with people, too. ``verdicts``
+    is what the annotation app exported (default: ``verdicts.jsonl`` in the queue).
+    """
+    place = Path(folder)
+    keys = _read_keys(place / KEY)
+    given = Path(verdicts) if verdicts is not None else place / QUEUE / VERDICTS
+    if not given.is_file():
+        raise InputError(
+            f"{given}: no verdicts",
+            hint="rate the queue (memantics annotate QUEUE) and export its verdicts",
+        )
+    names = name_settings(list(keys.values()))
+    marks = _read_marks(keys, [find_folder(run) for run in runs])
+    rated = []
+    for row, verdict in enumerate(read_verdicts(given), 1):
+        key = keys.get(verdict.item)
+        if key is None:
+            raise DataError(
+                given, f"item {verdict.item!r} is not in the key", row=row, hint="name its folder"
+            )
+        group = marks.get(key.run, {})
+        found = {metric: by_meme.get(verdict.group) for metric, by_meme in group.items()}
+        rated.append(Rated(verdict.group, names[key.run], _read_votes(verdict), found))
+    if not any(rating.ratings for rating in rated):
+        raise DataError(given, "holds no ratings", hint="finish the ratings first")
+    return score_ratings(rated)
+
+
+def _read_keys(path: Path) -> Mapping[str, _KeyRow]:
+    if not path.is_file():
+        raise InputError(
+            f"{path}: no key", hint="give the folder that 'memantics humans export' wrote"
+        )
+    rows = [conform(_KeyRow, value, path, row) for row, value in read_jsonl(path)]
+    return {key_row.id: key_row for key_row in rows}
+
+
+def name_settings(keys: Sequence[_KeyRow]) -> Mapping[str, str]:
+    """By run, what tells it from the others: the model, and the options that differ."""
+    runs = {row.run: row for row in keys}
+    models = {row.model for row in runs.values()}
+    options = dict.fromkeys(name for row in runs.values() for name in row.options)
+    differing = [
+        name for name in options if len({row.options.get(name) for row in runs.values()}) > 1
+    ]
+    named = {}
+    for run, row in runs.items():
+        parts = [row.model] if len(models) > 1 else []
+        parts += [f"{name}={row.options[name]}" for name in differing if name in row.options]
+        named[run] = " · ".join(parts) or row.model
+    # Two runs that are alike in all that the key knows keep apart by their folders.
+    twice = [name for name in named.values() if list(named.values()).count(name) > 1]
+    return {run: f"{name} ({run})" if name in twice else name for run, name in named.items()}
+
+
+def _read_votes(verdict: ItemVerdict) -> Mapping[str, Mapping[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for vote in verdict.votes:
+        for scale, value in vote.values.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                found.setdefault(scale, {})[vote.person] = float(value)
+    return found
+
+
+def _read_marks(
+    keys: Mapping[str, _KeyRow], runs: Sequence[Path]
+) -> Mapping[str, Mapping[str, Mapping[str, float | None]]]:
+    """By run, metric and meme: each reply's own figures."""
+    known = {row.run for row in keys.values()}
+    found: dict[str, Mapping[str, Mapping[str, float | None]]] = {}
+    for folder in runs:
+        if folder.name not in known:
+            raise InputError(
+                f"{folder} was not exported", hint=f"exported: {', '.join(sorted(known))}"
+            )
+        run = open_run(folder)
+        if run.task.marks is None:
+            name = run.facts.task
+            raise InputError(f"{name} has no figures of single replies", hint="leave it out")
+        memes = [outcome.item.group for outcome in run.outcomes]
+        found[folder.name] = {
+            metric: dict(zip(memes, values, strict=True))
+            for metric, values in run.task.marks(run.outcomes).items()
+        }
+    return found
+
+
+def score_preferences(
+    file: Annotated[Path | str, Argument("What people chose: preferences.jsonl.")],
+    runs: Annotated[
+        Sequence[RunLike], Argument("Runs of a judge on edits by version-1, version-2, …")
+    ] = (),
+) -> list[Score]:
+    """Compare people's choices among versions with what judges say of them.
+
+    ``file`` is what ``reappraise --choose`` and the studio keep. Our ranking and the classifier of
+    kindness are judges; ``runs`` of a benchmark that judges edits are more of them. Each figure is
+    the share of pairs (``n``) on which a judge agrees, with its interval.
+    """
+    found = [choice for choice in read_choices(Path(file)).values() if choice.chosen is not None]
+    if not found:
+        raise InputError(
+            f"{file}: nobody chose a version", hint="reappraise --versions 4 --choose N"
+        )
+    judges: dict[str, dict[tuple[str, int], float]] = {"our ranking": {}, "kindness": {}}
+    for choice in found:
+        for number, offered in enumerate(choice.candidates, 1):
+            for name, value in (("our ranking", offered.score), ("kindness", offered.kindness)):
+                if value is not None:
+                    judges[name][choice.id, number] = value
+    for run in map(find_folder, runs):
+        judges[f"RFS, {run.name}"] = {
+            (choice.id, number): value
+            for (meme, number), value in _rate_versions(run).items()
+            for choice in found
+            if Path(choice.meme).stem == Path(meme).stem
+        }
+    return list(agree_with_choices(found, judges))
+
+
+def tabulate_agreement(scores: Sequence[Score]) -> Table:
+    """A line for each judge."""
+    rows = [
+        (score.label, show_figure(score.value), show_span(score), str(score.n), score.note)
+        for score in scores
+    ]
+    return Table(("judge", ">agreement", ">95 %", ">pairs", "not counted"), tuple(rows))
+
+
+def _rate_versions(run: Path) -> dict[tuple[str, int], float]:
+    """The RFS of each version of each meme, as a run judged it."""
+    side = open_run(run)
+    rated = side.task.marks(side.outcomes).get("rfs", ()) if side.task.marks else ()
+    made = {}
+    for outcome, value in zip(side.outcomes, rated, strict=bool(rated)):
+        _, _, number = outcome.item.tags.get("editor", "").partition("version-")
+        if value is not None and number.isdecimal():
+            made[outcome.item.group, int(number)] = value
+    if not made:
+        raise InputError(
+            f"{run} judged no versions",
+            hint="its edits must be those of version-1, version-2, … in data/EditedResults",
+        )
+    return made

@@ -1,0 +1,168 @@
+"""``judge``: free-text answers of runs judged by models, checked against people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Unpack
+
+from pydantic import JsonValue
+
+from memantics.core.errors import DataError, InputError
+from memantics.core.model import Model
+from memantics.core.parameters import Flag
+from memantics.core.records import Outcome
+from memantics.core.result import Result, Table
+from memantics.core.rundir import RunFacts, RunWriter, read_facts, write_facts
+from memantics.core.tables import read_rows
+from memantics.core.task import Task
+from memantics.core.waiting import make_sync
+from memantics.evaluation.ask import ask
+from memantics.evaluation.facts import fingerprint, folder_name, now
+from memantics.evaluation.options import Models, RunFolders, RunLike, find_folder
+from memantics.evaluation.reports.runs import Run, load_run
+from memantics.evaluation.rubric import (
+    QUALITIES,
+    Agreement,
+    Ratings,
+    make_judging,
+    make_scores,
+    need_text,
+    write_judged,
+)
+from memantics.evaluation.scoring import read_outcomes, score_run
+from memantics.evaluation.tasks import open_baselines, open_task_of_run
+from memantics.models.client import Asking, AskingOptions, find_asking, open_cache
+from memantics.models.engine import AskSettings
+from memantics.models.kinds import open_model
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(Result):
+    """A judged run, and how far its judges agree with each other and with people."""
+
+    run: Run
+    judges: tuple[str, ...]
+    agreement: tuple[Agreement, ...]
+
+    def table(self) -> Table:
+        """A line for each quality."""
+        columns = (
+            "quality",
+            ">mean (1–5)",
+            ">alpha judges",
+            ">alpha people",
+            ">rated",
+            ">calibrated",
+        )
+        rows = []
+        for agreement in self.agreement:
+            mean = self.run.scores[f"judge_{agreement.quality}"].value
+            figures = (mean, agreement.alpha_judges, agreement.alpha_people)
+            shown = ["–" if value is None else f"{value:.2f}" for value in figures]
+            last = "–" if agreement.calibrated is None else f"{agreement.calibrated:.2f}"
+            rows.append((agreement.quality, *shown, str(agreement.rated), last))
+        return Table(columns, tuple(rows), f"{self.run.model}, judged by {', '.join(self.judges)}")
+
+
+async def judge_async(
+    runs: RunLike | RunFolders,
+    *,
+    model: Models,
+    ratings: Annotated[
+        str | Path | None,
+        Flag("Marks of people: a table with the columns item, correctness, coverage."),
+    ] = None,
+    picture: Annotated[bool, Flag("Show the judge the meme.")] = True,
+    **options: Unpack[AskingOptions],
+) -> list[Judgement]:
+    """Have models judge the free-text answers of runs: correctness and coverage, 1 to 5.
+
+    ``ratings`` is a table of what people said (columns ``item``, ``correctness``, ``coverage``):
+    the judges' agreement with them is shown, and a calibrated mean beside the plain one. Figures
+    stand beside the run's own from then on.
+    """
+    models = [model] if isinstance(model, str) else list(model)
+    folders = [find_folder(one) for one in ([runs] if isinstance(runs, RunLike) else runs)]
+    if not models:
+        raise InputError("nobody was named to judge", hint="add --model MODEL")
+    people, asking = {} if ratings is None else read_ratings(Path(ratings)), find_asking(**options)
+    judges = [open_model(name, asking.settings) for name in dict.fromkeys(models)]
+    try:
+        return [await _judge_run(path, judges, asking, people, picture) for path in folders]
+    finally:
+        for opened in judges:
+            await opened.close()
+
+
+judge = make_sync(judge_async)
+
+
+async def _judge_run(
+    folder: Path, judges: Sequence[Model], asking: Asking, people: Ratings, picture: bool
+) -> Judgement:
+    facts = read_facts(folder)
+    ref, task = open_task_of_run(facts, None)
+    outcomes = read_outcomes(folder, task)
+    need_text(outcomes, folder)
+    judging = make_judging(facts.task, outcomes, picture=picture)
+    said: dict[str, list[Outcome]] = {}
+    for model in judges:
+        said[model.name] = await _ask(folder, facts, model, judging, asking, picture)
+    if not any(o.status == "answered" for verdicts in said.values() for o in verdicts):
+        raise InputError(
+            f"no judge gave a verdict on {folder}", hint="see the answers in its folder judges/"
+        )
+    scores, agreement = make_scores(outcomes, said, people)
+    write_judged(folder, scores)
+    await score_run(folder, task, open_baselines(ref.card))
+    return Judgement(load_run(folder), tuple(said), agreement)
+
+
+async def _ask(
+    folder: Path, facts: RunFacts, judge: Model, task: Task, asking: Asking, picture: bool
+) -> list[Outcome]:
+    """The verdicts of one judge: a run of its own inside the judged one."""
+    shape: dict[str, JsonValue] = {
+        "judged": facts.fingerprint,
+        "identity": dict(judge.identity),
+        "prompts": dict(task.prompts),
+        "picture": picture,
+    }
+    run_facts = replace(
+        facts,
+        title=f"judging {facts.title}",
+        main=task.main,
+        model=judge.name,
+        model_note=judge.note,
+        identity=judge.identity,
+        prompts=task.prompts,
+        invalid=str(task.invalid),
+        fingerprint=fingerprint(shape),
+        started=now(),
+        finished="",
+        imported={},
+    )
+    place = folder / "judges" / folder_name(run_facts)
+    with open_cache(asking.use_cache) as cache, RunWriter(place, run_facts) as writer:
+        await ask(task, judge, writer, cache, AskSettings(concurrency=asking.concurrency))
+    write_facts(place, replace(run_facts, finished=now()))
+    return read_outcomes(place, task)
+
+
+def read_ratings(path: Path) -> Ratings:
+    """What people said, by quality and item; several rows for one item are several raters."""
+    found: dict[str, dict[str, list[float]]] = {key: {} for key in QUALITIES}
+    for number, row in read_rows(path):
+        if not {"item", *QUALITIES} <= set(row):
+            raise DataError(
+                path.name, "needs the columns item, correctness and coverage", row=number
+            )
+        for key in QUALITIES:
+            cell = row[key].strip()
+            if cell not in ("", "1", "2", "3", "4", "5"):
+                raise DataError(path.name, f"{key} {cell[:20]!r} is no mark 1 to 5", row=number)
+            if cell:
+                found[key].setdefault(row["item"], []).append(float(cell))
+    return found

@@ -1,0 +1,571 @@
+"""Two runs of one task, item by item: which is better, by how much, how surely, and where.
+
+What a comparison of runs finds: figures that differ, and items that went differently.
+
+The difference of any figure between two runs, by scoring both on other sets of memes.
+
+Up to ``SMALL`` items a bootstrap over memes; beyond, where that would take minutes, a jackknife
+that leaves out one of fifty random blocks of memes at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from pydantic import JsonValue
+
+from memantics.benchmarks.factories import hits
+from memantics.core.errors import InputError, require_known
+from memantics.core.records import Outcome
+from memantics.core.result import Result, Table
+from memantics.core.rundir import SCORES, RunFacts, read_scores
+from memantics.core.task import Task
+from memantics.evaluation.scoring import DEVIATION, REPEATS, counts, read_outcomes
+from memantics.metrics import comparison
+from memantics.metrics.comparison import resampled_p, student_bound, student_tails
+from memantics.metrics.interval import percentile_span
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One figure on the shared items: the second run's value less the first's.
+
+    ``p`` is of the test that is named, ``t_test`` that of a paired t-test over memes where the
+    figure is a mean, and ``t_unpaired`` that of Welch's test, which forgets that both runs
+    answered about the same memes. The corrected ones take account of all figures of all pairs
+    (Holm).
+    """
+
+    key: str
+    first: float
+    second: float
+    difference: float
+    low: float | None
+    high: float | None
+    test: str
+    p: float | None
+    effect: str
+    size: float | None
+    items: int
+    memes: int
+    t_test: float | None = None
+    corrected: float | None = None
+    t_test_corrected: float | None = None
+    t_unpaired: float | None = None
+    t_unpaired_corrected: float | None = None
+
+    @property
+    def ps(self) -> tuple[float | None, float | None]:
+        """The p-value, plain and corrected."""
+        return self.p, self.corrected
+
+    @property
+    def span(self) -> str:
+        """The difference with its interval, in words."""
+        if self.low is None or self.high is None:
+            return f"{self.difference:+.3f}"
+        return f"{self.difference:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An item that went differently. ``gain`` is positive where the second run is better."""
+
+    item: str
+    first: JsonValue
+    second: JsonValue
+    gold: JsonValue
+    gain: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Result):
+    """Two runs side by side; ``shared`` items are those that both runs have a score for."""
+
+    first: str
+    second: str
+    task: str
+    shared: int
+    left_out: Mapping[str, int]
+    differences: tuple[Difference, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+    def table(self) -> Table:
+        """The figures of both runs, their difference and how sure it is."""
+        columns = ("figure", ">first", ">second", "difference (95 %)", ">p", ">Holm")
+        rows = (
+            (row.key, f"{row.first:.3f}", f"{row.second:.3f}", row.span, *map(show_p, row.ps))
+            for row in self.differences
+        )
+        return Table(columns, tuple(rows))
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def show_p(value: float | None) -> str:
+    """A p-value as people read it.
+
+    >>> show_p(0.0312), show_p(0.00002), show_p(None)
+    ('0.031', '<0.001', '–')
+    """
+    if value is None:
+        return "–"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+SMALL = 300
+_DRAWS, _BLOCKS = 1000, 50
+Pair = tuple[Outcome, Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How surely a figure differs: 95 % interval and p-value of the difference, and the test."""
+
+    low: float
+    high: float
+    p: float
+    test: str
+
+
+def find_main(task: Task, outcomes: Sequence[Outcome]) -> float | None:
+    """The main figure of a task over these outcomes."""
+    for row in task.score(outcomes):
+        if row.key == task.main and not row.by:
+            return row.value
+    return None
+
+
+def resample_figure(task: Task, pairs: Sequence[Pair], main: tuple[float, float]) -> Moved | None:
+    """Interval and p-value of the difference of the main figures; None with a single meme."""
+    groups: dict[str, list[Pair]] = {}
+    for before, bare in zip(pairs, _drop_groups(task, pairs, main), strict=True):
+        groups.setdefault(before[0].item.group, []).append(bare)
+    if len(groups) < 2:
+        return None
+    difference = main[1] - main[0]
+    if len(pairs) <= SMALL:
+        return _bootstrap(task, list(groups.values()), difference)
+    return _jackknife(task, list(groups.values()), difference)
+
+
+def _bootstrap(task: Task, memes: Sequence[Sequence[Pair]], difference: float) -> Moved | None:
+    """Draw memes with replacement, the same for both runs; p as in ``paired_bootstrap``."""
+    chance = random.Random(0)
+    drawn = []
+    for _ in range(_DRAWS):
+        counts = Counter(chance.choices(range(len(memes)), k=len(memes)))
+        sample = [
+            _rename(pair, copy) if copy else pair
+            for place, count in counts.items()
+            for copy in range(count)
+            for pair in memes[place]
+        ]
+        value = _differ(task, sample)
+        if value is not None:
+            drawn.append(value)
+    if not drawn:
+        return None
+    values = np.array(drawn)
+    p = resampled_p(values, difference)
+    return Moved(*percentile_span(values), p, "bootstrap of the figure over memes")
+
+
+def _jackknife(task: Task, memes: Sequence[Sequence[Pair]], difference: float) -> Moved | None:
+    """Leave out one block of memes at a time; Student's distribution over the blocks."""
+    order = random.Random(0).sample(range(len(memes)), len(memes))
+    blocks = min(_BLOCKS, len(memes))
+    values = []
+    for block in range(blocks):
+        left_out = set(order[block::blocks])
+        kept = [pair for n, meme in enumerate(memes) if n not in left_out for pair in meme]
+        value = _differ(task, kept)
+        if value is None:
+            return None
+        values.append(value)
+    error = math.sqrt((blocks - 1) / blocks * float(np.var(values)) * blocks)
+    reach = student_bound(blocks - 1) * error
+    alike = 0.0 if difference else 1.0
+    p = student_tails(difference / error, blocks - 1) if error > 1e-12 else alike
+    return Moved(difference - reach, difference + reach, p, f"jackknife over {blocks} meme blocks")
+
+
+def _differ(task: Task, pairs: Sequence[Pair]) -> float | None:
+    first = find_main(task, [pair[0] for pair in pairs])
+    second = find_main(task, [pair[1] for pair in pairs])
+    return None if first is None or second is None else second - first
+
+
+def _drop_groups(task: Task, pairs: Sequence[Pair], main: tuple[float, float]) -> Sequence[Pair]:
+    """Put all items into one group where that leaves the main figures as they are.
+
+    Scoring spends most of its time on its own intervals, which need groups and are not wanted.
+    """
+    bare = [_regroup(pair, "") for pair in pairs]
+    for side in (0, 1):
+        value = find_main(task, [pair[side] for pair in bare])
+        if value is None or abs(value - main[side]) > 1e-12:
+            return pairs
+    return bare
+
+
+def _regroup(pair: Pair, group: str) -> Pair:
+    first, second = (replace(outcome, item=replace(outcome.item, group=group)) for outcome in pair)
+    return first, second
+
+
+def _rename(pair: Pair, copy: int) -> Pair:
+    """Tell the copies of a meme apart, for tasks that look at ids or groups."""
+    first, second = (
+        replace(
+            outcome,
+            item=replace(
+                outcome.item,
+                id=f"{outcome.item.id}#{copy}",
+                group=outcome.item.group and f"{outcome.item.group}#{copy}",
+            ),
+        )
+        for outcome in pair
+    )
+    return first, second
+
+
+RIGHT = "right"
+PERMUTED = "options=permuted"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One run, with the task that reads its answers."""
+
+    folder: Path
+    facts: RunFacts
+    task: Task
+    outcomes: tuple[Outcome, ...]
+
+
+Pairs = Sequence[tuple[Outcome, Outcome]]
+
+
+def open_side(folder: Path, facts: RunFacts, task: Task) -> Side:
+    """Read a run's outcomes."""
+    return Side(folder, facts, task, tuple(read_outcomes(folder, task)))
+
+
+def compare_sides(
+    sides: Sequence[Side], metrics: Sequence[str] = (), *, against_first: bool = False
+) -> list[Comparison]:
+    """Compare every pair of runs, or each with the first, with p-values corrected over all.
+
+    All runs are scored by the task of the first: figures under two rules cannot be compared.
+    """
+    places = list(combinations(range(len(sides)), 2))
+    if against_first:
+        places = [(0, place) for place in range(1, len(sides))]
+    return compare_pairs(sides, places, metrics)
+
+
+def compare_pairs(
+    sides: Sequence[Side], places: Sequence[tuple[int, int]], metrics: Sequence[str] = ()
+) -> list[Comparison]:
+    """Compare some pairs of runs, by their places; p-values are corrected over all of them."""
+    _check(sides)
+    task = sides[0].task
+    marked = [_mark(task, side) for side in sides]
+    return correct([_compare_two(task, marked[a], marked[b], metrics) for a, b in places])
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """A run with the marks of its items, by figure and item; None where the task has none."""
+
+    side: Side
+    marks: Mapping[str, Mapping[str, float | None]] | None
+
+
+def _mark(task: Task, side: Side) -> _Marked:
+    if task.marks is None:
+        return _Marked(side, None)
+    names = [outcome.item.id for outcome in side.outcomes]
+    marks = task.marks(side.outcomes)
+    return _Marked(
+        side, {key: dict(zip(names, figures, strict=True)) for key, figures in marks.items()}
+    )
+
+
+def correct(
+    found: Sequence[Comparison], correction: comparison.Correction = "holm"
+) -> list[Comparison]:
+    """Correct the p-values of all comparisons together, each kind of test by itself."""
+    rows = [row for one in found for row in one.differences]
+    tests = comparison.correct_known([row.p for row in rows], correction)
+    t_tests = comparison.correct_known([row.t_test for row in rows], correction)
+    apart = comparison.correct_known([row.t_unpaired for row in rows], correction)
+    mended = iter(
+        replace(row, corrected=p, t_test_corrected=t, t_unpaired_corrected=u)
+        for row, p, t, u in zip(rows, tests, t_tests, apart, strict=True)
+    )
+    return [replace(one, differences=tuple(next(mended) for _ in one.differences)) for one in found]
+
+
+def _check(sides: Sequence[Side]) -> None:
+    if len(sides) < 2:
+        raise InputError("one run cannot be compared", hint="give two or more run directories")
+    tasks = {side.facts.task for side in sides}
+    if len(tasks) > 1:
+        raise InputError(
+            f"these runs are of different tasks: {', '.join(sorted(tasks))}",
+            hint="compare runs of one task",
+        )
+
+
+def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str]) -> Comparison:
+    first, second = one.side, other.side
+    pairs, left_out = _match(first, second)
+    if not pairs:
+        raise InputError(
+            f"{first.folder} and {second.folder} share no scored item",
+            hint="compare runs on the same data and split",
+        )
+    if one.marks is not None and other.marks is not None:
+        differences, changes = _measure_marks(task, pairs, (one.marks, other.marks), metrics)
+    else:
+        differences, changes = _measure(task, pairs, metrics)
+    return Comparison(
+        first=str(first.folder),
+        second=str(second.folder),
+        task=first.facts.task,
+        shared=len(pairs),
+        left_out={reason: count for reason, count in left_out.items() if count},
+        differences=tuple(differences),
+        changes=tuple(changes),
+        notes=(*_note(first.facts, second.facts), *_note_repeats(first), *_note_repeats(second)),
+    )
+
+
+def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], dict[str, int]]:
+    """Pairs of outcomes that both count, and why the others do not."""
+    others = {outcome.item.id: outcome for outcome in second.outcomes}
+    mine = {outcome.item.id for outcome in first.outcomes}
+    left_out = {
+        "only in the first": len(mine - others.keys()),
+        "only in the second": len(others.keys() - mine),
+        "failed or dropped": 0,
+        "gold answers differ": 0,
+    }
+    # Where options were put into another order on purpose, the key of the right one changed too.
+    permuted = PERMUTED in (first.facts.probe, second.facts.probe)
+    pairs = []
+    for outcome in first.outcomes:
+        other = others.get(outcome.item.id)
+        if other is None:
+            continue
+        if not (counts(outcome, first.task.invalid) and counts(other, second.task.invalid)):
+            left_out["failed or dropped"] += 1
+        elif outcome.item.gold != other.item.gold and not permuted:
+            left_out["gold answers differ"] += 1
+        else:
+            pairs.append((outcome, other))
+    return pairs, left_out
+
+
+def _note(first: RunFacts, second: RunFacts) -> list[str]:
+    notes = [f"{facts.model}: {facts.origin}" for facts in (first, second) if facts.origin]
+    if first.probe != second.probe:
+        notes.append(f"probes differ: {first.probe or 'none'}, {second.probe or 'none'}")
+    names = sorted({*first.options, *second.options})
+    other = [name for name in names if first.options.get(name) != second.options.get(name)]
+    if other:
+        notes.append(f"options differ: {', '.join(other)}; all is scored by the first run's")
+    if first.data.get("checksum") != second.data.get("checksum"):
+        notes.append("the runs are on different copies of the data")
+    if first.prompts != second.prompts and not other:
+        notes.append("the prompts differ")
+    return notes
+
+
+def _note_repeats(side: Side) -> list[str]:
+    """How much the main figure moves when a run is repeated, where it was."""
+    if not (side.folder / SCORES).is_file():
+        return []
+    scores = read_scores(side.folder)
+    return [
+        f"{side.facts.model}: {score.label} {score.value:.3f} ({score.n} repeats)"
+        for score in scores.scores
+        if score.by == REPEATS and score.label == DEVIATION and score.value is not None
+    ]
+
+
+def _measure_marks(
+    task: Task,
+    pairs: Pairs,
+    marks: tuple[Mapping[str, Mapping[str, float | None]], ...],
+    metrics: Sequence[str],
+) -> tuple[list[Difference], list[Change]]:
+    """Figures that are means of marks."""
+    names = [outcome.item.id for outcome, _ in pairs]
+    rows = []
+    for key in _choose(metrics, list(marks[0])):
+        first, second = ([group[key][name] for name in names] for group in marks)
+        row = _compare_means(key, pairs, first, second)
+        if row is not None:
+            rows.append(row)
+    before, now = ([group[task.main][name] for name in names] for group in marks)
+    return rows, _list_marks(pairs, before, now)
+
+
+def _measure(
+    task: Task, pairs: Pairs, metrics: Sequence[str]
+) -> tuple[list[Difference], list[Change]]:
+    """Right answers where there are any, and the main figure whatever it is."""
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    right = None
+    if all(isinstance(outcome.item.gold, str | int | float) for outcome in first):
+        right = hits(first), hits(second)
+    main = find_main(task, first), find_main(task, second)
+    same = right is not None and _same(main[0], right[0]) and _same(main[1], right[1])
+    wanted = _choose(metrics, [task.main] if right is None or same else [task.main, RIGHT])
+    rows = []
+    for key in wanted:
+        if right is not None and (same or key == RIGHT):
+            rows.append(_compare_hits(key, pairs, *right))
+        elif main[0] is not None and main[1] is not None:
+            rows.append(_compare_figure(task, pairs, main[0], main[1]))
+    changes = _list_flips(pairs, *right) if right is not None else _list_values(pairs)
+    return rows, changes
+
+
+def _choose(metrics: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    for name in metrics:
+        require_known("figure", name, known)
+    return metrics or known
+
+
+def _same(figure: float | None, right: Sequence[bool]) -> bool:
+    return figure is not None and abs(figure - sum(right) / len(right)) < 1e-9
+
+
+def _memes(pairs: Pairs) -> list[str]:
+    return [outcome.item.group for outcome, _ in pairs]
+
+
+def _compare_hits(
+    key: str, pairs: Pairs, first: Sequence[bool], second: Sequence[bool]
+) -> Difference:
+    """Right or wrong: McNemar's test, exact where every meme has one item."""
+    memes = _memes(pairs)
+    lost = sum(a and not b for a, b in zip(first, second, strict=True))
+    won = sum(b and not a for a, b in zip(first, second, strict=True))
+    if len(set(memes)) == len(memes):
+        test, found = "McNemar's exact test", comparison.mcnemar(lost, won)
+    else:
+        test, found = "McNemar's test by meme", comparison.clustered_mcnemar(first, second, memes)
+    gains = [float(b) - float(a) for a, b in zip(first, second, strict=True)]
+    span = comparison.paired_bootstrap(gains, memes)
+    return Difference(
+        key=key,
+        first=sum(first) / len(first),
+        second=sum(second) / len(second),
+        difference=sum(gains) / len(gains),
+        low=span.low if span else None,
+        high=span.high if span else None,
+        test=test,
+        p=found.p,
+        effect="odds ratio",
+        size=comparison.odds_ratio(lost, won),
+        items=len(pairs),
+        memes=len(set(memes)),
+    )
+
+
+def _compare_means(
+    key: str, pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
+) -> Difference | None:
+    """A mean of marks: bootstrap over memes, and a paired t-test beside it."""
+    kept = [
+        (a, b, meme)
+        for a, b, meme in zip(first, second, _memes(pairs), strict=True)
+        if a is not None and b is not None
+    ]
+    if not kept:
+        return None
+    before, after, memes = [a for a, _, _ in kept], [b for _, b, _ in kept], [m for *_, m in kept]
+    gains = [b - a for a, b, _ in kept]
+    span = comparison.paired_bootstrap(gains, memes)
+    means = comparison.mean_by_cluster(before, memes), comparison.mean_by_cluster(after, memes)
+    student, welch = comparison.paired_t_test(*means), comparison.welch_t_test(*means)
+    return Difference(
+        key=key,
+        first=sum(before) / len(before),
+        second=sum(after) / len(after),
+        difference=sum(gains) / len(gains),
+        low=span.low if span else None,
+        high=span.high if span else None,
+        test="paired bootstrap over memes",
+        p=span.p if span else None,
+        effect="Cohen's d (paired)",
+        size=comparison.cohen_d_z(comparison.mean_by_cluster(gains, memes)),
+        items=len(kept),
+        memes=len(set(memes)),
+        t_test=student.p if student else None,
+        t_unpaired=welch.p if welch else None,
+    )
+
+
+def _compare_figure(task: Task, pairs: Pairs, first: float, second: float) -> Difference:
+    """Any other figure (F1, a judge's index): score both runs on resampled memes."""
+    span = resample_figure(task, pairs, (first, second))
+    return Difference(
+        key=task.main,
+        first=first,
+        second=second,
+        difference=second - first,
+        low=span.low if span else None,
+        high=span.high if span else None,
+        test=span.test if span else "",
+        p=span.p if span else None,
+        effect="",
+        size=None,
+        items=len(pairs),
+        memes=len(set(_memes(pairs))),
+    )
+
+
+def _list_flips(pairs: Pairs, first: Sequence[bool], second: Sequence[bool]) -> list[Change]:
+    """Items that only one run got right, gains first."""
+    changes = [
+        Change(a.item.id, a.value, b.value, a.item.gold, float(now) - float(before))
+        for (a, b), before, now in zip(pairs, first, second, strict=True)
+        if before != now
+    ]
+    return sorted(changes, key=lambda change: -(change.gain or 0))
+
+
+def _list_marks(
+    pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
+) -> list[Change]:
+    """Items whose main figure moved, the largest moves first."""
+    changes = [
+        Change(a.item.id, a.value, b.value, a.item.gold, now - before)
+        for (a, b), before, now in zip(pairs, first, second, strict=True)
+        if before is not None and now is not None and abs(now - before) > 1e-12
+    ]
+    return sorted(changes, key=lambda change: -abs(change.gain or 0))
+
+
+def _list_values(pairs: Pairs) -> list[Change]:
+    """Items answered differently, where there is no single right answer."""
+    return [
+        Change(a.item.id, a.value, b.value, a.item.gold, None)
+        for a, b in pairs
+        if a.value != b.value
+    ]

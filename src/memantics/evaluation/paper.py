@@ -1,0 +1,548 @@
+"""A redone paper as one self-contained page: its tables and figures in its layout and order.
+
+A redone paper as Markdown, LaTeX, CSV and JSON: the same cells in the paper's layout.
+
+``paper``: every table and figure of a benchmark's paper, redone from the material at hand.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from markupsafe import Markup
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+
+from memantics.benchmarks.card import Card
+from memantics.benchmarks.factories import share
+from memantics.benchmarks.paper import (
+    Cell,
+    CellStatus,
+    PaperMaterial,
+    PaperPart,
+    PaperRow,
+    PaperSheet,
+    ScoredDetector,
+)
+from memantics.benchmarks.published import read_published
+from memantics.benchmarks.registry import Benchmark, describe_data, find_benchmark, find_source
+from memantics.core.data import Source, conform, dump_json, read_json, read_jsonl
+from memantics.core.errors import DataError, InputError, UnknownName, first_fault
+from memantics.core.journal import write_text
+from memantics.core.parameters import Argument, Data, Flag
+from memantics.core.prompt import fill_template
+from memantics.core.queue import CARD, VERDICTS, Review, read_review
+from memantics.core.records import Score
+from memantics.core.result import to_plain
+from memantics.core.tables import dump_csv
+from memantics.core.text import mask_unseen
+from memantics.evaluation.options import RunLike, find_folder
+from memantics.evaluation.reports.runs import STARTER_NOTE, Run, load_runs
+from memantics.evaluation.reports.tables import md_table, quote_latex, quote_markdown
+from memantics.moderation.card import place_card
+from memantics.moderation.lora.judging import FACTS as TUNED
+from memantics.moderation.study.running import STUDY, read_study, read_verdicts
+from memantics.web import plot
+from memantics.web.page import Shown, fill_page
+
+__all__ = ["PaperForm", "RedonePaper", "paper"]
+
+STATUS_WORDS: Mapping[CellStatus, str] = {
+    "reproduced": "computed here; the same to the digits that the paper prints",
+    "within interval": "computed here; the paper's value lies in our 95 % interval",
+    "differs": "computed here; not the paper's value",
+    "computed": "computed here from other data than the paper's, or not printed in the paper",
+    "arithmetic": "follows from other figures that the paper prints; no data were used",
+    "empty": "not computed yet; the command named beside it fills it",
+    "closed": "cannot be computed from what was released; the note says why",
+    "none": "not in the paper's table",
+}
+_CSV_COLUMNS = (
+    *("part", "section", "row", "kind", "column", "paper", "value", "low", "high", "sd", "n"),
+    *("status", "fill", "reason", "note", "origin"),
+)
+
+
+def describe_cell(cell: Cell) -> str:
+    """A cell in one line of text.
+
+    >>> describe_cell(Cell(86.38, 84.0, 80.0, 88.0, n=350, digits=2))
+    '84.00 (80.00–88.00, n = 350); paper 86.38, within interval'
+    >>> describe_cell(Cell(1.48, 1.39, arithmetic=True)), describe_cell(Cell(9, fill="x"))
+    ('1.39; paper 1.48, arithmetic, does not agree', '–; paper 9, empty')
+    """
+    if cell.status == "none":
+        return "–"
+    spread = "" if cell.sd is None else f"± {cell.show(cell.sd)}"
+    parts = (spread, cell.span, f"n = {cell.n:,}" if cell.n else "")
+    inside = ", ".join(part for part in parts if part)
+    text = cell.show(cell.value) + (f" ({inside})" if inside else "")
+    printed = [f"{cell.printed} {cell.show(cell.paper)}"] if cell.paper is not None else []
+    state = [] if cell.status == "computed" and not printed else [str(cell.status)]
+    if cell.origin:
+        state.append("imported answers")
+    if cell.status == "arithmetic" and not cell.agrees:
+        state.append("does not agree")
+    said = ", ".join(printed + state)
+    return f"{text}; {said}" if said else text
+
+
+def list_sections(part: PaperPart) -> Iterator[tuple[str, PaperRow]]:
+    """Rows, each with the section that begins with it, or nothing."""
+    last = ""
+    for row in part.rows:
+        yield (row.section if row.section != last else ""), row
+        last = row.section
+
+
+def list_remarks(part: PaperPart) -> tuple[str, ...]:
+    """What stands below a table or figure."""
+    origins = (f"Answers {origin}; no model was asked here." for origin in part.origins)
+    return (*part.notes, *part.remarks, *part.reasons, *origins)
+
+
+def render_markdown(paper: PaperSheet) -> str:
+    """A section per table and figure."""
+    return fill_template(
+        __file__,
+        "paper.md",
+        {"markdown": quote_markdown, "mask": mask_unseen, "fence": _choose_fence},
+        paper=paper,
+        counts=", ".join(f"{n} {status}" for status, n in paper.counts.items() if n),
+        table=_tabulate,
+        remarks=list_remarks,
+    )
+
+
+def _choose_fence(body: str) -> str:
+    """More marks in a row than the text itself has."""
+    return "`" * max(3, *(len(run) + 1 for run in re.findall("`+", body)), 3)
+
+
+def _tabulate(part: PaperPart) -> str:
+    lines = []
+    for section, row in list_sections(part):
+        if section:
+            lines.append([f"**{quote_markdown(section)}**", *("" for _ in part.columns)])
+        cells = (quote_markdown(describe_cell(cell)) for cell in row.cells)
+        lines.append([quote_markdown(row.label), *cells])
+    return md_table([quote_markdown(name) for name in (part.stub, *part.columns)], lines)
+
+
+def render_latex(paper: PaperSheet) -> str:
+    """One ``table`` environment per part, for ``booktabs``; the paper's value in brackets."""
+    return fill_template(
+        __file__,
+        "paper.tex",
+        {"latex": quote_latex, "mask": mask_unseen, "cell": _latex_cell},
+        paper=paper,
+        sections=list_sections,
+        line=lambda *cells: " & ".join(map(quote_latex, cells)) + r" \\",
+    )
+
+
+def _latex_cell(cell: Cell) -> str:
+    value = cell.show(cell.value)
+    if cell.sd is not None:
+        value += f" ± {cell.show(cell.sd)}"
+    return value if cell.paper is None else f"{value} [{cell.show(cell.paper)}]"
+
+
+def render_csv(paper: PaperSheet) -> str:
+    """One line per cell."""
+    return dump_csv(_CSV_COLUMNS, _list_cells(paper))
+
+
+def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:
+    for part in paper.parts:
+        for row in part.rows:
+            for column, cell in zip(part.columns, row.cells, strict=True):
+                if cell.status != "none":
+                    place = (part.label, row.section, row.label, row.kind, column)
+                    said = (cell.paper, cell.value, cell.low, cell.high, cell.sd, cell.n or None)
+                    fill = cell.fill if cell.status == "empty" else ""
+                    reason = cell.reason if cell.status == "closed" else ""
+                    yield (*place, *said, cell.status, fill, reason, cell.note, cell.origin)
+
+
+def render_json(paper: PaperSheet) -> str:
+    """All cells with their status."""
+    return dump_json(paper.to_dict())
+
+
+RENDERERS: Mapping[str, Callable[[PaperSheet], str]] = {
+    "md": render_markdown,
+    "latex": render_latex,
+    "csv": render_csv,
+    "json": render_json,
+}
+
+
+_BADGES: dict[CellStatus, str] = {
+    "reproduced": "v0",
+    "within interval": "v0",
+    "differs": "v1",
+    "empty": "v2",
+}
+
+
+class RedonePaper(PaperSheet):
+    """A redone paper that can be written: as a page, Markdown, LaTeX, CSV or JSON."""
+
+    __slots__ = ()
+
+    def render(self, form: str = "html") -> str:
+        """The paper as ``html``, ``md``, ``latex``, ``csv`` or ``json``."""
+        return render_page(self) if form == "html" else RENDERERS[form](self)
+
+    def save(self, out: str | Path, form: str = "") -> Path:
+        """Write the paper; without ``form``, as the file's name ends (.md, .tex, .csv, .json)."""
+        ending = Path(out).suffix.lstrip(".").lower()
+        chosen = form or {"tex": "latex"}.get(ending, ending)
+        text = self.render(chosen if chosen in RENDERERS else "html")
+        return write_text(out, text, "paper")
+
+
+def render_page(sheet: PaperSheet) -> str:
+    """The page as text."""
+    return fill_page(
+        "paper.html",
+        ("page.css", "paper.css"),
+        sheet=sheet,
+        blocks=[_make_block(place, part) for place, part in enumerate(sheet.parts, 1)],
+        badges=_BADGES,
+        words=STATUS_WORDS,
+        starter_note=STARTER_NOTE if sheet.sample else "",
+    )
+
+
+def _make_block(place: int, part: PaperPart) -> Shown:
+    """A part with its drawings, one for each row where it has them, and the shade of each cell."""
+    block = {
+        "part": part,
+        "slug": f"part-{place}",
+        **dict.fromkeys(("axis", "strips", "legend"), ""),
+        "radars": _draw_radars(part) if part.radar else (),
+        "shades": _shade(part),
+        "remarks": list_remarks(part),
+    }
+    if not part.plotted:
+        return block
+    scale = plot.fit_scale(score for row in part.rows for score in _scores(row.cells))
+    legend = [(name, plot.draw_key(tone)) for tone, name in enumerate(part.columns)]
+    if any(cell.paper is not None for cell in part.cells):
+        legend.append(("the paper", plot.draw_key(None)))
+    strips = tuple(_draw(row, part.columns, scale) for row in part.rows)
+    return block | {"axis": plot.draw_axis(scale), "strips": strips, "legend": legend}
+
+
+def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
+    """A polygon for each row that has a value; all share one scale."""
+    rows = [
+        (row.label, [score.value if score else None for score in _values(row)]) for row in part.rows
+    ]
+    top = max((value for _, row in rows for value in row if value is not None), default=0.0)
+    drawn = [(label, row) for label, row in rows if any(value is not None for value in row)]
+    return tuple((label, plot.draw_radar(part.columns, row, top)) for label, row in drawn)
+
+
+def _shade(part: PaperPart) -> tuple[tuple[str, ...], ...]:
+    """How dark each cell is: four steps from the worst to the best of its column."""
+    plain = tuple("" for _ in part.columns)
+    if not part.shaded:
+        return tuple(plain for _ in part.rows)
+    columns = []
+    for column in zip(*(_values(row) for row in part.rows), strict=True):
+        known = [value.value for value in column if value is not None and value.value is not None]
+        low, high = min(known, default=0.0), max(known, default=0.0)
+        columns.append([_step(value, low, high) for value in column])
+    return tuple(zip(*columns, strict=True))
+
+
+def _step(score: Score | None, low: float, high: float) -> str:
+    if score is None or score.value is None or high <= low:
+        return ""
+    return f"shade{min(4, 1 + int(4 * (score.value - low) / (high - low)))}"
+
+
+def _values(row: PaperRow) -> list[Score | None]:
+    """Our value of each cell."""
+    return _scores(row.cells)[::2]
+
+
+def _draw(row: PaperRow, columns: Sequence[str], scale: plot.Scale) -> Markup:
+    marks = []
+    for tone, (name, cell) in enumerate(zip(columns, row.cells, strict=True)):
+        score, printed = _scores((cell,))
+        if score is not None:
+            marks.append(plot.Mark(name, score, tone))
+        if printed is not None:
+            marks.append(plot.Mark(f"{name}, the paper", printed, None))
+    return plot.draw_strip(marks, scale)
+
+
+def _scores(cells: Sequence[Cell]) -> list[Score | None]:
+    """What is drawn of cells: our value with its interval, and the paper's."""
+    found: list[Score | None] = []
+    for cell in cells:
+        for value, low, high in ((cell.value, cell.low, cell.high), (cell.paper, None, None)):
+            drawn = isinstance(value, int | float) and not isinstance(value, bool)
+            found.append(Score("", float(value), cell.n, low, high) if drawn else None)  # type: ignore[arg-type]
+    return found
+
+
+PaperForm = Literal["html", "md", "latex", "csv", "json"]
+Paths = str | Path | Sequence[str | Path]
+_SCORES = TypeAdapter(dict[str, tuple[Score, ...]])
+
+
+def paper(
+    name: Annotated[
+        str, Argument("A benchmark, or one that you published in its family's format.")
+    ],
+    runs: Annotated[
+        RunLike | Sequence[RunLike], Argument("Run directories.", metavar="[RUN]...")
+    ] = (),
+    *,
+    data: Data = None,
+    verdicts: Annotated[
+        Paths, Flag("A reviewed queue, or its verdicts.jsonl; may be repeated.")
+    ] = (),
+    detectors: Annotated[
+        Paths,
+        Flag("A trained detector, or the folder of a 'detector study'; may be repeated."),
+    ] = (),
+    traits: Annotated[
+        str | Path | None,
+        Flag("A CSV table of models and their traits; results are grouped by them."),
+    ] = None,
+    figures: Annotated[
+        Paths, Flag("Figures that another command measured (JSON); may be repeated.")
+    ] = (),
+    parts: Annotated[
+        Sequence[str], Flag("Only this table or figure ('Table 5'); may be repeated.", "--part")
+    ] = (),
+) -> RedonePaper:
+    """Redo a benchmark's paper: its tables and figures from your data, runs, verdicts, detectors.
+
+    Each cell holds the paper's value, the one computed here with its interval, and whether they
+    agree; an empty cell names the command that fills it. ``name`` may be a published benchmark: it
+    is shown in the tables of its family's paper. ``save`` writes the page.
+    """
+    benchmark = find_benchmark(name)
+    card, declared = benchmark.card, benchmark.paper
+    source = find_source(benchmark, data)
+    folders = [find_folder(run) for run in ([runs] if isinstance(runs, RunLike) else runs)]
+    release = benchmark.open(source)
+    material = PaperMaterial(
+        name=card.name,
+        source=source,
+        release=release,
+        expected={row.key: row for row in benchmark.expect()},
+        values={**benchmark.recompute(release), **_read_figures(_list(figures))},
+        published=read_published(benchmark.home / "expected" / "published.json"),
+        compared=source.official,
+        complete=_is_whole(benchmark, source),
+        runs=_load(folders, benchmark) if folders else (),
+        reviews=[_read_verdicts(path) for path in _list(verdicts)],
+        detectors=[row for path in _list(detectors) for row in _read_detectors(path)],
+        traits=_read_traits(Path(traits)) if traits else {},
+        systems=declared.systems,
+    )
+    return _fill(benchmark, material, declared, parts)
+
+
+def _fill(
+    benchmark: Benchmark, material: PaperMaterial[Any], declared: Any, parts: Sequence[str]
+) -> RedonePaper:
+    card, source = benchmark.card, material.source
+    return RedonePaper(
+        name=card.name,
+        title=_title(card, declared.title),
+        citation=card.citation,
+        warning=card.warning if source.kind == "release" else "",
+        about=tuple(_describe(benchmark, material)),
+        parts=_choose(declared.fill(material), parts),
+        sample=source.kind == "starter",
+    )
+
+
+def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperPart, ...]:
+    """The parts of these labels; what follows a comma ("Table 5, tests") belongs to them."""
+    kept = []
+    for name in wanted:
+        found = [
+            part for part in parts if f"{part.label},".casefold().startswith(f"{name},".casefold())
+        ]
+        if not found:
+            raise UnknownName("table or figure", name, [part.label for part in parts])
+        kept += found
+    return tuple(part for part in parts if part in kept) if wanted else parts
+
+
+def _title(card: Card, paper: str) -> str:
+    """A benchmark of one's own stands in the tables of its family's paper."""
+    return f"{card.title}, in the tables of {paper.partition(':')[0]}" if card.like else paper
+
+
+def _list(paths: Paths) -> list[Path]:
+    return [Path(p) for p in ([paths] if isinstance(paths, str | Path) else paths)]
+
+
+def _load(folders: Sequence[Path], benchmark: Benchmark) -> tuple[Run, ...]:
+    runs = load_runs(folders)
+    for run in runs:
+        if run.facts.benchmark != benchmark.card.name:
+            raise InputError(
+                f"{run.folder} is a run of {run.facts.benchmark}, not of {benchmark.card.name}",
+                hint=f"memantics paper {run.facts.benchmark} {run.folder}",
+            )
+    return runs
+
+
+def _is_whole(benchmark: Benchmark, source: Source) -> bool:
+    release = benchmark.card.release
+    return release is None or describe_data(benchmark, source).records >= release.complete
+
+
+def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[str]:
+    source, card = material.source, benchmark.card
+    facts, part = describe_data(benchmark, source), ""
+    if card.release and material.compared and not material.complete:
+        part = f", a part of the release's {card.release.complete:,} (not compared with the paper)"
+    kind = "published data" if card.like else f"{source.kind} data"
+    yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
+    counts = {
+        "run": len(material.runs),
+        "reviewed queue": len(material.reviews),
+        "detector": len(material.detectors),
+    }
+    given = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if n]
+    yield f"Given: {', '.join(given)}." if given else "No runs, verdicts or detectors were given."
+    if any(run.facts.data.get("checksum") != facts.checksum for run in material.runs):
+        yield "Some runs were asked on other data than those that the statistics come from."
+
+
+def _read_verdicts(path: Path) -> Review:
+    """A queue that people judged: its folder, or its file of verdicts."""
+    if path.is_dir():
+        return read_review(path, None)
+    if not path.is_file():
+        raise InputError(f"no such file: {path}", hint="give a queue's folder or its verdicts")
+    for queue in (path.parent, path.parent / "queue"):
+        if (queue / CARD).is_file():
+            return read_review(queue, path)
+    raise InputError(
+        f"{path}: no queue beside these verdicts",
+        hint=f"put {VERDICTS} into the folder of its queue",
+    )
+
+
+def _read_detectors(path: Path) -> list[ScoredDetector]:
+    """The detectors of a study by variant, a model tuned by LoRA, or one detector."""
+    if (path / TUNED).is_file():
+        return [_read_tuned(path)]
+    if not (path / STUDY).is_file():
+        return [_read_detector(path)]
+    study = read_study(path)
+    said = read_verdicts(path, study)
+    names = {"harmful": "detection", "type": "type"}
+    facts: dict[str, JsonValue] = {"study": study.data, "tested_on": study.tested_on}
+    found = []
+    for variant in dict.fromkeys(row.variant for row in study.rows):
+        rows = [row for row in study.rows if row.variant == variant]
+        contrasts = [
+            to_plain(contrast) for contrast in study.contrasts if contrast.second == variant
+        ]
+        fields = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
+        scores = {names[row.task]: row.scores for row in rows}
+        found.append(ScoredDetector(variant, path, fields, scores, said.get(variant, {})))
+    return found
+
+
+def _read_detector(path: Path) -> ScoredDetector:
+    """A detector's figures, from the card beside it."""
+    card = path if path.name.endswith(".card.json") else place_card(path)[1]
+    try:
+        facts: Mapping[str, JsonValue] = json.loads(card.read_bytes())
+        scores = _SCORES.validate_python(facts["figures"])
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: no card beside it", hint="'memantics detector train' writes one"
+        ) from None
+    except ValidationError as error:
+        raise DataError(card, first_fault(error), hint="train the detector again") from error
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(card, f"is no detector's card: {error}") from error
+    return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
+
+
+class _Verdict(BaseModel):
+    """A line of a tuned model's verdicts."""
+
+    part: str
+    id: str
+    gold: bool
+    said: bool | None
+
+
+def _read_tuned(path: Path) -> ScoredDetector:
+    """A model tuned by LoRA: how it judged held-out groups, and memes from elsewhere."""
+    facts = read_json(path / TUNED)
+    if not isinstance(facts, dict) or not isinstance(wording := facts.get("wording"), dict):
+        raise DataError(path / TUNED, "says nothing of how the model was asked", hint="tune again")
+    if "task" in wording:
+        raise InputError(
+            f"{path} writes answers and has no verdicts",
+            hint=f"memantics run {wording['task']} --model detector/{path}, and give that run",
+        )
+    lines = path / "verdicts.jsonl"
+    rows = [conform(_Verdict, value, lines, number) for number, value in read_jsonl(lines)]
+    scores: dict[str, tuple[Score, ...]] = {}
+    for name, part in (("held out", "valid"), ("external", "external")):
+        found = []
+        for key, gold in (("tpr", True), ("tnr", False)):
+            verdicts = [row for row in rows if row.part == part and row.gold is gold]
+            found.append(
+                share(key, [row.said is gold for row in verdicts], [row.id for row in verdicts])
+            )
+        scores[name] = tuple(found)
+    asked = {"question": wording.get("question"), "style": wording.get("style")}
+    return ScoredDetector(str(facts.get("model", path.name)), path, {**facts, **asked}, scores)
+
+
+def _read_figures(paths: Sequence[Path]) -> dict[str, JsonValue]:
+    """Figures by key, as ``build chat-quality --out`` writes them."""
+    found: dict[str, JsonValue] = {}
+    for path in paths:
+        groups = read_json(path)
+        if not isinstance(groups, dict):
+            raise DataError(path, "is no table of figures by key")
+        found |= groups
+    return found
+
+
+def _read_traits(path: Path) -> dict[str, dict[str, str]]:
+    """Models and their traits: a table with a heading; the first column names the model."""
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{path}: cannot be read: {error}", hint="a CSV file in UTF-8 with a heading"
+        ) from error
+    found: dict[str, dict[str, str]] = {}
+    for number, row in enumerate(rows, 2):
+        names = [name for name in row if name is not None]
+        if None in row or None in row.values() or len(names) < 2:
+            raise DataError(
+                path, "does not have a cell for each column", row=number, hint="model,trait,…"
+            )
+        first, *traits = names
+        found[row[first].strip()] = {name.strip(): row[name].strip() for name in traits}
+    if not found:
+        raise DataError(path, "names no model", hint="model,trait,… and a line for each model")
+    return found

@@ -1,0 +1,399 @@
+"""What an evaluation runs: every task, every combination of options, every model, in order.
+
+What a suite would send, before anything is sent: calls, images, tokens, cost.
+
+The estimates are plain and documented, not exact: every server has its own tokenizer.
+
+- Text: one token for a Chinese, Japanese or Korean character, one for four other characters,
+  four for each message.
+- Images: scaled into 2,048 × 2,048 pixels, then to a shorter side of at most 768, then 170 tokens
+  for each tile of 512 × 512 and 85 for the whole, which is how hosted models charge. Servers that
+  count patches of 28 × 28 pixels come to about the same for a meme.
+- Replies: 60 tokens for a letter with its reason or for a text, 30 for each field of a JSON reply,
+  never more than the task's token limit. Models that think aloud need many times that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+from memantics.benchmarks.registry import TaskRef, find_tasks
+from memantics.core.errors import DataError, ImageError, InputError
+from memantics.core.images import load_images, probe
+from memantics.core.model import Model
+from memantics.core.parameters import Argument, Flag, MadeBy
+from memantics.core.records import Answer, Item, LoadedImage, Request
+from memantics.core.rundir import RUN, last_answers
+from memantics.core.task import Need, Task
+from memantics.evaluation.facts import (
+    Scope,
+    Setting,
+    Variation,
+    check_settings,
+    expand,
+    fix,
+    folder_name,
+    read_settings,
+    repeat_facts,
+    repeat_task,
+)
+from memantics.evaluation.options import AskedModels, complete_tasks
+from memantics.evaluation.run import Job, PosedTask, plan, read_fed
+from memantics.evaluation.tasks import open_baselines, pose_task
+from memantics.models.batch import open_batch
+from memantics.models.cache import Cache, cache_key, request_digest
+from memantics.models.client import Asking, count_image, count_reply, count_request, make_asking
+from memantics.models.kinds import ModelSettings, open_model
+
+# Stands for an answer that is not there yet; about as long as one.
+_PLACEHOLDER = "words that are not there yet " * 8
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one run would send.
+
+    ``done`` of the ``items`` are finished by an earlier start, ``cached`` are in the cache; of
+    the rest, ``calls`` are sent at least and ``most_calls`` at most, when every answer is invalid
+    up to the last attempt. ``guessed`` says that requests will hold answers that are not there
+    yet, so that their length is a guess.
+    """
+
+    job: Job
+    items: int = 0
+    done: int = 0
+    cached: int = 0
+    calls: int = 0
+    most_calls: int = 0
+    images: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    guessed: bool = False
+
+    def cost(self, prices: tuple[float, float]) -> float:
+        """What the calls would cost; prices are per million tokens in and out.
+
+        A model that is no language model costs nothing.
+        """
+        if not self.job.model.cacheable:
+            return 0.0
+        return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
+
+    def dump(self, prices: tuple[float, float] | None) -> dict[str, object]:
+        """The estimate as plain data."""
+        facts = self.job.facts
+        names = [*("items", "done", "cached", "calls", "most_calls", "images")]
+        names += ["tokens_in", "tokens_out", "guessed"]
+        return {
+            "folder": self.job.folder,
+            "task": facts.task,
+            "model": facts.model,
+            "options": facts.options,
+            **{name: getattr(self, name) for name in names},
+            "cost": self.cost(prices) if prices else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """One item's request, measured."""
+
+    item: Item
+    request: Request
+    digest: str
+    images: int
+    tokens_in: int
+    tokens_out: int
+
+
+def estimate(jobs: Sequence[Job], cache: Cache | None) -> list[Estimate]:
+    """What each run would send now; nothing is asked and nothing is written."""
+    found: dict[int, Estimate] = {}
+    for group in _group(jobs):
+        task, guessed = _feed(group[0])
+        last = [_read_last(job) for job in group]
+        counts = [Estimate(job, guessed=guessed) for job in group]
+        for sheet in _measure(task):
+            for place, count in enumerate(counts):
+                counts[place] = _add(count, sheet, last[place].get(sheet.item.id), cache)
+        found.update((id(count.job), count) for count in counts)
+    return [found[id(job)] for job in jobs]
+
+
+def _group(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Jobs that send the same requests to different models: these are measured once."""
+    same: dict[tuple[int, ...], list[Job]] = {}
+    for job in jobs:
+        key = (id(job.task), *((id(job),) if job.needs else ()))
+        same.setdefault(key, []).append(job)
+    yield from same.values()
+
+
+def _read_last(job: Job) -> Mapping[str, Answer]:
+    return last_answers(job.folder) if (job.folder / RUN).exists() else {}
+
+
+def _feed(job: Job) -> tuple[Task, bool]:
+    """The task with the answers it needs, as far as they are there."""
+    if job.task.feed is None or not job.needs:
+        return job.task, False
+    memes = {item.group for item in job.task.items()}
+    guessed = False
+    fed: dict[str, Mapping[str, str]] = {}
+    for name, first in job.needs.items():
+        known, ended = read_fed(first)
+        missing = memes - ended
+        guessed = guessed or bool(missing)
+        fed[name] = dict.fromkeys(missing, _PLACEHOLDER) | known
+    return job.task.feed(fed), guessed
+
+
+def _measure(task: Task) -> Iterator[_Sheet]:
+    """All requests of a task. Those whose images cannot be read are never sent."""
+    for item in task.items():
+        try:
+            request = task.ask(item, None)
+            loaded = load_images(request)
+            facts = [
+                probe(part.data, part.path.name)
+                for message in loaded.messages
+                for part in message.parts
+                if isinstance(part, LoadedImage)
+            ]
+        except ImageError:
+            continue
+        yield _Sheet(
+            item,
+            request,
+            request_digest(loaded),
+            len(facts),
+            count_request(request) + sum(count_image(fact.width, fact.height) for fact in facts),
+            count_reply(request),
+        )
+
+
+def _add(count: Estimate, sheet: _Sheet, last: Answer | None, cache: Cache | None) -> Estimate:
+    job = count.job
+    attempts = job.task.invalid.attempts
+    count = replace(count, items=count.items + 1)
+    if last is not None and (
+        last.status == "answered" or (last.status != "failed" and last.attempt + 1 >= attempts)
+    ):
+        return replace(count, done=count.done + 1)
+    if cache is not None and job.model.cacheable and last is None:
+        key = cache_key(job.model.identity, sheet.request.sampling, sheet.digest, 0)
+        if cache.get(key) is not None:
+            return replace(count, cached=count.cached + 1)
+    return replace(
+        count,
+        calls=count.calls + 1,
+        most_calls=count.most_calls + max(1, attempts - _used(last)),
+        images=count.images + sheet.images,
+        tokens_in=count.tokens_in + sheet.tokens_in,
+        tokens_out=count.tokens_out + sheet.tokens_out,
+    )
+
+
+def _used(last: Answer | None) -> int:
+    """Attempts that an earlier start used up; a failed one is made again."""
+    if last is None:
+        return 0
+    return last.attempt if last.status == "failed" else last.attempt + 1
+
+
+AskingEngine = Literal["calls", "batch"]
+_SERVER = "openai/"
+# The most log-probabilities that hosted servers give at a token.
+_TOP = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What is evaluated: tasks, models, data, options, and how models are asked."""
+
+    tasks: Annotated[
+        Sequence[str],
+        Argument("NAME, NAME/TASK, or suite for all.", "names", complete=complete_tasks),
+    ]
+    models: AskedModels
+    scope: Scope = field(default_factory=Scope)
+    options: Annotated[
+        tuple[Setting, ...],
+        Flag(
+            "Choose an option of a task; several values make a run of each combination.",
+            "--set",
+            metavar="[TASK:]OPTION=VALUE[,VALUE…]",
+            kind=list[str],
+            read=partial(read_settings, "--set"),
+        ),
+    ] = ()
+    out: Annotated[Path, Flag("Where the run directories go.")] = Path("runs")
+    captioner: Annotated[
+        str | None,
+        Flag("Who describes images for tasks that need it. Default: the model.", metavar="MODEL"),
+    ] = None
+    engine: Annotated[
+        AskingEngine,
+        Flag("How servers are asked: one call for each item, or batches at half the price."),
+    ] = "calls"
+    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
+    variation: Variation = field(default_factory=Variation)
+
+
+def plan_evaluation(
+    wanted: Evaluation, open_named: Callable[[str], Model] | None = None
+) -> tuple[list[Job], dict[str, DataError]]:
+    """Pose every question before any model is asked; what cannot run is refused here.
+
+    Returns the runs, each after those it needs, and why tasks are left out: one that was not named
+    one by one is, where its data are not there. ``open_named`` opens a model by its name.
+    """
+    settings = _ask_servers(wanted.variation, wanted.asking.settings, wanted.models)
+    refs = find_tasks(list(wanted.tasks))
+    known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
+    check_settings(wanted.options, {ref.name: ref.card for ref in refs}, known)
+    models, captioner = dict.fromkeys(wanted.models), wanted.captioner
+    names = dict.fromkeys([*models, *([captioner] if captioner else [])])
+    opener = open_named or _choose_opener(wanted, settings)
+    opened = {name: opener(name) for name in names}
+    planner = _Planner(wanted, opened.get(captioner or ""))
+    skipped: dict[str, DataError] = {}
+    for ref in refs:
+        try:
+            posed = [
+                planner.pose(ref, options) for options in expand(ref.name, ref.card, wanted.options)
+            ]
+        except DataError as error:
+            if ref.name in wanted.tasks:
+                raise
+            skipped[ref.name] = error
+            continue
+        for question in posed:
+            for name in models:
+                for number in range(wanted.variation.repeat):
+                    planner.add(question, opened[name], number)
+    if not planner.jobs and skipped:
+        raise _nothing_left(skipped)
+    return list(planner.jobs.values()), skipped
+
+
+def _choose_opener(wanted: Evaluation, settings: ModelSettings) -> Callable[[str], Model]:
+    """Who opens models by their names: servers in batches where that is wanted."""
+    if wanted.engine == "calls":
+        return partial(open_model, settings=settings)
+    if not any(name.startswith(_SERVER) for name in wanted.models):
+        hint = "name a model openai/NAME, or leave --engine out"
+        raise InputError("--engine batch is for models on servers", hint=hint)
+
+    def open_named(name: str) -> Model:
+        return (open_batch if name.startswith(_SERVER) else open_model)(name, settings)
+
+    return open_named
+
+
+def _ask_servers(
+    variation: Variation, settings: ModelSettings, models: Sequence[str]
+) -> ModelSettings:
+    """The settings of models with what a variation asks of them; only servers can do it."""
+    named = {
+        "answer_tokens": variation.max_tokens,
+        "thinking_tokens": variation.thinking_tokens,
+        "top_logprobs": _TOP if variation.score == "logprobs" else None,
+    }
+    more = {name: str(value) for name, value in named.items() if value is not None}
+    for model in models:
+        if more and not model.startswith(_SERVER):
+            flags = {"answer_tokens": "--max-tokens", "thinking_tokens": "--thinking-tokens"}
+            raise InputError(
+                f"{flags.get(next(iter(more)), '--score logprobs')} is for openai/… models,"
+                f" not {model}",
+                hint="serve the model, or leave the option out",
+            )
+    return replace(settings, params={**settings.params, **more})
+
+
+def _nothing_left(skipped: Mapping[str, DataError]) -> InputError:
+    task, first = next(iter(skipped.items()))
+    if len({str(error) for error in skipped.values()}) == 1:
+        return first
+    return InputError(
+        f"none of {len(skipped)} tasks has its data here; {task}: {first.what}", hint=first.hint
+    )
+
+
+class _Planner:
+    """Collects the runs; what two of them share is planned once."""
+
+    def __init__(self, wanted: Evaluation, captioner: Model | None) -> None:
+        self.jobs: dict[Path, Job] = {}
+        self._wanted = wanted
+        self._captioner = captioner
+        self._posed: dict[tuple[str, frozenset[tuple[str, str]], str], PosedTask] = {}
+
+    def pose(
+        self,
+        ref: TaskRef,
+        options: Mapping[str, str],
+        split: str | None = None,
+        trail: tuple[str, ...] = (),
+    ) -> PosedTask:
+        """The question of a task with those that it needs."""
+        scope, variation = self._wanted.scope, self._wanted.variation
+        scope = replace(scope, split=split or scope.split)
+        question = pose_task(ref, options, scope, variation)
+        trail = (*trail, ref.name)
+        needs: dict[str, PosedTask] = {}
+        for need in question.task.needs:
+            if need.task in trail:
+                raise DataError(need.task, f"needs its own answers ({' > '.join(trail)})")
+            needs[need.name] = self._pose_need(need, question.split, trail)
+        return replace(question, needs=needs)
+
+    def _pose_need(self, need: Need, split: str, trail: tuple[str, ...]) -> PosedTask:
+        (ref,) = find_tasks([need.task])
+        options = fix(ref.name, ref.card, self._wanted.options) | dict(need.options)
+        key = (need.task, frozenset(options.items()), split)
+        if key not in self._posed:
+            split_there = split if split in ref.card.splits else None
+            self._posed[key] = self.pose(ref, options, split_there, trail)
+        return self._posed[key]
+
+    def add(self, question: PosedTask, model: Model, repeat: int = 0, *, asked: bool = True) -> Job:
+        """A run of a question by a model, after the runs it needs; each is there once."""
+        needs: dict[str, Job] = {}
+        for need in question.task.needs:
+            other = self._captioner if need.captioner and self._captioner is not None else model
+            needs[need.name] = self.add(question.needs[need.name], other, asked=False)
+        place = (self._wanted.out, self._wanted.asking.prices)
+        job = plan(question, model, open_baselines(question.cards[1]), place, needs)
+        if repeat:
+            facts, task = repeat_facts(job.facts, repeat), repeat_task(job.task, repeat)
+            folder = self._wanted.out / folder_name(facts)
+            job = replace(job, facts=facts, task=task, folder=folder)
+        known = self.jobs.get(job.folder, replace(job, asked=asked))
+        # What others need may be asked for itself as well; it keeps its place before them.
+        self.jobs[job.folder] = replace(known, asked=True) if asked else known
+        return self.jobs[job.folder]
+
+
+def note_greedy(jobs: Iterable[Job]) -> Iterator[str]:
+    """Which repeats were asked at temperature 0, where a seed changes nothing; each task once.
+
+    Repeats keep the temperature of the task's protocol.
+    """
+    tasks = {job.facts.task: job for job in jobs if job.facts.repeat and job.task.feed is None}
+    for name, job in tasks.items():
+        settings = job.model.identity.get("settings")
+        extra = settings.get("extra") if isinstance(settings, dict) else None
+        groups = extra.get("temperature") if isinstance(extra, dict) else None
+        if groups is None:
+            groups = job.task.ask(next(iter(job.task.items())), None).sampling.temperature
+        if groups == 0:
+            yield (
+                f"note: {name} is asked at temperature 0, as its protocol says: repeats differ only"
+                " where the server does; --param temperature=0.7 samples"
+            )

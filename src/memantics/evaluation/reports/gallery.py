@@ -1,0 +1,167 @@
+"""A gallery of edited memes: each source beside what every editor made of it, with its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from memantics.core import rundir
+from memantics.core.records import Item, Score, Status, show_figure, show_span
+from memantics.web.page import Shown, Thumbnail, fill_page, make_thumbnails
+
+# The judge's ratings in the order of its form, and what they are called beside a picture.
+RATINGS = {
+    "vgq": "picture quality",
+    "vea": "picture's feeling",
+    "tgq": "text quality",
+    "tea": "text's feeling",
+    "hgq": "overall quality",
+    "pes": "shift felt",
+}
+_MAX_BYTES = 48 * 1024 * 1024
+Figures = Mapping[str, Mapping[str, float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What one editor made of one meme. ``ratings`` are the judge's, by their names."""
+
+    editor: str
+    picture: Thumbnail
+    status: Status
+    reason: str
+    rfs: float | None
+    label: str
+    kept_layout: bool | None
+    ratings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A meme with all outputs; ``best`` orders the gallery."""
+
+    meme: str
+    source: str
+    target: str
+    picture: Thumbnail
+    caption: str
+    outputs: tuple[Output, ...]
+
+    @property
+    def best(self) -> float:
+        """The highest score of its outputs."""
+        return max((output.rfs or 0.0 for output in self.outputs), default=0.0)
+
+
+class Gallery(NamedTuple):
+    """A judged run, ready for its page; ``editors`` are the figures of each over all memes."""
+
+    facts: rundir.RunFacts
+    scores: rundir.Scores
+    editors: tuple[Shown, ...]
+    exhibits: tuple[Exhibit, ...]
+    views: tuple[tuple[str, tuple[Score, ...]], ...]
+
+
+def make_gallery(folder: Path, figures: Figures, places: Sequence[Path]) -> Gallery:
+    """Read a run of the judge; ``figures`` are each item's own values by figure (``rfs``, …).
+
+    Only images below ``places`` are shown: a run folder may come from anybody.
+    """
+    facts, scores = rundir.read_facts(folder), rundir.read_scores(folder)
+    items = [line.item for line in rundir.read_items(folder)]
+    pictures = _shrink(items, places)
+    answers = rundir.last_answers(folder)
+    groups: dict[str, list[Item]] = {}
+    for item in items:
+        groups.setdefault(item.group, []).append(item)
+    exhibits = []
+    for meme, members in groups.items():
+        outputs = []
+        for item in members:
+            answer = answers.get(item.id)
+            value = answer.value if answer is not None else None
+            said = value if isinstance(value, dict) else {}
+            kept = said.get("lc")
+            outputs.append(
+                Output(
+                    item.tags.get("editor", item.id),
+                    pictures[item.images[1].path],
+                    answer.status if answer is not None else "failed",
+                    answer.reason if answer is not None else "never asked",
+                    figures.get(item.id, {}).get("rfs"),
+                    str(said.get("label") or ""),
+                    kept if isinstance(kept, bool) else None,
+                    tuple((title, f"{said[key]}") for key, title in RATINGS.items() if key in said),
+                )
+            )
+        first = members[0]
+        exhibits.append(
+            Exhibit(
+                meme,
+                first.tags.get("source", ""),
+                first.tags.get("target", ""),
+                pictures[first.images[0].path],
+                first.form.context.get("rewritten", ""),
+                tuple(sorted(outputs, key=lambda output: output.editor)),
+            )
+        )
+    exhibits.sort(key=lambda exhibit: (-exhibit.best, exhibit.meme))
+    lines, views = tuple(_list_editors(scores)), tuple(_list_views(scores))
+    return Gallery(facts, scores, lines, tuple(exhibits), views)
+
+
+def _shrink(items: Sequence[Item], places: Sequence[Path]) -> dict[Path, Thumbnail]:
+    paths = list(dict.fromkeys(image.path for item in items for image in item.images))
+    return dict(zip(paths, make_thumbnails(paths, _MAX_BYTES, places), strict=True))
+
+
+def _list_editors(scores: rundir.Scores) -> Iterator[Shown]:
+    """Each editor's RFS with its interval, and the three parts of it; the best first."""
+    found: dict[str, dict[str, Score]] = {}
+    for score in scores.scores:
+        if score.by == "editor":
+            found.setdefault(score.label, {})[score.key] = score
+    ordered = sorted(found.items(), key=lambda entry: -(_value(entry[1].get("rfs")) or 0.0))
+    for editor, group in ordered:
+        rfs = group.get("rfs")
+        if rfs is None:
+            continue
+        parts = tuple(show_figure(_value(group.get(key))) for key in ("tas", "cfs", "sss"))
+        shown = {"rfs": show_figure(rfs.value), "span": show_span(rfs), "parts": parts}
+        yield {"editor": editor, "n": rfs.n, **shown}
+
+
+def _list_views(scores: rundir.Scores) -> Iterator[tuple[str, tuple[Score, ...]]]:
+    """RFS by what kind of meme it is."""
+    titles = {
+        "target": "by target emotion",
+        "visual_type": "by kind of picture",
+        "layout": "by layout",
+        "polarity": "by polarity",
+    }
+    for by, title in titles.items():
+        group = tuple(score for score in scores.scores if score.by == by and score.key == "rfs")
+        if group:
+            yield title, group
+
+
+def _value(score: Score | None) -> float | None:
+    return None if score is None else score.value
+
+
+def render_gallery(gallery: Gallery) -> str:
+    """The page as text."""
+    return fill_page(
+        "gallery.html",
+        ("page.css", "gallery.css"),
+        "gallery.js",
+        gallery=gallery,
+        facts=gallery.facts,
+        counts=gallery.scores.counts,
+        figure=show_figure,
+        span=show_span,
+        blurred=bool(gallery.facts.warning),
+    )

@@ -1,0 +1,339 @@
+"""Models × tasks in one table: figures, intervals, marks of significance, footnotes.
+
+A mark says how surely a model is below the best one of its column; the best is bold where it is
+significantly better than every other. P-values come corrected over all pairs of the table.
+
+The table of models × tasks as LaTeX, Markdown, CSV and HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import Literal
+
+from markupsafe import Markup
+
+from memantics.core.prompt import fill_template
+from memantics.core.records import show_figure
+from memantics.core.tables import dump_csv
+from memantics.evaluation.reports.leaderboard import Board, LeaderboardRow, show_scope
+from memantics.evaluation.reports.runs import STARTER_NOTE, Run
+from memantics.evaluation.reports.tables import md_table, quote_latex, quote_markdown
+from memantics.web.plot import draw
+
+LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+# By task's slug and the labels of two rows, in either order: the corrected p-value.
+Tested = Mapping[tuple[str, str, str], float | None]
+_BEST_TRIVIAL = "best trivial baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureCell:
+    """A figure of one model on one task. ``notes`` are footnotes, ``seeds`` the runs behind it."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    invalid: float | None = None
+    deviation: float | None = None
+    seeds: int = 1
+    mark: str = ""
+    best: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The figure, with its deviation where there are several seeds."""
+        more = "" if self.deviation is None else f" ± {show_figure(self.deviation)}"
+        return show_figure(self.value) + more
+
+    @property
+    def span(self) -> str:
+        """The 95 % interval; of several seeds that of the first, so it is left out."""
+        if self.low is None or self.high is None or self.seeds > 1:
+            return ""
+        return f"[{show_figure(self.low)}, {show_figure(self.high)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskColumn:
+    """A task with its main figure, and how many items there are."""
+
+    task: str
+    figure: str
+    n: int
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model with a cell for each task; None where it was not run."""
+
+    label: str
+    cells: tuple[FigureCell | None, ...]
+    trivial: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTable:
+    """The table; ``legend`` says what its marks mean."""
+
+    columns: tuple[TaskColumn, ...]
+    rows: tuple[ModelRow, ...]
+    legend: tuple[str, ...]
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The letter of each footnote."""
+        texts = [
+            text
+            for row in self.rows
+            for texts in (row.notes, *(cell.notes for cell in row.cells if cell))
+            for text in texts
+        ]
+        return {text: name_note(place) for place, text in enumerate(dict.fromkeys(texts))}
+
+
+def name_note(place: int) -> str:
+    """a, b, …, z, aa, ab, …
+
+    >>> name_note(0), name_note(25), name_note(26), name_note(52)
+    ('a', 'z', 'aa', 'ba')
+    """
+    head = name_note(place // 26 - 1) if place >= 26 else ""
+    return head + "abcdefghijklmnopqrstuvwxyz"[place % 26]
+
+
+def show_mark(p: float | None) -> str:
+    """The stars of a p-value.
+
+    >>> [show_mark(p) for p in (0.0009, 0.001, 0.01, 0.049, 0.05, None)]
+    ['***', '**', '*', '*', '', '']
+    """
+    return next((mark for level, mark in LEVELS if p is not None and p < level), "")
+
+
+def make_table(
+    boards: Sequence[Board], repeats: Mapping[str, Sequence[Run]], tested: Tested
+) -> ModelTable:
+    """The table of some boards; ``repeats`` are all runs of a row, by the name of its first."""
+    labels = dict.fromkeys(
+        row.label for board in boards for row in board.ours if row.run is not None
+    )
+    found = {
+        (board.slug, row.label): _make_cell(row, repeats)
+        for board in boards
+        for row in board.ours
+        if row.run is not None
+    }
+    for board in boards:
+        _mark_column(board, found, tested)
+    trivial = {row.label for board in boards for row in board.rows if row.trivial}
+    rows = [
+        ModelRow(
+            label,
+            tuple(found.get((board.slug, label)) for board in boards),
+            label in trivial,
+            _note_model(label, boards),
+        )
+        for label in labels
+    ]
+    rows.sort(key=lambda row: (row.trivial, -_mean(row.cells)))
+    computed = tuple(_best_trivial(board) for board in boards)
+    if any(b.best_baseline is not None and b.best_baseline.run is None for b in boards):
+        rows.append(ModelRow(_BEST_TRIVIAL, computed, trivial=True))
+    several = any(cell.seeds > 1 for cell in found.values())
+    legend = _explain(boards, tested, several=several)
+    return ModelTable(tuple(map(_make_column, boards)), tuple(rows), legend)
+
+
+def _make_column(board: Board) -> TaskColumn:
+    n = max((row.n or 0 for row in board.ours if row.run is not None), default=0)
+    return TaskColumn(board.task, board.main.replace("_", " "), n, show_scope(board))
+
+
+def _make_cell(row: LeaderboardRow, repeats: Mapping[str, Sequence[Run]]) -> FigureCell:
+    runs = repeats.get(row.source.name, ()) if row.source else ()
+    key = row.main.key if row.main else ""
+    values = [run.scores[key].value for run in runs if key in run.scores]
+    known = [value for value in values if value is not None]
+    low, high = (row.main.low, row.main.high) if row.main else (None, None)
+    cell = FigureCell(row.value, low, high, row.n, row.invalid_rate)
+    if len(known) > 1:
+        cell = replace(cell, value=fmean(known), deviation=stdev(known), seeds=len(known))
+    return cell
+
+
+def _mark_column(board: Board, found: dict[tuple[str, str], FigureCell], tested: Tested) -> None:
+    """Marks against the best model, bold, and what a reader must know about single cells."""
+    models = [row.label for row in board.ours if row.run is not None]
+    values = {label: found[board.slug, label].value for label in models}
+    known = {label: value for label, value in values.items() if value is not None}
+    best = max(known, key=lambda label: round(known[label], 9), default="")
+    size = max((found[board.slug, label].n or 0 for label in models), default=0)
+    base, trivial = board.best_baseline, {row.label for row in board.rows if row.trivial}
+    for label in models:
+        cell = found[board.slug, label]
+        notes = []
+        if cell.invalid:
+            notes.append(f"{100 * cell.invalid:.1f} % of the replies hold no valid answer")
+        if cell.n and cell.n != size:
+            notes.append(f"over {cell.n:,} of {size:,} items")
+        if board.judges:
+            notes.append("a judge's ratings of edits: judges are not ranked")
+        elif base is not None and label not in trivial:
+            notes += _place_by_baseline(cell, base.value)
+        p = _find_p(board, tested, best, label)
+        mark = "" if label == best or board.judges else show_mark(p)
+        found[board.slug, label] = replace(cell, mark=mark, notes=tuple(notes))
+    others = [label for label in models if label != best]
+    sure = [show_mark(_find_p(board, tested, best, label)) for label in others]
+    if others and all(sure) and not board.judges:
+        found[board.slug, best] = replace(found[board.slug, best], best=True)
+
+
+def _place_by_baseline(cell: FigureCell, baseline: float | None) -> Iterator[str]:
+    """Whether a model has shown more than answers that look at no meme."""
+    if baseline is None or cell.value is None:
+        return
+    if cell.value <= baseline:
+        yield "not above the best trivial baseline"
+    elif cell.span and cell.low is not None and cell.low <= baseline:
+        yield "the interval reaches down to the best trivial baseline"
+
+
+def _find_p(board: Board, tested: Tested, one: str, other: str) -> float | None:
+    known = tested.get((board.slug, one, other))
+    return tested.get((board.slug, other, one)) if known is None else known
+
+
+def _best_trivial(board: Board) -> FigureCell | None:
+    row = board.best_baseline
+    if row is None or row.main is None:
+        return None
+    note = (f"{board.task}: {row.label}",)
+    return FigureCell(row.value, row.main.low, row.main.high, row.n, notes=note)
+
+
+def _note_model(label: str, boards: Sequence[Board]) -> tuple[str, ...]:
+    """What is said about a model where it stands: notes, origins, repeats."""
+    rows = [row for board in boards for row in board.ours if row.label == label and row.source]
+    rows = [row for row in rows if not row.trivial]
+    origins = [row.source.facts.origin for row in rows if row.source]
+    unfinished = ["not finished" for row in rows if not row.finished]
+    return tuple(dict.fromkeys(filter(None, (*(row.note for row in rows), *origins, *unfinished))))
+
+
+def _mean(cells: Sequence[FigureCell | None]) -> float:
+    values = [cell.value for cell in cells if cell is not None and cell.value is not None]
+    return fmean(values) if values else -1.0
+
+
+def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple[str, ...]:
+    """What the reader of the table needs to know once."""
+    said = ["95 % intervals, clustered by meme, in brackets."]
+    said += ["± is the standard deviation between repeats."] if several else []
+    count = sum(p is not None for p in tested.values())
+    if count:
+        pairs = f"all {count} comparisons" if count > 1 else "1 comparison"
+        said.append(
+            "Below the best of its column: * p < 0.05, ** p < 0.01, *** p < 0.001; paired tests, "
+            f"clustered by meme, Holm's correction over {pairs}. Bold: significantly better "
+            "than every other model."
+        )
+    if any(board.starter for board in boards):
+        said.append(STARTER_NOTE)
+    return tuple(said)
+
+
+TableStyle = Literal["booktabs", "acl", "neurips"]
+TABLE_STYLES: tuple[TableStyle, ...] = ("booktabs", "acl", "neurips")
+# Tasks that fit side by side, with their intervals below the figures.
+_ACROSS: Mapping[TableStyle, int] = {"booktabs": 5, "acl": 6, "neurips": 4}
+
+
+def render_latex_table(made: ModelTable, style: TableStyle = "booktabs") -> str:
+    """A float for ``booktabs``; more tasks than fit side by side go below one another."""
+
+    def list_spans(row: ModelRow, places: Sequence[int]) -> list[str]:
+        return [cell.span if (cell := row.cells[place]) else "" for place in places]
+
+    places = range(len(made.columns))
+    return fill_template(
+        __file__,
+        "models.tex",
+        {"latex": quote_latex},
+        made=made,
+        style=style,
+        star="*" if style == "acl" else "",
+        scopes="; ".join(dict.fromkeys(column.scope for column in made.columns)),
+        blocks=[places[start : start + _ACROSS[style]] for start in places[:: _ACROSS[style]]],
+        spans=list_spans,
+        letters=lambda notes: ",".join(made.notes[note] for note in notes),
+    )
+
+
+def render_markdown_table(made: ModelTable) -> str:
+    """Pipes, with footnotes below."""
+    head = [
+        "model",
+        *(
+            f"{quote_markdown(c.task)} ({quote_markdown(c.figure)}, n = {c.n})"
+            for c in made.columns
+        ),
+    ]
+    lines = [
+        [_md_label(made, row), *(_md_cell(made, cell) for cell in row.cells)] for row in made.rows
+    ]
+    notes = [f"<sup>{letter}</sup> {quote_markdown(note)}" for note, letter in made.notes.items()]
+    parts = [md_table(head, lines), *(quote_markdown(text) for text in made.legend)]
+    return "\n\n".join([*parts, *(["  \n".join(notes)] if notes else [])]) + "\n"
+
+
+def _md_label(made: ModelTable, row: ModelRow) -> str:
+    name = quote_markdown(row.label)
+    return (f"*{name}*" if row.trivial else name) + _md_marks(made, row.notes)
+
+
+def _md_cell(made: ModelTable, cell: FigureCell | None) -> str:
+    if cell is None:
+        return "–"
+    text = f"**{cell.text}**" if cell.best else cell.text
+    stars = cell.mark.replace("*", r"\*")
+    span = f" {quote_markdown(cell.span)}" if cell.span else ""
+    return f"{text}{stars}{span}{_md_marks(made, cell.notes)}"
+
+
+def _md_marks(made: ModelTable, notes: Sequence[str]) -> str:
+    letters = ",".join(made.notes[note] for note in notes)
+    return f"<sup>{letters}</sup>" if letters else ""
+
+
+def render_csv_table(made: ModelTable) -> str:
+    """A line for each model; a task's figure, bounds, n, invalid share, mark and notes."""
+    parts = ("value", "low", "high", "n", "invalid", "deviation", "seeds", "mark", "best", "notes")
+    heads = [f"{column.task} {part}" for column in made.columns for part in parts]
+    lines = []
+    for row in made.rows:
+        cells: list[object] = [row.label, row.trivial]
+        for cell in row.cells:
+            values = [getattr(cell, part) if cell else None for part in parts[:-1]]
+            cells += [*values, "; ".join(cell.notes) if cell else None]
+        lines.append(cells)
+    return dump_csv(["model", "trivial", *heads], lines)
+
+
+def render_html_table(made: ModelTable) -> Markup:
+    """The table for a page; everything from data is escaped."""
+    return draw("models", made)
+
+
+TABLE_FORMS: Mapping[str, Callable[[ModelTable], str]] = {
+    "md": render_markdown_table,
+    "csv": render_csv_table,
+    "html": render_html_table,
+}

@@ -1,0 +1,221 @@
+"""One self-contained page: works from a file, offline, under a policy that runs only our script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from markupsafe import Markup
+from pydantic import JsonValue
+
+from memantics.core.journal import write_text
+from memantics.core.records import STATUSES
+from memantics.evaluation.reports.leaderboard import (
+    EDITOR,
+    Board,
+    LeaderboardRow,
+    Published,
+    make_boards,
+    show_limit,
+    show_scope,
+    tell_fault,
+)
+from memantics.evaluation.reports.payload import (
+    AnswerPool,
+    FindGold,
+    FindMarks,
+    PayloadMaker,
+    embed_json,
+)
+from memantics.evaluation.reports.runs import STARTER_NOTE, Run, load_runs
+from memantics.web.page import Shown, Thumbnail, fill_page, make_thumbnails
+from memantics.web.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
+
+_PLOTTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """What goes into the page. ``max_image_bytes`` bounds all thumbnails together.
+
+    ``published`` holds papers' rows by task, shown beside runs on a release only. ``find_gold``
+    says which options are right where a task names its gold otherwise than its sheet does,
+    ``find_marks`` what each free-text answer scores. Images below ``places`` are shown; None: all.
+    ``models`` is the table of models × tasks, which stands on top.
+    """
+
+    title: str = "Memantics report"
+    images: bool = True
+    max_image_bytes: int = 48 * 1024 * 1024
+    max_text_chars: int = 6_000
+    published: Published = field(default_factory=dict)
+    find_gold: FindGold | None = None
+    find_marks: FindMarks | None = None
+    places: tuple[Path, ...] | None = None
+    models: Markup | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A board with its drawings.
+
+    ``plots`` are breakdowns as dots with intervals, a line for each part; ``figures`` those over
+    all items, with the note that all rows share; ``editors`` what judges make of each.
+    """
+
+    board: Board
+    scope: str
+    axis: Markup
+    strips: tuple[Markup, ...]
+    legend: tuple[tuple[LeaderboardRow, Markup], ...]
+    plots: tuple[Shown, ...]
+    figures: tuple[Shown, ...]
+    verdict: str
+    editors: tuple[Shown, ...] = ()
+
+
+def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -> None:
+    """Read run directories and write the page."""
+    write_text(out, render_page(load_runs(folders), settings), "report")
+
+
+def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
+    """The page as text."""
+    boards = make_boards(runs, settings.published)
+    images: AnswerPool[Path] | None = AnswerPool() if settings.images else None
+    texts = (settings.max_text_chars, settings.find_gold, settings.find_marks)
+    payloads = [
+        Markup(embed_json(PayloadMaker(board, images, *texts).make()))  # noqa: S704
+        for board in boards
+    ]
+    paths = images.values if images else ()
+    return fill_page(
+        "page.html",
+        ("page.css",),
+        "page.js",
+        title=settings.title,
+        sections=[make_section(board) for board in boards],
+        payloads=list(zip(boards, payloads, strict=True)),
+        thumbnails=[
+            _embed(t) for t in make_thumbnails(paths, settings.max_image_bytes, settings.places)
+        ],
+        models=settings.models,
+        starter_note=STARTER_NOTE,
+        warnings=list(dict.fromkeys(text for board in boards for text in board.warnings)),
+        statuses=STATUSES,
+        fault=tell_fault,
+        show_limit=show_limit,
+    )
+
+
+def _embed(thumbnail: Thumbnail) -> Markup:
+    values: JsonValue = asdict(thumbnail)
+    return Markup(embed_json(values))  # noqa: S704 - escaped for a script element
+
+
+def make_section(board: Board) -> Section:
+    """All drawings of a board."""
+    tones = _pick_tones(board)
+    scale = fit_scale(row.main for row in board.rows)
+    best = board.best_baseline
+    reference = best.value if best else None
+    strips = tuple(
+        draw_strip(
+            [Mark(row.label, row.main, tones[row.label])] if row.main else [], scale, reference
+        )
+        for row in board.rows
+    )
+    shown = _pick_plotted(board)
+    return Section(
+        board=board,
+        scope=show_scope(board),
+        axis=draw_axis(scale),
+        strips=strips,
+        legend=tuple((row, draw_key(tones[row.label])) for row in shown),
+        plots=tuple(_make_plot(board, key, by, shown, tones) for key, by in board.breakdowns),
+        figures=tuple(_make_figures(board, key) for key in board.metrics),
+        verdict=_compare(board),
+        editors=_list_editors(board),
+    )
+
+
+def _list_editors(board: Board) -> tuple[Shown, ...]:
+    """The editors that are judged, best first in the eyes of the judges that look."""
+    judges = [row for row in board.ours if not row.trivial] or list(board.ours)
+    if not board.judges:
+        return ()
+
+    def rank(editor: str) -> float:
+        found = [row.find(board.main, EDITOR, editor) for row in judges]
+        values = [score.value for score in found if score and score.value is not None]
+        return -sum(values) / len(values) if values else 0.0
+
+    names = sorted(board.labels(board.main, EDITOR), key=rank)
+    return tuple(
+        {"editor": name, "scores": [row.find(board.main, EDITOR, name) for row in board.rows]}
+        for name in names
+    )
+
+
+def _pick_tones(board: Board) -> dict[str, int | None]:
+    """A colour per model, by name: it stays the same when scores change."""
+    names = sorted(row.label for row in board.ours if not row.trivial)
+    made: dict[str, int | None] = dict.fromkeys(row.label for row in board.rows)
+    return made | {name: place for place, name in enumerate(names)}
+
+
+def _pick_plotted(board: Board) -> tuple[LeaderboardRow, ...]:
+    """The best models and the best trivial baseline: more would hide one another."""
+    broken_down = [row for row in board.ours if any(score.by for score in row.scores)]
+    models = [row for row in broken_down if not row.trivial][:_PLOTTED]
+    trivial = [row for row in broken_down if row.trivial][:1]
+    return tuple(row for row in board.rows if row in models or row in trivial)
+
+
+def _make_plot(
+    board: Board,
+    key: str,
+    by: str,
+    shown: Sequence[LeaderboardRow],
+    tones: Mapping[str, int | None],
+) -> Shown:
+    labels = board.labels(key, by)
+    scale: Scale = fit_scale(row.find(key, by, part) for row in board.rows for part in labels)
+    lines = []
+    for part in labels:
+        marks = [
+            Mark(row.label, score, tones[row.label])
+            for row in shown
+            if (score := row.find(key, by, part)) is not None
+        ]
+        scores = tuple(row.find(key, by, part) for row in board.rows)
+        n = max((value.n for row in board.ours if (value := row.find(key, by, part))), default=0)
+        strip = draw_strip(marks, scale)
+        lines.append({"label": part, "n": n, "strip": strip, "scores": scores})
+    return {"key": key, "by": by, "axis": draw_axis(scale), "lines": lines}
+
+
+def _make_figures(board: Board, key: str) -> Shown:
+    scores = tuple(row.find(key) for row in board.rows)
+    ours = [score for row in board.ours if (score := row.find(key))]
+    notes = {score.note for score in ours}
+    n = max((score.n for score in ours), default=0)
+    note = notes.pop() if len(notes) == 1 else ""
+    return {"key": key, "n": n, "note": note, "scores": scores}
+
+
+def _compare(board: Board) -> str:
+    """Whether the highest figure stands clear of the best trivial baseline, in one sentence."""
+    leader, trivial = board.leader, board.best_baseline
+    if leader is None or leader.main is None or leader.value is None:
+        return ""
+    if trivial is None or trivial.value is None:
+        return ""
+    if leader.value <= trivial.value:
+        return "No model is above it."
+    if leader.main.low is None:
+        return "The model is above it; its interval is not known."
+    if leader.main.low > trivial.value:
+        return "The model’s whole interval lies above it."
+    return "The model is above it, but its interval reaches down to it."

@@ -1,0 +1,241 @@
+"""Free text judged by models: a rubric, a strict schema, several judges, people to check them by.
+
+A judge sees question, references, answer and picture, and not who answered. Its verdicts are a run
+of their own inside the judged run, so that judging resumes and asks nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from pathlib import Path
+
+import numpy as np
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+from memantics.benchmarks.factories import mean_score
+from memantics.core.errors import InputError
+from memantics.core.journal import replace_file
+from memantics.core.prompt import Prompt, enclose, read_prompts
+from memantics.core.records import Field as FormField
+from memantics.core.records import Form, Item, Message, Outcome, Request, Sampling, Score
+from memantics.core.reply import describe_reply, read_object
+from memantics.core.task import InvalidPolicy, Task
+from memantics.metrics.agreement import krippendorff_alpha
+
+JUDGED = "judged.json"
+QUALITIES = ("correctness", "coverage")
+_SCORES = TypeAdapter(tuple[Score, ...])
+# Fewer ratings than this say nothing about a line through them.
+ENOUGH = 10
+Ratings = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+class JudgeReply(BaseModel):
+    """What a judge replies."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reason: str
+    correctness: int = Field(ge=1, le=5)
+    coverage: int = Field(ge=1, le=5)
+
+
+_MARK: JsonValue = {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+_, SCHEMA = describe_reply(JudgeReply, correctness=_MARK, coverage=_MARK)
+
+
+def make_judging(name: str, outcomes: Sequence[Outcome], *, picture: bool) -> Task:
+    """The task of judging the answers of a run; those without an answer are not asked about."""
+    prompt = read_prompts(Path(__file__).parent / "judge_prompts")["judge"]
+
+    def items() -> Iterator[Item]:
+        for outcome in outcomes:
+            if outcome.status == "answered" and isinstance(outcome.value, str):
+                item = _make_item(outcome, outcome.value, picture)
+                if item is not None:
+                    yield item
+
+    return Task(
+        name=name,
+        items=items,
+        ask=lambda item, complaint: _ask(prompt, item, complaint),
+        parse=lambda text, _: read_object(text, JudgeReply).model_dump(),
+        score=lambda judged: tuple(_average(key, judged) for key in QUALITIES),
+        main="correctness",
+        invalid=InvalidPolicy(3, "drop"),
+        prompts={"judge": prompt.hash},
+    )
+
+
+def _make_item(outcome: Outcome, answer: str, picture: bool) -> Item | None:
+    item = outcome.item
+    gold = item.gold if isinstance(item.gold, list) else [item.gold]
+    references = [text for text in gold if isinstance(text, str) and text.strip()]
+    if not references:
+        return None
+    fields = (
+        FormField("reason", "text"),
+        *(FormField(key, "integer", low=1, high=5) for key in QUALITIES),
+    )
+    told = "\n".join(f"{key}: {text}" for key, text in item.form.context.items() if text)
+    context = {
+        "question": item.form.question,
+        "context": told,
+        "references": "\n".join(f"- {text}" for text in references),
+        "answer": answer,
+    }
+    form = Form(item.form.question, fields, item.form.language, "json", context)
+    return Item(item.id, item.group, None, form, item.images if picture else ())
+
+
+def _ask(prompt: Prompt, item: Item, complaint: str | None) -> Request:
+    told = item.form.context
+    text = prompt.fill(
+        question=told["question"],
+        context=f"\n{enclose('told about it', told['context'])}\n" if told["context"] else "",
+        references=told["references"],
+        answer=enclose("answer", told["answer"]),
+    )
+    if complaint:
+        text += f"\n\nYour last reply could not be read ({complaint}). Reply with that JSON alone."
+    message = Message("user", (*item.images, text))
+    return Request((message,), item.form, Sampling(temperature=0.0), SCHEMA)
+
+
+def read_marks(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
+    """The marks of a judge, by quality and item."""
+    return {
+        key: {
+            o.item.id: float(str(o.value[key]))
+            for o in outcomes
+            if o.status == "answered" and isinstance(o.value, dict)
+        }
+        for key in QUALITIES
+    }
+
+
+def _average(key: str, judged: Sequence[Outcome]) -> Score:
+    marks = read_marks(judged)[key]
+    kept = [o for o in judged if o.item.id in marks]
+    return mean_score(key, [marks[o.item.id] for o in kept], [o.item.group for o in kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far judges agree: with each other (Krippendorff's alpha), and with people.
+
+    ``rated`` items have marks of people too. ``alpha_people`` is that of the judges' mean and the
+    people's mean, ``apart`` their mean absolute difference. ``calibrated`` is the judges' mean put
+    on the people's scale by a line through the rated items.
+    """
+
+    quality: str
+    alpha_judges: float | None
+    rated: int
+    alpha_people: float | None
+    apart: float | None
+    calibrated: float | None
+
+
+def measure_agreement(
+    quality: str, judges: Sequence[Mapping[str, float]], people: Mapping[str, Sequence[float]]
+) -> Agreement:
+    """Compare the marks of judges with each other and with those of people."""
+    names = sorted(set().union(*judges))
+    rows = [[figures.get(name) for figures in judges] for name in names]
+    means = mean_marks(judges)
+    rated = [name for name in names if people.get(name)]
+    said = [fsum(people[name]) / len(people[name]) for name in rated]
+    found = [means[name] for name in rated]
+    pairs = [[one, other] for one, other in zip(found, said, strict=True)]
+    return Agreement(
+        quality,
+        krippendorff_alpha(rows, "interval") if len(judges) > 1 else None,
+        len(rated),
+        krippendorff_alpha(pairs, "interval") if rated else None,
+        fsum(abs(a - b) for a, b in zip(found, said, strict=True)) / len(rated) if rated else None,
+        _calibrate(found, said, list(means.values())),
+    )
+
+
+def mean_marks(judges: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of the judges' marks, by item.
+
+    >>> mean_marks([{"a": 4.0, "b": 2.0}, {"a": 5.0}])
+    {'a': 4.5, 'b': 2.0}
+    """
+    names = sorted(set().union(*judges))
+    held = {name: [figures[name] for figures in judges if name in figures] for name in names}
+    return {name: fsum(figures) / len(figures) for name, figures in held.items()}
+
+
+def _calibrate(
+    found: Sequence[float], said: Sequence[float], everything: Sequence[float]
+) -> float | None:
+    """The mean of all marks on the scale of people; None with too few ratings to tell."""
+    if len(found) < ENOUGH or len(set(found)) < 2:
+        return None
+    slope, start = np.polyfit(found, said, 1)
+    return float(np.clip(slope * np.array(everything) + start, 1, 5).mean())
+
+
+def make_scores(
+    outcomes: Sequence[Outcome], judges: Mapping[str, Sequence[Outcome]], people: Ratings
+) -> tuple[tuple[Score, ...], tuple[Agreement, ...]]:
+    """The figures that stand beside a run's own, and how far to trust them."""
+    groups = {outcome.item.id: outcome.item.group for outcome in outcomes}
+    scores: list[Score] = []
+    agreements: list[Agreement] = []
+    for quality in QUALITIES:
+        marks = [read_marks(judge)[quality] for judge in judges.values()]
+        means = mean_marks(marks)
+        agreed = measure_agreement(quality, marks, people.get(quality, {}))
+        agreements.append(agreed)
+        key = f"judge_{quality}"
+        names = [groups[name] for name in means]
+        note = f"1 to 5, mean of {', '.join(judges)}; {describe_agreement(agreed)}"
+        scores.append(mean_score(key, list(means.values()), names, note=note))
+        for name, figures in zip(judges, marks, strict=True):
+            where = [groups[item] for item in figures]
+            scores.append(mean_score(key, list(figures.values()), where, by="judge", label=name))
+        if agreed.calibrated is not None:
+            note = f"put on the scale of {agreed.rated} answers that people rated"
+            scores.append(Score(f"{key}_calibrated", agreed.calibrated, len(means), note=note))
+    return tuple(scores), tuple(agreements)
+
+
+def describe_agreement(agreed: Agreement) -> str:
+    """Agreement in words.
+
+    >>> describe_agreement(Agreement("coverage", None, 0, None, None, None))
+    'one judge, not checked against people'
+    """
+    first = "one judge"
+    if agreed.alpha_judges is not None:
+        first = f"alpha between judges {agreed.alpha_judges:.2f}"
+    if not agreed.rated:
+        return f"{first}, not checked against people"
+    alpha = "–" if agreed.alpha_people is None else f"{agreed.alpha_people:.2f}"
+    return f"{first}, alpha with people {alpha} on {agreed.rated} answers"
+
+
+def write_judged(folder: Path, scores: tuple[Score, ...]) -> None:
+    """Keep the figures beside the run: scoring it again shows them too."""
+    replace_file(folder / JUDGED, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
+
+
+def read_judged(folder: Path) -> tuple[Score, ...]:
+    """The figures of judges, where a run has been judged."""
+    path = folder / JUDGED
+    return _SCORES.validate_json(path.read_bytes()) if path.is_file() else ()
+
+
+def need_text(outcomes: Sequence[Outcome], folder: Path) -> None:
+    """Refuse a run whose answers are no free text."""
+    if not any(isinstance(o.item.gold, list) and isinstance(o.value, str) for o in outcomes):
+        raise InputError(
+            f"{folder} holds no free text to judge", hint="give a run of memeintent, for example"
+        )

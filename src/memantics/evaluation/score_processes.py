@@ -1,0 +1,141 @@
+"""Scoring beside asking: in processes of their own, so that servers need not wait for sums.
+
+``python -m memantics.evaluation.score_processes`` is such a process. It reads a JSON line for each
+run that is to be scored and writes one when that is done; it ends with its input, so that it never
+outlives the command that started it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+import orjson
+from pydantic import TypeAdapter
+
+from memantics.core.errors import MemanticsError
+from memantics.core.rundir import BaselineFigures, Scores, read_facts, read_scores, write_scores
+from memantics.evaluation.run import Job, score_here
+from memantics.evaluation.scoring import name_baselines, score_run
+from memantics.evaluation.tasks import open_baselines, open_task_of_run
+
+# Up to so many items, a run is scored before another process has started.
+_SMALL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOrder:
+    """One run that is to be scored."""
+
+    folder: str
+    invalid: str
+    baselines: bool
+
+
+_ORDER = TypeAdapter(ScoringOrder)
+
+
+class ScoringDesk:
+    """Scores small runs on a thread, large ones in other processes.
+
+    Sums are arithmetic without a pause: on a thread of the process that asks, they would hold up
+    every answer. Trivial baselines answer alike whichever model is asked, so that the runs of one
+    question share their figures.
+    """
+
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(max(1, (os.cpu_count() or 1) // 2))
+        self._idle: list[Process] = []
+        self._known: dict[int, tuple[BaselineFigures, ...]] = {}
+
+    async def score(self, job: Job) -> Scores:
+        """The figures of a run."""
+        async with self._places:
+            shared = self._known.get(id(job.task))
+            if shared is not None:
+                scores = await self._count(replace(job, baselines=()))
+                baselines = tuple(one for one in shared if one.model != job.facts.model)
+                scores = replace(scores, baselines=baselines)
+                write_scores(job.folder, scores)
+                return scores
+            scores = await self._count(job)
+            if not job.needs and len(scores.baselines) == len(name_baselines(job.baselines)):
+                self._known[id(job.task)] = scores.baselines
+            return scores
+
+    async def _count(self, job: Job) -> Scores:
+        if job.total > _SMALL and await self._count_apart(job):
+            return read_scores(job.folder)
+        # What another process could not do, this one does, or says why.
+        return await score_here(job)
+
+    async def _count_apart(self, job: Job) -> bool:
+        process = self._idle.pop() if self._idle else await _start()
+        order = ScoringOrder(str(job.folder.resolve()), str(job.task.invalid), bool(job.baselines))
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(orjson.dumps(order, option=orjson.OPT_APPEND_NEWLINE))
+            await process.stdin.drain()
+            answer = await process.stdout.readline()
+        except OSError:
+            answer = b""
+        except BaseException:
+            process.kill()
+            await process.wait()
+            raise
+        if not answer:
+            await process.wait()
+            return False
+        self._idle.append(process)
+        return bool(orjson.loads(answer))
+
+    async def close(self) -> None:
+        """Let the processes end."""
+        for process in self._idle:
+            assert process.stdin is not None
+            process.stdin.close()
+            await process.wait()
+        self._idle.clear()
+
+
+async def _start() -> Process:
+    command = (sys.executable, "-m", "memantics.evaluation.score_processes")
+    return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+
+
+def work(orders: IO[bytes], answers: IO[bytes]) -> None:
+    """Score each run that is ordered; say true when its figures are there."""
+    for line in orders:
+        order = _ORDER.validate_json(line)
+        try:
+            _score(order)
+            answer = b"true\n"
+        except MemanticsError:
+            answer = b"false\n"
+        answers.write(answer)
+        answers.flush()
+
+
+def _score(order: ScoringOrder) -> None:
+    folder = Path(order.folder)
+    ref, task = open_task_of_run(read_facts(folder), order.invalid)
+    trivial = open_baselines(ref.card) if order.baselines else ()
+    asyncio.run(score_run(folder, task, trivial))
+
+
+def main() -> None:
+    """Work until the input ends."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # Whatever a package prints must not be taken for an answer.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    work(sys.stdin.buffer, answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,341 @@
+"""Answers to figures. Reads a run directory, calls no model but the trivial baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from math import fsum
+from pathlib import Path
+from statistics import fmean
+from typing import IO
+
+from memantics.benchmarks.factories import hits
+from memantics.core import records, rundir
+from memantics.core.errors import StoreError
+from memantics.core.model import Model
+from memantics.core.records import Answer, Outcome, Reply, Score
+from memantics.core.rundir import read_facts, read_scores, write_scores
+from memantics.core.task import InvalidPolicy, Task, Unparsed
+from memantics.evaluation.ask import choose, score_certainty, state_odds
+from memantics.evaluation.rubric import read_judged
+from memantics.metrics.interval import majority, pass_at_k, repeat_deviation, split_variance
+from memantics.models.engine import read_reply
+
+# The baseline that draws, the most draws of it, and how many drawn answers are enough.
+RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
+# Forms that are read at once; two lots are held. More than there are calls in flight, whose answers
+# come in any order.
+_FORMS = 1000
+
+
+class _RunItems:
+    """The items of a run by id; few of their forms are held.
+
+    Answers stand nearly in the order of the items, so the form of an answered item is among those
+    read last; where it is not, it is read again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.all: dict[str, rundir.StoredItem] = {}
+        self._lines = rundir.read_stored_items(folder)
+        self._forms: dict[str, records.Form] = {}
+        self._former: dict[str, records.Form] = {}
+
+    def find(self, name: str) -> rundir.StoredItem | None:
+        """The item of an answer; None where its line was removed."""
+        while name not in self.all and self._advance():
+            pass
+        return self.all.get(name)
+
+    def find_form(self, item: rundir.StoredItem) -> records.Form:
+        """What was asked."""
+        return self._forms.get(item.id) or self._former.get(item.id) or item.form
+
+    def read_rest(self) -> None:
+        """Read what no answer asked for."""
+        while self._advance():
+            pass
+
+    def _advance(self) -> bool:
+        """Read some more at once, which is faster than one by one; whether there were any."""
+        read = list(islice(self._lines, _FORMS))
+        if read:
+            self._former, self._forms = self._forms, {item.id: form for item, form in read}
+            self.all.update((item.id, item) for item, _ in read)
+        return bool(read)
+
+
+async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> rundir.Scores:
+    """Parse the raw answers of a run anew, score them, and write ``scores.json``."""
+    facts, items = rundir.read_facts(folder), _RunItems(folder)
+    ended: dict[str, records.Outcome] = {}
+    usage = add_up(_note_outcomes(folder, items, task, ended), facts.prices)
+    if not items.all:
+        raise StoreError(
+            f"{folder} holds no items yet", hint="run the command that made it once more"
+        )
+    outcomes = [ended[name] for name in items.all if name in ended]
+    trivial = [model for model in baselines if _base(model) != facts.model]
+    scored = keep_scored(outcomes, task.invalid)
+    scores = rundir.Scores(
+        main=task.main,
+        counts=count_statuses(outcomes),
+        scores=(*task.score(scored), *score_certainty(scored), *read_judged(folder)),
+        baselines=(
+            *await _score_baselines(items.all.values(), task, trivial),
+            *(
+                rundir.BaselineFigures(*row)
+                for row in (task.people(outcomes) if task.people else {}).items()
+            ),
+        ),
+        usage=usage,
+    )
+    rundir.write_scores(folder, scores)
+    return scores
+
+
+def read_outcomes(folder: Path, task: Task) -> list[records.Outcome]:
+    """How every item of a run ended, in the order of asking, parsed anew."""
+    items, ended = _RunItems(folder), dict[str, records.Outcome]()
+    for _ in _note_outcomes(folder, items, task, ended):
+        pass
+    return [ended[name] for name in items.all if name in ended]
+
+
+def _note_outcomes(
+    folder: Path, items: _RunItems, task: Task, ended: dict[str, records.Outcome]
+) -> Iterator[Answer]:
+    """Every attempt; the outcome of each item's last is noted, and no answer is kept in memory.
+
+    What was answered is parsed again: a mended parser needs no new call.
+    """
+    for answer in rundir.read_answers(folder):
+        item = items.find(answer.item)
+        if item is not None:
+            ended[answer.item] = _outcome(item, answer, task, items)
+        yield answer
+    items.read_rest()
+
+
+def count_statuses(outcomes: Iterable[records.Outcome]) -> dict[str, int]:
+    """The four counts; each is always there.
+
+    >>> count_statuses([])
+    {'answered': 0, 'refused': 0, 'unparsed': 0, 'failed': 0}
+    """
+    counts = dict.fromkeys(records.STATUSES, 0)
+    for outcome in outcomes:
+        counts[outcome.status] += 1
+    return {str(status): count for status, count in counts.items()}
+
+
+def keep_scored(
+    outcomes: Iterable[records.Outcome], policy: InvalidPolicy
+) -> list[records.Outcome]:
+    """What the policy leaves to score."""
+    return [outcome for outcome in outcomes if counts(outcome, policy)]
+
+
+def counts(outcome: records.Outcome, policy: InvalidPolicy) -> bool:
+    """Whether an outcome is scored. A failed call says nothing about a model: it never is."""
+    if outcome.status == "answered":
+        return True
+    return outcome.status != "failed" and policy.then == "wrong"
+
+
+def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> rundir.Usage:
+    """Calls, tokens, seconds and cost; ``prices`` are per million tokens in and out.
+
+    Tokens are those the answers took, whenever; what came from the cache costs nothing again.
+
+    >>> paid = Answer("a", 0, "answered", Reply("", tokens_in=1000, tokens_out=10))
+    >>> add_up([paid, replace(paid, item="b", cached=True)], (2.0, 8.0)).cost
+    0.00208
+    """
+    calls = cached = count = tokens_in = tokens_out = paid_in = paid_out = 0
+    seconds = 0.0
+    for answer in attempts:
+        count += 1
+        tokens_in += answer.reply.tokens_in
+        tokens_out += answer.reply.tokens_out
+        seconds += answer.seconds
+        if answer.cached:
+            cached += 1
+        else:
+            calls += answer.calls
+            paid_in += answer.reply.tokens_in
+            paid_out += answer.reply.tokens_out
+    cost = None
+    if prices is not None:
+        cost = round((paid_in * prices[0] + paid_out * prices[1]) / 1e6, 6)
+    return rundir.Usage(calls, cached, count, tokens_in, tokens_out, round(seconds, 4), cost)
+
+
+def _outcome(
+    item: rundir.StoredItem, answer: Answer, task: Task, items: _RunItems
+) -> records.Outcome:
+    attempts = answer.attempt + 1
+    if answer.status in ("refused", "failed"):
+        return records.Outcome(item, answer.status, None, attempts)
+    form, masses = items.find_form(item), answer.reply.masses
+    said = choose(masses, form) if masses else answer.reply.text
+    status, value, _ = read_reply(Reply(said), lambda text: task.parse(text, form))
+    odds = state_odds(masses, form, task, item.gold) if masses else None
+    return records.Outcome(item, status, value, attempts, odds)
+
+
+def name_baselines(models: Iterable[Model]) -> tuple[str, ...]:
+    """The names under which trivial models are scored: seeds of one draw are one baseline."""
+    return tuple(dict.fromkeys(map(_base, models)))
+
+
+def _base(model: Model) -> str:
+    return model.name.partition("?")[0]
+
+
+async def _score_baselines(
+    items: Collection[rundir.StoredItem], task: Task, models: Sequence[Model]
+) -> tuple[rundir.BaselineFigures, ...]:
+    """The figures of each baseline; one that draws at random gets its expectation.
+
+    A single draw on a few items says little, and may beat a model; on many it is near its mean.
+    """
+    if not models:
+        return ()
+    most = max(1, min(MOST_DRAWS, _ENOUGH // len(items)))
+    # Free text has nothing to draw from: every draw would be the same.
+    if most > 1 and all(f.kind == "text" and not f.options for i in items for f in i.form.fields):
+        most = 1
+    names = name_baselines(models)
+    drawn = [value for name in names for value in [m for m in models if _base(m) == name][:most]]
+    with next(iter(items)).path.open("rb") as file:
+        said = await _ask_baselines(file, items, task, drawn)
+    scored: dict[str, list[tuple[Score, ...]]] = {name: [] for name in names}
+    for model, outcomes in zip(drawn, said, strict=True):
+        scored[_base(model)].append(task.score(outcomes))
+    return tuple(rundir.BaselineFigures(name, average(draws)) for name, draws in scored.items())
+
+
+def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
+    """The mean of each figure, and of the ends of its interval, over draws that define it.
+
+    >>> average([(Score("f1", 0.2, 9, 0.1, 0.4),), (Score("f1", 0.4, 9, 0.3, 0.8),)])[0].value
+    0.3
+    """
+    if len(draws) == 1:
+        return draws[0]
+    found: dict[tuple[str, str, str], list[Score]] = {}
+    for draw in draws:
+        for score in draw:
+            found.setdefault((score.key, score.by, score.label), []).append(score)
+    return tuple(
+        replace(
+            scores[0],
+            value=_mean(score.value for score in scores),
+            low=_mean(score.low for score in scores),
+            high=_mean(score.high for score in scores),
+            # A note tells of one draw, unless all have the same.
+            note=scores[0].note if len({score.note for score in scores}) == 1 else "",
+        )
+        for scores in found.values()
+    )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    # Rounded where binary fractions end: the mean of equal figures is that figure.
+    return round(fsum(known) / len(known), 12) if known else None
+
+
+async def _ask_baselines(
+    file: IO[bytes], items: Iterable[rundir.StoredItem], task: Task, models: Sequence[Model]
+) -> list[list[records.Outcome]]:
+    """What each model says about every item; each form is read once for all of them."""
+    said: list[list[records.Outcome]] = [[] for _ in models]
+    for item in items:
+        whole = rundir.load_item(file, item)
+        # The images go along for their names: a seeded draw must differ between like forms.
+        request = records.Request((records.Message("user", whole.images),), whole.form)
+        for model, outcomes in zip(models, said, strict=True):
+            reply = await model.answer(request)
+            try:
+                value = task.parse(reply.text, whole.form)
+                outcomes.append(records.Outcome(item, "answered", value))
+            except Unparsed:
+                outcomes.append(records.Outcome(item, "unparsed"))
+    return said
+
+
+# Figures of several runs that differ in their seed alone, noted beside the scores of the first.
+
+REPEATS, DEVIATION = "repeats", "deviation between repeats"
+
+
+def group_repeats(folders: Sequence[Path]) -> list[list[Path]]:
+    """Runs that repeat one another, in the order of their numbers; others stand alone."""
+    found: dict[str, list[tuple[int, Path]]] = {}
+    for folder in folders:
+        facts = read_facts(folder)
+        found.setdefault(facts.repeat_of or facts.fingerprint, []).append((facts.repeat, folder))
+    return [[folder for _, folder in sorted(pairs)] for pairs in found.values()]
+
+
+def note_repeats(folders: Sequence[Path], task: Task) -> None:
+    """Write what repeats say together into the scores of the first."""
+    first = read_scores(folders[0])
+    scores = tuple(score for score in first.scores if score.by != REPEATS)
+    if len(folders) > 1:
+        runs = [{o.item.id: o for o in read_outcomes(folder, task)} for folder in folders]
+        means = [
+            next((s.value for s in read_scores(f).scores if _is_main(s, first.main)), None)
+            for f in folders
+        ]
+        scores += tuple(score_repeats(task, first.main, runs, means))
+    write_scores(folders[0], replace(first, scores=scores))
+
+
+def _is_main(score: Score, main: str) -> bool:
+    return score.key == main and not score.by
+
+
+def score_repeats(
+    task: Task,
+    main: str,
+    runs: Sequence[dict[str, Outcome]],
+    means: Sequence[float | None],
+) -> Iterator[Score]:
+    """Mean and deviation of the main figure; of right answers the split of variance and votes.
+
+    Items count that every repeat answered or counts as wrong.
+    """
+    count = len(runs)
+    known = [value for value in means if value is not None]
+    deviation = repeat_deviation([known]) if len(known) > 1 else None
+
+    def figure(label: str, value: float | None, n: int, key: str = main) -> Score:
+        return Score(key, value, n, by=REPEATS, label=label)
+
+    yield figure(f"mean of {count}", fmean(known) if known else None, len(known))
+    yield figure(DEVIATION, deviation, len(known))
+    shared = [
+        [run[name] for run in runs]
+        for name in runs[0]
+        if all(name in run and counts(run[name], task.invalid) for run in runs)
+    ]
+    if not shared or not all(isinstance(o.item.gold, str | int) for row in shared for o in row):
+        return
+    marks = [[float(hit) for hit in hits(row)] for row in shared]
+    n = len(marks)
+    split = split_variance(marks)
+    yield figure("variance between items", split.items if split else None, n, "right")
+    yield figure("variance between repeats", split.repeats if split else None, n, "right")
+    for k in range(1, count + 1):
+        yield figure(f"pass@{k}", pass_at_k(marks, k), n, "right")
+    votes = [majority([_vote(o) for o in row]) == row[0].item.gold for row in shared]
+    yield figure(f"majority@{count}", fmean(votes), n, "right")
+
+
+def _vote(outcome: Outcome) -> str | int | None:
+    value = outcome.value
+    return value if outcome.status == "answered" and isinstance(value, str | int) else None

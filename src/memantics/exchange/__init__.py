@@ -1,1 +1,0 @@
-"""Answers from other tools, and tasks for other tools to ask."""

@@ -1,0 +1,148 @@
+"""Replies by content: the same request to the same model is never paid for twice.
+
+The key covers model identity, sampling, messages, image bytes, schema **and the attempt number**:
+asking again after an unparsable answer must not replay that answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.errors import StoreError
+from memantics.core.images import read_image
+from memantics.core.journal import hide_bytes
+from memantics.core.records import Part, Reply, Request, Sampling
+
+_FLUSH_AT = 128
+_KINDS = {one.name: {"str": str, "int": int}.get(str(one.type), dict) for one in fields(Reply)}
+
+
+def request_digest(request: Request) -> str:
+    """The hash of what is sent, whoever answers: messages, image bytes and schema."""
+    body = {
+        "schema": request.schema,
+        "messages": [[m.role, [_address(part) for part in m.parts]] for m in request.messages],
+    }
+    return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _address(part: Part) -> str | dict[str, str]:
+    if isinstance(part, str):
+        return part
+    return {"sha256": hashlib.sha256(read_image(part)).hexdigest()}
+
+
+def cache_key(
+    identity: Mapping[str, JsonValue], sampling: Sampling, digest: str, attempt: int
+) -> bytes:
+    """The content address of one attempt at a request with that digest.
+
+    >>> first, second = (cache_key({}, Sampling(), "d", attempt) for attempt in (0, 1))
+    >>> first == second
+    False
+    """
+    body = {"identity": identity, "sampling": sampling, "request": digest, "attempt": attempt}
+    return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+class Cache:
+    """A table of replies in one SQLite file; several processes may share it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = Cache(Path(folder) / "cache.sqlite")
+    ...     cache.put(b"key", Reply("B"))
+    ...     found = cache.get(b"key")
+    ...     cache.close()
+    >>> found.text
+    'B'
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._pending: dict[bytes, bytes] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS replies"
+                " (key BLOB PRIMARY KEY, reply BLOB NOT NULL) WITHOUT ROWID"
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"cache {path} cannot be opened: {error}",
+                hint="set MEMANTICS_HOME to a writable folder, or use --no-cache",
+            ) from error
+
+    def get(self, key: bytes) -> Reply | None:
+        """The reply stored under a key; a row that cannot be read as one is a miss."""
+        body = self._pending.get(key)
+        if body is None:
+            try:
+                row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            except sqlite3.Error as error:
+                raise StoreError(
+                    f"cache {self.path} cannot be read: {error}",
+                    hint="delete that file, or use --no-cache",
+                ) from error
+            if row is None:
+                return None
+            body = row[0]
+        return _read_reply(body)
+
+    def put(self, key: bytes, reply: Reply) -> None:
+        """Store a reply; it reaches the disk with the next flush."""
+        self._pending[key] = hide_bytes(orjson.dumps(reply))
+        if len(self._pending) >= _FLUSH_AT:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending in one short transaction."""
+        if not self._pending:
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT OR REPLACE INTO replies VALUES (?, ?)", self._pending.items()
+            )
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.rollback()
+            raise StoreError(
+                f"cache {self.path} cannot be written: {error}",
+                hint="free the disk, or use --no-cache",
+            ) from error
+        self._pending.clear()
+
+    def close(self) -> None:
+        """Flush and close."""
+        self.flush()
+        self._db.close()
+
+
+def _read_reply(body: object) -> Reply | None:
+    """The reply of a row; None where it is damaged or of another version."""
+    try:
+        found = orjson.loads(body)  # type: ignore[arg-type]  # SQLite gives whatever is there
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(found, dict) or "text" not in found:
+        return None
+    masses = found.get("masses")
+    if masses is None:
+        found.pop("masses", None)
+    if any(type(value) is not _KINDS.get(name) for name, value in found.items()):
+        return None
+    if masses is not None and not all(type(share) is float for share in masses.values()):
+        return None
+    return Reply(**found)

@@ -1,0 +1,512 @@
+"""How actions open a desk: a model, its journal in a folder, the cache, and progress.
+
+Take the steps of a chain with one model: journalled, bounded, and never the same call twice.
+
+The journal (``calls.jsonl`` in the folder of the build) holds every call by content address. A
+chain that was killed is simply run again: what the journal holds is not asked anew. Its lines can
+be replayed with ``recorded/FOLDER/calls.jsonl``.
+
+Estimate the tokens of requests and replies without a tokenizer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import operator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Self, TypedDict, Unpack, cast
+
+import orjson
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
+
+from memantics.core.errors import ImageError, InputError, StoreError, first_fault
+from memantics.core.images import load_images, probe, read_bytes
+from memantics.core.journal import Journal, opening, read_whole_lines
+from memantics.core.model import Model, Step, Taken, Value, ask_again
+from memantics.core.parameters import Flag, MadeBy
+from memantics.core.records import Image, Reply, Request, Status, nest_reply
+from memantics.core.registry import home
+from memantics.models.cache import Cache, request_digest
+from memantics.models.engine import AskSettings, Called, Engine, Progress, bump_seed, read_reply
+from memantics.models.fake import draft_reply
+from memantics.models.kinds import ModelSettings, open_model
+from memantics.models.progress import add_progress
+
+_TILE, _SIDE, _SHORT = 512, 2048, 768
+_PER_TILE, _PER_IMAGE, _PER_MESSAGE = 170, 85, 4
+_PER_REPLY, _PER_FIELD = 60, 30
+
+
+def count_text(text: str) -> int:
+    """Tokens of a text, roughly.
+
+    >>> count_text("one does not simply"), count_text("表情包"), count_text("")
+    (5, 3, 0)
+    """
+    wide = sum("\u2e80" <= char <= "\uffef" for char in text)
+    return wide + math.ceil((len(text) - wide) / 4)
+
+
+def count_image(width: int, height: int) -> int:
+    """Tokens of an image, by tiles.
+
+    >>> count_image(500, 500), count_image(1024, 1024), count_image(4096, 512)
+    (255, 765, 765)
+    """
+    scale = min(1.0, _SIDE / max(width, height))
+    scale *= min(1.0, _SHORT / (min(width, height) * scale))
+    across, down = (math.ceil(round(side * scale, 6) / _TILE) for side in (width, height))
+    return _PER_IMAGE + _PER_TILE * max(1, across) * max(1, down)
+
+
+def count_request(request: Request) -> int:
+    """Tokens of the texts of a request."""
+    texts = sum(
+        count_text(part)
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, str)
+    )
+    return texts + _PER_MESSAGE * len(request.messages)
+
+
+def count_reply(request: Request) -> int:
+    """Tokens of a reply, as far as its form tells."""
+    form = request.form
+    typical = _PER_FIELD * len(form.fields) if form.reply == "json" else _PER_REPLY
+    most = request.sampling.max_tokens
+    return typical if most is None else min(typical, most)
+
+
+CALLS = "calls.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A line of the journal. ``prompt`` and ``reply`` are what ``recorded/…`` models replay."""
+
+    key: str
+    step: str
+    attempt: int
+    model: str
+    when: str
+    status: Status
+    prompt: str
+    reply: Reply
+    reason: str = ""
+
+
+# Journals written before replies were embedded have their fields beside the others.
+_CALL: TypeAdapter[Call] = TypeAdapter(Annotated[Call, BeforeValidator(nest_reply)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Got:
+    """A reply with where it is from: ``calls`` is 0 when it was known already."""
+
+    reply: Reply | None
+    reason: str
+    calls: int
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which attempt a call is."""
+
+    key: str
+    digest: str
+    attempt: int
+
+
+class Desk:
+    """An :class:`~memantics.core.model.Asker`. Model and cache belong to the caller."""
+
+    def __init__(
+        self,
+        model: Model,
+        folder: Path,
+        cache: Cache | None = None,
+        settings: AskSettings | None = None,
+        watch: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        self.folder = folder
+        self._engine = Engine(model, cache, settings or AskSettings())
+        self._watch = watch
+        self._running: dict[str, asyncio.Future[_Got]] = {}
+        with opening(folder, str(folder)) as self._lock:
+            self._known = _read_journal(folder / CALLS)
+            self._journal = Journal(folder / CALLS, folder / CALLS)
+
+    @property
+    def model(self) -> str:
+        """The name of the model behind it."""
+        return self._engine.model.name
+
+    @property
+    def progress(self) -> Progress:
+        """The counts of steps and what they cost so far."""
+        return self._engine.progress
+
+    def expect(self, steps: int) -> None:
+        """Say how many more steps there will be, for the time left."""
+        self._engine.total = (self._engine.total or 0) + steps
+
+    @property
+    def costs(self) -> bool:
+        """Whether the model behind it is one whose tokens count."""
+        return self._engine.model.cacheable
+
+    def foresee(self, memes: int, tokens_in: int, tokens_out: int) -> None:
+        """Say before the first step what all of them will take, as far as one can tell."""
+        self._engine.expected = (memes, tokens_in, tokens_out)
+        self._watch(self.progress)
+
+    async def take(self, step: Step[Value]) -> Taken[Value]:
+        """Bring one step to its end; only what no later step can escape is raised."""
+        taken: Taken[Value] = Taken(step.id, "failed", None, "no attempt was allowed")
+        request, calls = step.request, 0
+        for attempt in range(step.attempts):
+            taken, said = await self._attempt(step, request, attempt)
+            calls += taken.calls
+            if taken.status in ("answered", "failed"):
+                break
+            request = ask_again(step.request, said, taken.reason)
+        self._engine.count_item(taken.status)
+        self._watch(self.progress)
+        return replace(taken, calls=calls)
+
+    async def _attempt(
+        self, step: Step[Value], request: Request, attempt: int
+    ) -> tuple[Taken[Value], str]:
+        """How one attempt ended, and what the model said."""
+        try:
+            request = load_images(bump_seed(request, attempt))
+        except ImageError as error:
+            return Taken(step.id, "failed", None, str(error), attempt + 1, model=self.model), ""
+        digest = request_digest(request)
+        got = await self._get(step, request, digest, attempt)
+        status: Status = "failed"
+        value, reason, reply = None, got.reason, got.reply or Reply("")
+        if got.reply is not None:
+            status, value, reason = read_reply(reply, step.read)
+        self._engine.count_attempt(reply, cached=not got.calls)
+        taken = Taken(
+            step.id,
+            status,
+            value,
+            reason,
+            attempt + 1,
+            digest,
+            self.model,
+            got.when,
+            reply.tokens_in,
+            reply.tokens_out,
+            got.calls,
+        )
+        return taken, reply.text
+
+    async def _get(self, step: Step[Value], request: Request, digest: str, attempt: int) -> _Got:
+        """The reply to a request: from the journal, from a call that goes on, or from the model."""
+        key = self._engine.address(request, digest, attempt)
+        name = key.hex()
+        if name in self._known:
+            call = self._load(self._known[name])
+            return _Got(call.reply, "", 0, call.when)
+        if name in self._running:
+            return replace(await asyncio.shield(self._running[name]), calls=0)
+        future: asyncio.Future[_Got] = asyncio.get_running_loop().create_future()
+        self._running[name] = future
+        try:
+            called = await self._engine.fetch(request, key)
+            got = self._write(step, _Place(name, digest, attempt), called)
+            self._engine.keep(key, called)
+            future.set_result(got)
+        except Exception as error:
+            future.set_exception(error)
+            future.exception()  # looked at: whoever waits for it gets it too, if anybody does
+            raise
+        finally:
+            future.cancel()
+            del self._running[name]
+        return got
+
+    def _write(self, step: Step[Value], place: _Place, called: Called) -> _Got:
+        """Write a call into the journal."""
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        status: Status = "failed"
+        reply, reason = called.reply or Reply(""), called.reason
+        if called.reply is not None:
+            status, _, reason = read_reply(reply, step.read)
+        line = Call(
+            place.key,
+            step.id,
+            place.attempt,
+            self.model,
+            when,
+            status,
+            place.digest,
+            reply,
+            reason,
+        )
+        start = self._journal.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        if called.reply is not None:
+            self._known[place.key] = start
+        return _Got(called.reply, called.reason, called.calls, when)
+
+    def _load(self, place: int) -> Call:
+        with (self.folder / CALLS).open("rb") as file:
+            file.seek(place)
+            return _CALL.validate_json(file.readline())
+
+    def close(self) -> None:
+        """Close the journal and let go of the folder."""
+        self._journal.close()
+        self._lock.close()
+        self._engine.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _read_journal(path: Path) -> dict[str, int]:
+    """Where each call with a reply stands; replies stay on disk."""
+    known: dict[str, int] = {}
+    place = 0
+    for number, line in read_whole_lines(path):
+        try:
+            call = _CALL.validate_json(line)
+        except ValidationError as error:
+            raise StoreError(
+                f"{path}: line {number} is damaged: {first_fault(error)}",
+                hint="remove that line; its step is asked again",
+            ) from error
+        if call.status != "failed":
+            known[call.key] = place
+        place += len(line)
+    return known
+
+
+# How an action asks models: which server, how many calls at once, prices, and the cache.
+
+Params = Annotated[
+    Mapping[str, str],
+    Flag(
+        "A field of the request, such as max_tokens=512 or reasoning_effort=low.",
+        "--param",
+        metavar="NAME=VALUE",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Settings of every action that asks a model; ``prices`` are those of a million tokens."""
+
+    settings: ModelSettings = field(default_factory=lambda: ModelSettings(timeout=300.0))
+    prices: tuple[float, float] | None = None
+    use_cache: bool = True
+
+    @property
+    def concurrency(self) -> int:
+        """Calls in flight at most."""
+        return self.settings.concurrency
+
+
+@contextmanager
+def open_cache(wanted: bool) -> Iterator[Cache | None]:
+    """The cache of answers, closed at the end; nothing where it is not wanted."""
+    cache = Cache(home() / "cache.sqlite") if wanted else None
+    try:
+        yield cache
+    finally:
+        if cache is not None:
+            cache.close()
+
+
+def read_price(text: str | None) -> tuple[float, float] | None:
+    """``IN,OUT`` of ``--price``: what a million tokens cost."""
+    if text is None:
+        return None
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--price {text!r} is not IN,OUT", hint="such as --price 0.15,0.60"
+        ) from None
+    if not (0 <= first < float("inf") and 0 <= second < float("inf")):
+        raise InputError(f"--price {text!r} must not be negative", hint="such as --price 0.15,0.60")
+    return first, second
+
+
+def make_asking(
+    base_url: Annotated[
+        str | None,
+        Flag("Address of an OpenAI-compatible server. The key comes from OPENAI_API_KEY."),
+    ] = None,
+    params: Params | None = None,
+    concurrency: Annotated[int, Flag("Calls in flight at most.", min=1, max=4096)] = 32,
+    timeout: Annotated[float, Flag("Seconds for one call.", min=0.1)] = 300.0,
+    prices: Annotated[
+        tuple[float, float] | None,
+        Flag(
+            "Price of a million tokens in and out, for the cost.",
+            "--price",
+            metavar="IN,OUT",
+            kind=str,
+            read=read_price,
+        ),
+    ] = None,
+    use_cache: Annotated[
+        bool,
+        Flag(
+            "Ask again even what is in the cache.",
+            "--no-cache",
+            kind=bool,
+            read=operator.not_,
+            default=False,
+        ),
+    ] = True,
+) -> Asking:
+    """How models are asked, from what a user says one by one."""
+    settings = ModelSettings(base_url, concurrency, timeout, dict(params or {}))
+    return Asking(settings, prices, use_cache)
+
+
+Watch = Callable[[Progress], None]
+
+
+class AskingOptions(TypedDict, total=False):
+    """How a model is asked, one by one or all at once as ``asking``.
+
+    Without ``use_cache`` it is asked again even what is known.
+    """
+
+    base_url: str | None
+    params: Mapping[str, str]
+    concurrency: int
+    timeout: float
+    use_cache: bool
+    asking: Annotated[Asking, MadeBy(make_asking)]
+
+
+def find_asking(**options: Unpack[AskingOptions]) -> Asking:
+    """The settings of asking that keyword arguments name.
+
+    >>> find_asking(base_url="http://localhost:8000/v1", concurrency=8).concurrency
+    8
+    """
+    given = options.pop("asking", None)
+    return given or make_asking(**cast("Any", options))
+
+
+def asking_of(options: AskingOptions) -> Asking:
+    """The settings of asking among the options of an action."""
+    named = {
+        name: value for name, value in options.items() if name in AskingOptions.__annotations__
+    }
+    return find_asking(**cast("AskingOptions", named))
+
+
+def require_model(name: str | None) -> str:
+    """The name of the model, which must be given."""
+    if name is None:
+        raise InputError(
+            "no model was named: what is built is asked from one",
+            hint="give --model, such as openai/NAME with --base-url",
+        )
+    return name
+
+
+@asynccontextmanager
+async def open_desk(
+    name: str | None, asking: Asking, folder: Path, watch: Watch | None = None
+) -> AsyncIterator[Desk]:
+    """A desk for one model; say ``desk.expect(n)`` when the number of steps is known."""
+    model = open_model(require_model(name), asking.settings)
+    settings = AskSettings(concurrency=asking.concurrency)
+    try:
+        with (
+            open_cache(asking.use_cache and model.cacheable) as cache,
+            Desk(model, folder, cache, settings, watch or (lambda _: None)) as desk,
+        ):
+            yield desk
+    finally:
+        await model.close()
+
+
+def share_watch(watch: Watch | None, count: int) -> list[Watch | None]:
+    """Watchers for several desks that work at once; each shows the sum of what all have done."""
+    if watch is None:
+        return [None] * count
+    seen = [Progress()] * count
+
+    def make(place: int) -> Watch:
+        def show(progress: Progress) -> None:
+            seen[place] = progress
+            watch(add_progress(seen))
+
+        return show
+
+    return [make(place) for place in range(count)]
+
+
+# What a build will send, before it asks: tried on a few memes with invented answers.
+#
+# Nothing is sent. Later steps hold what earlier ones answered, so the figure is a guess; text and
+# images are counted as :mod:`memantics.evaluation.planning` counts them, repairs are not.
+
+SAMPLE = 3  # memes that are tried
+
+
+class Trial:
+    """An asker that counts tokens and answers like ``fake/drafter``, each step once."""
+
+    model = "fake/drafter"
+
+    def __init__(self) -> None:
+        self.tokens_in = self.tokens_out = 0
+
+    def expect(self, steps: int) -> None:
+        """Nobody waits for these."""
+
+    async def take(self, step: Step[Value]) -> Taken[Value]:
+        """Count a step, and answer it."""
+        request = step.request
+        self.tokens_in += count_request(request)
+        for message in request.messages:
+            for part in message.parts:
+                if isinstance(part, Image):
+                    facts = probe(read_bytes(part.path), part.path.name)
+                    self.tokens_in += count_image(facts.width, facts.height)
+        text = draft_reply(request)
+        self.tokens_out += count_text(text)
+        status, value, reason = read_reply(Reply(text), step.read)
+        return Taken(step.id, status, value, reason, 1, model=self.model)
+
+
+async def foresee(desk: Desk, memes: int, work: Callable[[Trial], Awaitable[object]]) -> None:
+    """Tell whoever watches what ``memes`` memes will cost; ``work`` does the first few of them.
+
+    A model that costs nothing (no language model) is not tried.
+    """
+    if not memes or not desk.costs:
+        return
+    trial = Trial()
+    await work(trial)
+    share = memes / min(memes, SAMPLE)
+    desk.foresee(memes, round(share * trial.tokens_in), round(share * trial.tokens_out))
+
+
+async def drain(results: AsyncIterator[object]) -> None:
+    """Wait for all of them."""
+    async for _ in results:
+        pass

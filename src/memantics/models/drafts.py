@@ -1,0 +1,229 @@
+"""What drafting intents, chats and captions share: requests, checks, counts, and queues."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import JsonValue
+
+from memantics.core.data import inside
+from memantics.core.images import probe, read_bytes
+from memantics.core.language import UNKNOWN, count_scripts, guess_language
+from memantics.core.memes import Meme
+from memantics.core.model import Taken
+from memantics.core.prompt import enclose
+from memantics.core.queue import QueueCard, QueueItem, write_queue
+from memantics.core.records import STATUSES, Form, Image, Message, Request, Sampling, Status
+from memantics.core.reply import describe_object
+from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
+
+NAMES = {
+    "ar": "Arabic",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "hi": "Hindi",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "zh": "Chinese",
+}
+_LONGEST = 4000
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSource:
+    """Where a drafted text is from: the model, the hash of what it was sent, and when."""
+
+    model: str
+    prompt: str
+    when: str
+
+
+def note_source(taken: Taken[T]) -> DraftSource:
+    """The source of what a step brought."""
+    return DraftSource(taken.model, taken.prompt, taken.when)
+
+
+def name_language(code: str) -> str:
+    """How a prompt calls a language.
+
+    >>> name_language("zh"), name_language("eo")
+    ('Chinese', 'the language with the code eo')
+    """
+    return NAMES.get(code, f"the language with the code {clean_line(code, 20)}")
+
+
+def show_material(parts: Mapping[str, str], nothing: str = "Nothing is known about it.") -> str:
+    """Texts by name, each between its own marks; empty ones are left out."""
+    shown = [
+        enclose(clean_line(name, 40), "\n".join(clean_line(x) for x in body[:_LONGEST].split("\n")))
+        for name, body in parts.items()
+        if body.strip()
+    ]
+    return "\n\n".join(shown) or nothing
+
+
+def make_request(
+    body: str,
+    schema: Mapping[str, JsonValue],
+    *,
+    meme: Meme | None = None,
+    language: str = "en",
+    sampling: Sampling | None = None,
+) -> Request:
+    """One turn of the user; the image comes first where the step may see it."""
+    parts = (body,) if meme is None else (Image(meme.image), body)
+    form = Form("", (), language, "json", {"text": meme.text if meme else ""})
+    return Request((Message("user", parts),), form, sampling or Sampling(), schema)
+
+
+def text(longest: int = 0) -> JsonValue:
+    """The schema of a text."""
+    return {"type": "string", "maxLength": longest} if longest else {"type": "string"}
+
+
+def choice(*options: str) -> JsonValue:
+    """The schema of one of several words."""
+    return {"type": "string", "enum": list(options)}
+
+
+record = describe_object  # closed, with all of its fields, as strict decoding demands
+
+
+def array(items: JsonValue, least: int, most: int) -> JsonValue:
+    """The schema of a list."""
+    return {"type": "array", "items": items, "minItems": least, "maxItems": most}
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A step without a value: which, how it ended, and why."""
+
+    step: str
+    status: Status
+    reason: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """The steps of one command: their four counts, and every miss."""
+
+    statuses: Counter[Status] = field(default_factory=Counter)
+    misses: list[Miss] = field(default_factory=list)
+    repaired: int = 0
+
+    def add(self, taken: Taken[Any]) -> None:
+        """Count one step."""
+        self.statuses[taken.status] += 1
+        if taken.status == "answered":
+            self.repaired += taken.attempts > 1
+        else:
+            self.misses.append(Miss(taken.id, taken.status, taken.reason))
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted(Generic[T]):
+    """What was drafted, in the order of the memes, and how the steps ended."""
+
+    drafts: tuple[T, ...]
+    tally: Tally
+
+
+def count_statuses(tallies: Iterable[Tally]) -> dict[str, int]:
+    """The four counts of several tallies together."""
+    total: Counter[Status] = Counter()
+    for tally in tallies:
+        total.update(tally.statuses)
+    return {status: total[status] for status in STATUSES}
+
+
+_SURE = 0.8
+_ENOUGH = 12  # letters: of fewer no language can be told
+_RUN = 6  # words (or characters) that come again and again in one text
+_TIMES = 3
+
+
+def check_wording(said: str, what: str, language: str, longest: int) -> str:
+    r"""A text of a model as one safe line; what is no text of that language is refused.
+
+    >>> check_wording(" A cat\n sleeps. ", "caption", "en", 100)
+    'A cat sleeps.'
+    >>> check_wording("…", "caption", "en", 100)
+    Traceback (most recent call last):
+    memantics.core.task.Unparsed: the caption has no words
+    """
+    line = clean_line(said, 4 * longest)
+    letters = sum(count_scripts(line).values())
+    if not letters:
+        raise Unparsed(f"the {what} has no words")
+    if len(line) > longest:
+        raise Unparsed(f"the {what} has {len(line)} characters: write at most {longest}")
+    if repeats_itself(line):
+        raise Unparsed(f"the {what} repeats itself")
+    found = guess_language(line)
+    known = found.language not in (UNKNOWN, language) and found.confidence >= _SURE
+    if known and letters >= _ENOUGH:
+        raise Unparsed(f"the {what} is not in {name_language(language)}: write it in that language")
+    return line
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a text goes round in circles.
+
+    >>> repeats_itself("it is what it is"), repeats_itself("the same old story goes on " * 3)
+    (False, True)
+    """
+    words = re.findall(r"[^\W_]+", text.casefold())
+    if len(words) < _RUN * _TIMES:
+        words = list("".join(words)) if any(char >= "\u2e80" for char in text) else words
+    runs = Counter(tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1))
+    return bool(runs) and max(runs.values()) >= _TIMES
+
+
+IMAGES = "images"
+
+
+def write_draft_queue(
+    folder: Path,
+    title: str,
+    workflow: str,
+    items: Sequence[QueueItem],
+    origin: str,
+    warning: str = "Memes may be offensive.",
+) -> int:
+    """Write a queue in which people edit drafts; return how many items it has."""
+    languages = {str(item.hidden["language"]) for item in items}
+    card = QueueCard(
+        title=title,
+        workflow=workflow,
+        language=languages.pop() if len(languages) == 1 else "en",
+        warning=warning,
+        origin=origin,
+    )
+    return write_queue(folder, card, items)
+
+
+def queue_images(memes: Iterable[Meme], folder: Path) -> dict[str, str]:
+    """Copy the images of memes into a queue; by id the name under which an item finds its own."""
+    (folder / IMAGES).mkdir(parents=True, exist_ok=True)
+    names = {}
+    for meme in memes:
+        data = read_bytes(meme.image)
+        probe(data, meme.image.name)
+        name = f"{IMAGES}/{meme.id}{meme.image.suffix.lower()}"
+        place = inside(folder, name)
+        if not (place.is_file() and place.read_bytes() == data):
+            place.write_bytes(data)
+        names[meme.id] = name
+    return names

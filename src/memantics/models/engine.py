@@ -1,0 +1,516 @@
+"""The engine that asks a model: content address, cache, limiter, retries, counts, orderly stop.
+
+Two fronts use it: :mod:`memantics.evaluation.ask` for the items of a task,
+:mod:`memantics.models.client` for
+the steps of a chain. They differ in what they write down and how they go on after a kill.
+
+Calls to one model: as many at once as it bears, repeated while they may still succeed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, TypeVar, cast
+
+from memantics.core import errors
+from memantics.core.errors import StoreError
+from memantics.core.model import Model
+from memantics.core.records import STATUSES, Reply, Request, Status
+from memantics.core.task import Unparsed
+from memantics.core.text import mend_surrogates
+from memantics.models.cache import Cache, cache_key
+
+Verdict = Literal["answered", "overloaded", "other"]
+
+
+class Clock(Protocol):
+    """Seconds that only grow, and sleep."""
+
+    def now(self) -> float:
+        """Seconds since some fixed moment."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Come back after that many seconds."""
+        ...
+
+
+class RealClock:
+    """The clock on the wall."""
+
+    def now(self) -> float:
+        """Seconds since some fixed moment."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Come back after that many seconds."""
+        await asyncio.sleep(seconds)
+
+
+class Limiter:
+    """Slots for calls to one model; share one limiter between all runs of that model.
+
+    It begins at ``maximum``. An overload halves the limit, but only once per round trip: calls
+    that had begun before the last cut say nothing about the new limit. A window of as many
+    answers as the limit raises it by one.
+
+    >>> limiter = Limiter(8)
+    >>> limiter.limit
+    8
+    """
+
+    def __init__(self, maximum: int, clock: Clock | None = None) -> None:
+        self.maximum = max(1, maximum)
+        self.limit = self.maximum
+        self.in_flight = 0
+        self.answered = 0
+        self._clock = clock or RealClock()
+        self._resume_at = 0.0
+        self._started = 0
+        self._cut_at = 0
+        self._window = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def paused(self) -> float:
+        """Seconds until calls go on; 0 when nothing holds them."""
+        return max(0.0, self._resume_at - self._clock.now()) if self._resume_at else 0.0
+
+    def pause(self, seconds: float) -> None:
+        """Hold every new call: the server asked for it."""
+        self._resume_at = max(self._resume_at, self._clock.now() + seconds)
+
+    async def enter(self) -> int:
+        """Wait for a slot and for the end of a pause; the ticket goes back with :meth:`leave`."""
+        if self.in_flight < self.limit and not self._waiting:
+            self.in_flight += 1
+        else:
+            await self._queue()
+        if self._resume_at:
+            try:
+                while (wait := self.paused) > 0:
+                    await self._clock.sleep(wait)
+            except BaseException:
+                self._free()
+                raise
+        self._started += 1
+        return self._started
+
+    def leave(self, ticket: int, verdict: Verdict) -> None:
+        """Give the slot back and say how the call went."""
+        if verdict == "answered":
+            self.answered += 1
+            self._window += 1
+            if self._window >= self.limit:
+                self._window = 0
+                self.limit = min(self.maximum, self.limit + 1)
+        elif verdict == "overloaded":
+            self._window = 0
+            if ticket > self._cut_at:
+                self.limit = max(1, self.limit // 2)
+                self._cut_at = self._started
+        self._free()
+
+    async def _queue(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except BaseException:
+            # Cancelled with the slot already in hand: pass it on.
+            if turn.done() and not turn.cancelled():
+                self._free()
+            raise
+
+    def _free(self) -> None:
+        self.in_flight -= 1
+        while self._waiting and self.in_flight < self.limit:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                # The slot changes hands here: nobody can slip in before the waiter wakes.
+                self.in_flight += 1
+                turn.set_result(None)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """When to repeat a call.
+
+    ``per_call`` and ``per_run`` bound repetitions; past them a call has failed. Waiting grows
+    from ``first`` to ``longest`` seconds, drawn evenly from zero to the bound ("full jitter"). A
+    server that asks for more than ``patience`` seconds ends the run, which can go on later.
+    ``knocks`` are the quick tries at a server that never answered yet.
+    """
+
+    per_call: int = 6
+    per_run: int = 5000
+    first: float = 0.5
+    longest: float = 30.0
+    patience: float = 600.0
+    knocks: int = 3
+
+
+def draw_delay(retry: int, settings: RetrySettings, chance: random.Random) -> float:
+    """Seconds to wait before the retry of that number, from 1.
+
+    >>> 0 <= draw_delay(3, RetrySettings(first=1.0), random.Random(1)) <= 4
+    True
+    """
+    # The exponent is bounded: 2.0 ** 2000 overflows.
+    return chance.uniform(0, min(settings.longest, settings.first * 2.0 ** min(retry - 1, 30)))
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """How a call ended: with a reply, or with the reason why there is none."""
+
+    reply: Reply | None
+    reason: str
+    calls: int
+    seconds: float
+
+
+class Stopped(Exception):
+    """The run is ending; this call was not repeated, and nothing is known about its item."""
+
+
+class Caller:
+    """Calls one model through a limiter; counts calls and retries."""
+
+    def __init__(
+        self,
+        model: Model,
+        limiter: Limiter,
+        settings: RetrySettings,
+        clock: Clock | None = None,
+        chance: random.Random | None = None,
+    ) -> None:
+        self.calls = 0
+        self.retries = 0
+        self.stopping = False
+        self.busy: set[asyncio.Task[None] | None] = set()
+        self._model = model
+        self._limiter = limiter
+        self._settings = settings
+        self._clock = clock or RealClock()
+        self._chance = chance or random.Random()
+
+    async def call(self, request: Request) -> Called:
+        """Ask until there is an answer or no more hope; :class:`Unavailable` ends the run."""
+        tries, silent_since = 0, None
+        while True:
+            ticket = await self._limiter.enter()
+            tries += 1
+            self.calls += 1
+            verdict: Verdict = "other"
+            task = asyncio.current_task()
+            self.busy.add(task)
+            begin = self._clock.now()
+            try:
+                reply = await self._model.answer(request)
+                verdict = "answered"
+                return Called(reply, "", tries, self._clock.now() - begin)
+            except errors.Refused as error:
+                verdict = "answered"
+                reply = Reply("", refusal=str(error))
+                return Called(reply, "", tries, self._clock.now() - begin)
+            except errors.Rejected as error:
+                return Called(None, str(error), tries, self._clock.now() - begin)
+            except errors.ImageError as error:
+                self.calls -= 1  # nothing was sent
+                return Called(None, str(error), tries - 1, 0.0)
+            except errors.Transient as error:
+                verdict = "overloaded" if error.overloaded else "other"
+                fault = error
+            finally:
+                self.busy.discard(task)
+                self._limiter.leave(ticket, verdict)
+            seconds = self._clock.now() - begin
+            if isinstance(fault, errors.Unreachable) and silent_since is None:
+                silent_since = self._limiter.answered
+            wait = self._plan(fault, tries, silent_since)
+            if isinstance(wait, str):
+                return Called(None, f"{fault}{wait}", tries, seconds)
+            await self._clock.sleep(wait)
+
+    def _plan(self, fault: errors.Transient, tries: int, silent_since: int | None) -> float | str:
+        """Seconds to wait before the next try, or why there is none (an ending of the reason)."""
+        if self.stopping:
+            raise Stopped from fault
+        settings = self._settings
+        if isinstance(fault, errors.Unreachable):
+            self._judge_silence(fault, tries, silent_since)
+            if not self._limiter.answered:
+                self.retries += 1
+                return settings.first / 2 * 2.0 ** (tries - 1)
+        asked = fault.retry_after
+        if asked is not None:
+            if asked > settings.patience:
+                raise errors.Unavailable(
+                    f"{fault.what}: the server asks to wait {asked:.0f} s",
+                    hint="run the same command again then: it goes on from here",
+                ) from fault
+            if fault.overloaded:
+                self._limiter.pause(asked)
+        if tries > settings.per_call:
+            return f"; given up after {tries} tries"
+        if self.retries >= settings.per_run:
+            return f"; the run's {settings.per_run} retries are used up"
+        self.retries += 1
+        # Jitter on top of the server's word: else all calls come back at the same moment.
+        return draw_delay(tries, settings, self._chance) + (asked or 0.0)
+
+    def _judge_silence(
+        self, fault: errors.Unreachable, tries: int, silent_since: int | None
+    ) -> None:
+        """End the run when nobody ever answered, or when everybody left."""
+        if not self._limiter.answered and tries > self._settings.knocks:
+            raise errors.Unavailable(
+                fault.what, hint="start the server, or check --base-url and the network"
+            ) from fault
+        gone = tries > self._settings.per_call and self._limiter.answered == silent_since
+        if self._limiter.answered and gone:
+            raise errors.Unavailable(
+                f"{fault.what} any more",
+                hint="start the server, then run the same command again: it goes on from here",
+            ) from fault
+
+
+# How far a run is, for whoever watches it.
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Counts of a run so far; the last one is its summary.
+
+    ``resumed`` of the ``done`` items were finished by an earlier start. Calls, tokens and retries
+    are of this start; tokens from the cache cost nothing and do not count. A build says before it
+    asks what its ``memes`` will take, ``expected_in`` and ``expected_out`` tokens; 0: not said.
+    ``adapted`` says how requests were changed so that the server would take them.
+
+    >>> half = Progress(done=50, total=100, answered=50, seconds=10.0)
+    >>> half.rate, half.left
+    (5.0, 10.0)
+    >>> Progress(tokens_in=1_000_000, tokens_out=500_000).cost((2.0, 8.0))
+    6.0
+    """
+
+    done: int = 0
+    total: int | None = None
+    answered: int = 0
+    refused: int = 0
+    unparsed: int = 0
+    failed: int = 0
+    resumed: int = 0
+    cached: int = 0
+    calls: int = 0
+    retries: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    in_flight: int = 0
+    limit: int = 0
+    paused: float = 0.0
+    memes: int = 0
+    expected_in: int = 0
+    expected_out: int = 0
+    adapted: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """The four counts."""
+        return {status: getattr(self, status) for status in STATUSES}
+
+    @property
+    def rate(self) -> float:
+        """Items per second of this start."""
+        return (self.done - self.resumed) / self.seconds if self.seconds else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds to the end, as far as one can tell."""
+        if self.total is None or not self.rate:
+            return None
+        return max(0, self.total - self.done) / self.rate
+
+    def cost(self, prices: tuple[float, float]) -> float:
+        """What this start cost; prices are per million tokens in and out."""
+        return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
+
+
+Value = TypeVar("Value")
+CUT_OFF = "the chain of thought was cut off at the token limit: there is no answer"
+
+
+@dataclass(frozen=True, slots=True)
+class AskSettings:
+    """How a model is asked. None of this shapes the answers.
+
+    ``total`` is the number of items where it is known: it only serves the time left. ``grace`` is
+    how long calls in flight may go on when a run stops; ``watch_every`` how often it reports.
+    """
+
+    concurrency: int = 32
+    retries: RetrySettings = field(default_factory=RetrySettings)
+    total: int | None = None
+    grace: float = 5.0
+    watch_every: float = 0.5
+    clock: Clock = field(default_factory=RealClock)
+    chance: random.Random = field(default_factory=random.Random)
+    limiter: Limiter | None = None
+
+
+class Engine:
+    """Asks one model and counts. Model and cache stay open: they belong to the caller."""
+
+    def __init__(self, model: Model, cache: Cache | None, settings: AskSettings) -> None:
+        self.model = model
+        self.settings = settings
+        self.total = settings.total
+        self.expected = (0, 0, 0)  # memes, and the tokens that they will take
+        self.limiter = settings.limiter or Limiter(settings.concurrency, settings.clock)
+        self.cache = cache if model.cacheable else None
+        self._identity = model.identity
+        self._caller = Caller(
+            model, self.limiter, settings.retries, settings.clock, settings.chance
+        )
+        self._begin = settings.clock.now()
+        self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
+        self._adapted: dict[str, None] = {}
+        self._resumed = self._cached = self._tokens_in = self._tokens_out = 0
+
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing new may begin."""
+        return self._caller.stopping
+
+    @property
+    def progress(self) -> Progress:
+        """The counts so far, and what they cost."""
+        return Progress(
+            done=sum(self._counts.values()),
+            total=self.total,
+            **{str(status): count for status, count in self._counts.items()},
+            resumed=self._resumed,
+            cached=self._cached,
+            calls=self._caller.calls,
+            retries=self._caller.retries,
+            tokens_in=self._tokens_in,
+            tokens_out=self._tokens_out,
+            seconds=self.settings.clock.now() - self._begin,
+            in_flight=len(self._caller.busy),
+            limit=self.limiter.limit,
+            paused=self.limiter.paused,
+            memes=self.expected[0],
+            expected_in=self.expected[1],
+            expected_out=self.expected[2],
+            adapted=tuple(self._adapted),
+        )
+
+    def count_item(self, status: Status, *, resumed: bool = False) -> None:
+        """Count an item or step that ended, now or at an earlier start."""
+        self._counts[status] += 1
+        self._resumed += resumed
+
+    def count_attempt(self, spent: Reply, *, cached: bool) -> None:
+        """Count what an attempt cost; what was known already costs nothing."""
+        if spent.adapted:
+            self._adapted[spent.adapted] = None
+        if cached:
+            self._cached += 1
+        else:
+            self._tokens_in += spent.tokens_in
+            self._tokens_out += spent.tokens_out
+
+    def address(self, request: Request, digest: str, attempt: int) -> bytes:
+        """The content address of one attempt: the key of the cache and of journals."""
+        return cache_key(self._identity, request.sampling, digest, attempt)
+
+    async def fetch(self, request: Request, key: bytes) -> Called:
+        """The reply of the cache (no call), else of the model.
+
+        A new reply is not in the cache yet: :meth:`keep` it once it is written down.
+        """
+        if self.cache is not None and (found := self.cache.get(key)) is not None:
+            return Called(found, "", 0, 0.0)
+        called = await self._caller.call(request)
+        if called.reply is None:
+            return called
+        sound = make_sound(called.reply)
+        return called if sound is called.reply else replace(called, reply=sound)
+
+    def keep(self, key: bytes, called: Called) -> None:
+        """Put a reply that was paid for into the cache."""
+        if self.cache is not None and called.calls and called.reply is not None:
+            self.cache.put(key, called.reply)
+
+    def halt(self) -> None:
+        """Begin nothing new."""
+        self._caller.stopping = True
+
+    async def stop(self, workers: Collection[asyncio.Task[None]]) -> None:
+        """Begin nothing new; give calls in flight a little time, since they are paid for."""
+        self.halt()
+        running = {worker for worker in workers if not worker.done()}
+        for worker in running - self._caller.busy:
+            worker.cancel()
+        if running:
+            _, late = await asyncio.wait(running, timeout=self.settings.grace)
+            for worker in late:
+                worker.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        # What the cache still holds back is worth keeping, but no reason to hide an error.
+        with contextlib.suppress(StoreError):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what the cache holds back."""
+        if self.cache is not None:
+            self.cache.flush()
+
+
+def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Value | None, str]:
+    """The status of a reply, its value, and why it has none.
+
+    >>> read_reply(Reply("7"), int)
+    ('answered', 7, '')
+    >>> read_reply(Reply("", refusal="no"), int)
+    ('refused', None, 'no')
+    """
+    if reply.refusal:
+        return "refused", None, reply.refusal
+    worth: object = None
+    try:
+        return "answered", parse(reply.text), ""
+    except Unparsed as error:
+        reason, worth = str(error), error.worth
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+        # A parser that stumbles over a strange answer must not end the run, nor hide it.
+        reason = f"the parser failed: {type(error).__name__}: {error}"
+    if reply.finish == "length":
+        thinking = reply.reasoning and not reply.text.strip()
+        reason = CUT_OFF if thinking else f"{reason} (the answer was cut at the token limit)"
+    return "unparsed", cast("Value | None", worth), reason or "no valid answer"
+
+
+def bump_seed(request: Request, attempt: int) -> Request:
+    """The request of a later attempt: a fixed seed would bring the same bad answer again."""
+    seed = request.sampling.seed
+    if not attempt or seed is None:
+        return request
+    return replace(request, sampling=replace(request.sampling, seed=seed + attempt))
+
+
+def make_sound(reply: Reply) -> Reply:
+    """The reply without lone surrogates, which no file can hold; nearly always the same object."""
+    texts = (reply.text, reply.reasoning, reply.refusal)
+    mended = tuple(map(mend_surrogates, texts))
+    if mended == texts:
+        return reply
+    return replace(reply, text=mended[0], reasoning=mended[1], refusal=mended[2])

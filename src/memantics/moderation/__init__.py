@@ -1,0 +1,85 @@
+"""Detectors of harmful memes: from a fast linear one to a network, each with its evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memantics.moderation.card import SAMPLE_LIMIT as SAMPLE_LIMIT
+    from memantics.moderation.classifier import Expert as Expert
+    from memantics.moderation.classifier import ExpertOptions as ExpertOptions
+    from memantics.moderation.classifier import LabelInfo as LabelInfo
+    from memantics.moderation.classifier import forget_expert as forget_expert
+    from memantics.moderation.classifier import list_labels as list_labels
+    from memantics.moderation.classifier import tabulate_labels as tabulate_labels
+    from memantics.moderation.classifier import tabulate_predictions as tabulate_predictions
+    from memantics.moderation.classifier import tabulate_used as tabulate_used
+    from memantics.moderation.classifier import use_expert as use_expert
+    from memantics.moderation.detect import Detector as Detector
+    from memantics.moderation.detect import Measured as Measured
+    from memantics.moderation.detect import Moderator as Moderator
+    from memantics.moderation.detector import Compared as Compared
+    from memantics.moderation.detector import Explained as Explained
+    from memantics.moderation.detector import Predicted as Predicted
+    from memantics.moderation.detector import TrainedFile as TrainedFile
+    from memantics.moderation.detector import compare_detectors as compare_detectors
+    from memantics.moderation.detector import explain_meme as explain_meme
+    from memantics.moderation.detector import explain_meme_label as explain_meme_label
+    from memantics.moderation.detector import measure_detector as measure_detector
+    from memantics.moderation.detector import measure_expert as measure_expert
+    from memantics.moderation.detector import predict_harm as predict_harm
+    from memantics.moderation.detector import predict_labels as predict_labels
+    from memantics.moderation.detector import train_detector as train_detector
+    from memantics.moderation.detector import train_expert as train_expert
+    from memantics.moderation.drift import DailySample as DailySample
+    from memantics.moderation.drift import SampleChoice as SampleChoice
+    from memantics.moderation.drift import choose_sample as choose_sample
+    from memantics.moderation.drift import drift as drift
+    from memantics.moderation.evaluation import Evaluation as Evaluation
+    from memantics.moderation.explanation import Explanation as Explanation
+    from memantics.moderation.explanation import LabelExplanation as LabelExplanation
+    from memantics.moderation.labels import LabelEvaluation as LabelEvaluation
+    from memantics.moderation.learn import Learnt as Learnt
+    from memantics.moderation.learn import learn as learn
+    from memantics.moderation.lora.judging import Language as Language
+    from memantics.moderation.lora.judging import Style as Style
+    from memantics.moderation.lora.tuning import Tuning as Tuning
+    from memantics.moderation.match_index import Precedent as Precedent
+    from memantics.moderation.match_list import DetectorFile as DetectorFile
+    from memantics.moderation.match_list import export_precedents as export_precedents
+    from memantics.moderation.match_list import forget_precedents as forget_precedents
+    from memantics.moderation.match_list import import_precedents as import_precedents
+    from memantics.moderation.match_list import list_precedents as list_precedents
+    from memantics.moderation.match_list import teach_precedents as teach_precedents
+    from memantics.moderation.pages import Drift as Drift
+    from memantics.moderation.pages import DriftLimits as DriftLimits
+    from memantics.moderation.scale.driver import ScaleProgress as ScaleProgress
+    from memantics.moderation.screen import Screened as Screened
+    from memantics.moderation.screen import screen as screen
+    from memantics.moderation.screening import ScreenSettings as ScreenSettings
+    from memantics.moderation.study.running import STUDY as STUDY
+    from memantics.moderation.study.running import Study as Study
+    from memantics.moderation.study.study import study as study
+    from memantics.moderation.subjects import MOST_TEXT as MOST_TEXT
+    from memantics.moderation.subjects import Subject as Subject
+    from memantics.moderation.train_networks import TrainedNetwork as TrainedNetwork
+    from memantics.moderation.train_networks import TunedModel as TunedModel
+    from memantics.moderation.train_networks import TuneOptions as TuneOptions
+    from memantics.moderation.train_networks import train_network as train_network
+    from memantics.moderation.train_networks import tune_model as tune_model
+    from memantics.moderation.training import ExportedDetector as ExportedDetector
+    from memantics.moderation.training import PointSet as PointSet
+    from memantics.moderation.training import export as export
+    from memantics.moderation.training import find_detector as find_detector
+    from memantics.moderation.training import forget_detector as forget_detector
+    from memantics.moderation.training import set_point as set_point
+    from memantics.moderation.training import tabulate as tabulate
+    from memantics.moderation.training import use_detector as use_detector
+    from memantics.moderation.verdict import HARMFUL as HARMFUL
+    from memantics.moderation.verdict import Verdict as Verdict
+    from memantics.moderation.wrap import WrappedDetector as WrappedDetector
+    from memantics.moderation.wrap import wrap_classifier as wrap_classifier
+else:
+    from memantics.core.lazy import offer
+
+    offer(__name__, __file__)

@@ -1,0 +1,345 @@
+"""From raw scores to probabilities and decisions, fitted on predictions for held-out memes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.metrics.rounding import settle
+from memantics.moderation.examples import Example
+from memantics.moderation.kernel import list_types
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_RIDGE = 10.0
+_SMALL = 50
+_WIDTH = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax:
+    """A softmax over weighted scores, after each was brought to mean 0 and deviation 1."""
+
+    mean: Floats
+    deviation: Floats
+    weights: Floats
+    intercepts: Floats
+
+    def logits(self, scores: Floats) -> Floats:
+        """One column per class. Sums run row by row, so that rows do not depend on each other."""
+        scaled = (scores - self.mean) / self.deviation
+        found: Floats = (scaled[:, :, None] * self.weights[None]).sum(axis=1) + self.intercepts
+        return found
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """One column per class, each row with sum 1."""
+        return normalise(self.logits(scores))
+
+
+def normalise(logits: Floats) -> Floats:
+    """Softmax of each row.
+
+    >>> normalise(np.array([[0.0, 0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+    return shares
+
+
+def fit_softmax(
+    scores: Floats, classes: Ints, count: int, importance: Floats | None = None
+) -> Softmax:
+    """Multinomial logistic regression with a light ridge; calibrated where nothing is weighted."""
+    from scipy.optimize import minimize
+
+    mean = scores.mean(axis=0)
+    deviation = np.maximum(scores.std(axis=0), 1e-6)
+    scaled = (scores - mean) / deviation
+    size, columns = scaled.shape
+    heavy = np.ones(size) if importance is None else importance / importance.mean()
+    truth = np.zeros((size, count))
+    truth[np.arange(size), classes] = 1
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        weights = flat[: columns * count].reshape(columns, count)
+        shares = normalise(scaled @ weights + flat[columns * count :])
+        picked = np.maximum(shares[np.arange(size), classes], 1e-300)
+        slope = (shares - truth) * heavy[:, None]
+        value = -(heavy * np.log(picked)).sum() + _RIDGE / 2 * (weights**2).sum()
+        gradient = np.concatenate(
+            [(scaled.T @ slope + _RIDGE * weights).ravel(), slope.sum(axis=0)]
+        )
+        return float(value), gradient
+
+    start = np.zeros((columns + 1) * count)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    weights = found.x[: columns * count].reshape(columns, count)
+    return Softmax(mean, deviation, weights, found.x[columns * count :])
+
+
+def fit_even(scores: Floats, labels: Ints, groups: Ints) -> Softmax:
+    """A combination of scores learnt with groups evened out, then calibrated on memes as they are.
+
+    Calibration stretches and shifts the log-odds: it changes chances, and no order.
+    """
+    even = fit_softmax(scores, labels, 2, even_out(labels, groups))
+    logits = even.logits(scores)
+    odds = (logits[:, 1] - logits[:, 0])[:, None]
+    last = fit_softmax(odds, labels, 2)
+    slope = (last.weights[0, 1] - last.weights[0, 0]) / last.deviation[0]
+    shift = last.intercepts[1] - last.intercepts[0] - slope * last.mean[0]
+    weights = slope * (even.weights[:, 1] - even.weights[:, 0])
+    constant = slope * (even.intercepts[1] - even.intercepts[0]) + shift
+    zeros = np.zeros_like(weights)
+    return Softmax(
+        even.mean, even.deviation, np.column_stack([zeros, weights]), np.array([0.0, constant])
+    )
+
+
+def fit_types(scores: Floats, classes: Ints, count: int) -> Softmax:
+    """A softmax in whose fit rare classes weigh more; chances are brought back to their shares."""
+    heavy = np.maximum(1, np.bincount(classes, minlength=count)) ** -0.5
+    found = fit_softmax(scores, classes, count, heavy[classes])
+    return replace(found, intercepts=found.intercepts - np.log(heavy))
+
+
+def even_out(labels: Ints, groups: Ints, power: float = 1.0) -> Floats:
+    """Weights under which classes weigh the same in each group, up to very small cells.
+
+    Where groups differ in their share of harmful memes, what tells groups apart would pass for
+    what tells harm apart; evened out, it does not.
+
+    >>> even_out(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0]), 1.0).round(2).tolist()
+    [0.99, 0.99, 0.99, 1.03]
+    """
+    weights = np.ones(len(labels))
+    for group in np.unique(groups):
+        for label in (0, 1):
+            cell = (groups == group) & (labels == label)
+            weights[cell] = float(cell.sum() + _SMALL) ** -power
+    even: Floats = weights / weights.mean()
+    return even
+
+
+def macro_f1(truth: Ints, said: Ints, count: int) -> float:
+    """Mean F1 over the classes that occur; quick, for searches.
+
+    >>> macro_f1(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
+    0.6666666666666666
+    """
+    cells = np.bincount(truth * count + said, minlength=count * count).reshape(count, count)
+    both = cells.sum(axis=0) + cells.sum(axis=1)
+    occurs = both > 0
+    return float((2 * np.diag(cells)[occurs] / both[occurs]).mean())
+
+
+def choose_threshold(chances: Floats, truth: Ints) -> float:
+    """The threshold with the best macro-F1, once its curve is smoothed.
+
+    The very best point of a jagged curve is luck; the middle of a high stretch carries over.
+
+    >>> round(choose_threshold(np.array([0.1, 0.2, 0.7, 0.9]), np.array([0, 0, 1, 1])), 2)
+    0.45
+    """
+    chances = settle(chances)
+    order = np.argsort(chances, kind="stable")
+    positives, total = int(truth.sum()), len(truth)
+    # Calling all from place i on harmful: hits and calls for each i at once.
+    hits = positives - np.concatenate([[0], np.cumsum(truth[order])])
+    calls = total - np.arange(total + 1)
+    other = total - positives - (calls - hits)
+    f_harmful = 2 * hits / np.maximum(1, positives + calls)
+    f_harmless = 2 * other / np.maximum(1, 2 * total - positives - calls)
+    grid = np.linspace(0.02, 0.98, 193)
+    curve = ((f_harmful + f_harmless) / 2)[np.searchsorted(chances[order], grid)]
+    pull = np.exp(-0.5 * ((grid[:, None] - grid) / _WIDTH) ** 2)
+    smooth = (pull / pull.sum(axis=1, keepdims=True)) @ curve
+    high = np.flatnonzero(smooth >= smooth.max() - 1e-9)
+    return float(grid[high[len(high) // 2]])
+
+
+def choose_biases(logits: Floats, truth: Ints, rounds: int = 4) -> Floats:
+    """Additive biases per class by coordinate ascent on macro-F1; the first stays 0."""
+    count = logits.shape[1]
+    biases = np.zeros(count)
+    best = macro_f1(truth, logits.argmax(axis=1), count)
+    for turn in range(rounds):
+        for place in range(1, count):
+            for step in np.linspace(-1.5, 1.5, 31) / (turn + 1):
+                tried = biases.copy()
+                tried[place] += step
+                value = macro_f1(truth, (logits + tried).argmax(axis=1), count)
+                if value > best + 1e-9:
+                    best, kept = value, tried
+                    biases = kept
+    return biases
+
+
+def reliability(
+    chances: Sequence[float], truth: Sequence[int], bins: int = 10
+) -> list[tuple[float, float, int]]:
+    """Mean chance, share of harmful memes and count, in bins of equal size.
+
+    >>> reliability([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], 2)
+    [(0.15000000000000002, 0.0, 2), (0.8500000000000001, 1.0, 2)]
+    """
+    order = np.argsort(settle(np.asarray(chances)), kind="stable")
+    found = []
+    for places in np.array_split(order, min(bins, len(order))):
+        values = np.asarray(chances, float)[places]
+        found.append((float(values.mean()), float(np.asarray(truth)[places].mean()), len(places)))
+    return found
+
+
+def calibration_error(points: Sequence[tuple[float, float, int]]) -> float:
+    """Expected calibration error: mean distance of chance and share, weighted by count.
+
+    >>> calibration_error([(0.2, 0.1, 10), (0.8, 0.9, 10)])
+    0.1
+    """
+    total = sum(count for _, _, count in points)
+    return round(sum(abs(a - b) * count for a, b, count in points) / total, 12) if total else 0.0
+
+
+# From scores of heads to chances and labels: of harm with its types, and of any other labels.
+
+Flags = NDArray[np.bool_]
+_NESTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What scores mean.
+
+    Harm has a ``threshold``: one softmax of harmless and harmful and, where types are known, one
+    of types with a bias each. Of other labels one holds (one softmax of the classes, and a bias
+    each), or ``several`` (a softmax of two for each class, and its threshold in ``biases``).
+    """
+
+    softmaxes: tuple[Softmax, ...]
+    biases: Floats
+    threshold: float | None = None
+    hierarchical: bool = False
+    several: bool = False
+
+    def decide_harm(self, scores: Floats) -> tuple[Floats, Ints, Floats | None, Ints | None]:
+        """Chance of harm, label, chances of the types, place of the type."""
+        harm, *kinds = self.softmaxes
+        chances = harm.probabilities(scores)[:, 1]
+        labels = (settle(chances) >= settle(self.threshold or 0.0)).astype(np.int64)
+        if not kinds:
+            return chances, labels, None, None
+        logits = kinds[0].logits(scores) + self.biases
+        if self.hierarchical:
+            logits[:, 0] = np.where(labels == 1, -np.inf, np.inf)
+        return chances, labels, kinds[0].probabilities(scores), logits.argmax(axis=1)
+
+    def decide(self, scores: Floats) -> tuple[Floats, list[tuple[int, ...]]]:
+        """Chances of the classes, and the places of those that hold."""
+        if not self.several:
+            (whole,) = self.softmaxes
+            best = (whole.logits(scores) + self.biases).argmax(axis=1)
+            return whole.probabilities(scores), [(int(place),) for place in best]
+        chances = np.column_stack(
+            [softmax.probabilities(scores)[:, 1] for softmax in self.softmaxes]
+        )
+        held = settle(chances) >= settle(self.biases)  # at its threshold a label holds
+        return chances, [tuple(np.flatnonzero(row).tolist()) for row in held]
+
+
+def rate_harm(table: Floats, labels: Ints, groups: Ints) -> float:
+    """Macro-F1 of held-out scores at their best threshold."""
+    chances = fit_even(table, labels, groups).probabilities(table)[:, 1]
+    said = (chances >= choose_threshold(chances, labels)).astype(np.int64)
+    return macro_f1(labels, said, 2)
+
+
+def fit_harm_decision(
+    table: Floats,
+    examples: Sequence[Example],
+    heads: Sequence[str],
+    groups: Ints,
+    *,
+    hierarchical: bool,
+) -> Decision:
+    """Calibrate and choose thresholds on scores of held-out examples."""
+    labels = np.array([int(e.label or 0) for e in examples], np.int64)
+    harm = fit_even(table, labels, groups)
+    threshold = choose_threshold(harm.probabilities(table)[:, 1], labels)
+    types = list_types(heads)
+    if not types:
+        return Decision((harm,), np.zeros(0), threshold)
+    known = [place for place, e in enumerate(examples) if e.type in types]
+    truth = np.array([types.index(str(examples[place].type)) for place in known], np.int64)
+    kinds = fit_types(table[known], truth, len(types))
+    biases = choose_biases(kinds.logits(table[known]), truth)
+    return Decision((harm, kinds), biases, threshold, hierarchical)
+
+
+class Nested(NamedTuple):
+    """Decisions on each fold by what was calibrated on the others, and their macro-F1."""
+
+    chances: Floats
+    places: list[tuple[int, ...]]
+    figure: float
+    biased: bool
+
+
+def decide_nested(table: Floats, signs: Flags, folds: Ints, *, several: bool) -> Nested:
+    """The better way to decide: with biases for rare classes, or without.
+
+    Biases must earn their place on memes that they were not chosen on.
+    """
+    plain, biased = (
+        _decide_nested(table, signs, folds, several=several, biased=biased)
+        for biased in (False, True)
+    )
+    return biased if biased.figure > plain.figure else plain
+
+
+def _decide_nested(
+    table: Floats, signs: Flags, folds: Ints, *, several: bool, biased: bool
+) -> Nested:
+    chances = np.zeros(signs.shape)
+    places: list[tuple[int, ...]] = [()] * len(signs)
+    for fold in range(_NESTED):
+        out = folds % _NESTED == fold
+        if not out.any() or out.all():
+            continue
+        decision = fit_decision(table[~out], signs[~out], several=several, biased=biased)
+        chances[out], said = decision.decide(table[out])
+        for place, numbers in zip(np.flatnonzero(out).tolist(), said, strict=True):
+            places[place] = numbers
+    classes = range(signs.shape[1])
+    held = np.array([[number in said for number in classes] for said in places])
+    if several:
+        pairs = [(signs[:, n].astype(np.int64), held[:, n].astype(np.int64)) for n in classes]
+        figure = float(np.mean([macro_f1(gold, said, 2) for gold, said in pairs]))
+    else:
+        figure = macro_f1(signs.argmax(axis=1), held.argmax(axis=1), len(classes))
+    return Nested(chances, places, figure, biased)
+
+
+def fit_decision(table: Floats, signs: Flags, *, several: bool, biased: bool = True) -> Decision:
+    """Calibrate and choose biases or thresholds of any labels on scores of held-out examples.
+
+    Without ``biased`` the likeliest class is said, and a label holds from one half on.
+    """
+    count = signs.shape[1]
+    if not several:
+        truth = signs.argmax(axis=1).astype(np.int64)
+        whole = fit_types(table, truth, count)
+        biases = choose_biases(whole.logits(table), truth) if biased else np.zeros(count)
+        return Decision((whole,), biases)
+    made, thresholds = [], []
+    for place in range(count):
+        truth = signs[:, place].astype(np.int64)
+        made.append(fit_softmax(table, truth, 2))
+        chances = made[-1].probabilities(table)[:, 1]
+        thresholds.append(choose_threshold(chances, truth) if biased else 0.5)
+    return Decision(tuple(made), np.array(thresholds), several=True)

@@ -1,0 +1,375 @@
+"""Experts: detectors of labels other than harm, the topics they are used for, where they lie."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast, get_args
+
+import orjson
+
+from memantics.benchmarks.registry import (
+    Benchmark,
+    describe_data,
+    find_benchmark,
+    find_benchmarks,
+    find_recipes,
+    find_source,
+)
+from memantics.core.data import DataKind, checksum, cut_split, inside
+from memantics.core.errors import InputError, UnknownName, require_known
+from memantics.core.labels import LabelledMeme, Opinion
+from memantics.core.lines import TextChoice
+from memantics.core.registry import home
+from memantics.core.result import Result, Table
+from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
+from memantics.core.text import cut_off
+from memantics.models.embedders import LOCAL
+from memantics.moderation.classifiers import (
+    ask,
+    find_accuracy,
+    find_in_use,
+    forget_in_use,
+    list_in_use,
+    set_in_use,
+)
+from memantics.moderation.data import Item, put_captions
+from memantics.moderation.detect import TrainedDetector
+from memantics.moderation.examples import METADATA, Example, Loaded
+from memantics.moderation.explanation import LabelExplanation, explain_label
+from memantics.moderation.fast import LabelPrediction
+from memantics.moderation.judges import FastJudge, open_expert
+from memantics.moderation.labels import LabelEvaluation, evaluate_labels, gather_examples
+from memantics.moderation.training import TrainOptions, train_judge
+
+# Labelled memes by name: ``NAME/LABEL`` of a benchmark, or a column of a table.
+
+_APART = "|"  # between the labels of a cell, where several hold
+_GIVEN = (
+    "text", "group", "text_caption", "image_caption", "split", "source", "author", "date", "family",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LabelInfo(Result):
+    """A kind of label that can be learnt, and whether a release of it is registered."""
+
+    name: str
+    what: str
+    topic: str
+    several: bool
+
+
+def list_labels() -> list[LabelInfo]:
+    """Every ``NAME/LABEL`` that benchmarks offer."""
+    return [
+        LabelInfo(f"{name}/{label}", source.what, source.topic, source.several)
+        for name, benchmark in (find_benchmarks() | find_recipes()).items()
+        if benchmark.runnable
+        for label, source in benchmark.plugin.labels.items()
+    ]
+
+
+def tabulate_labels(known: Iterable[LabelInfo]) -> Table:
+    """The labels as a table."""
+    return Table(("name", "what", "topic"), tuple((o.name, o.what, o.topic) for o in known))
+
+
+def find_labelled(
+    name: str,
+    *,
+    data: str | None = None,
+    split: str = "all",
+    classes: tuple[str, ...] | None = None,
+    captions: Path | None = None,
+) -> Loaded:
+    """Labelled memes by ``NAME/LABEL``; NAME is a benchmark, a table, or a folder with metadata.
+
+    Without a registered release (or with ``data="starter"``) that is the benchmark's sample; other
+    ``data`` than ``starter`` and ``release`` are a table whose column LABEL is read. ``classes``
+    are those of an expert that is to be judged on them. ``captions`` is a file whose captions take
+    the place of those in the data, such as ``build captions`` writes. ``split`` is a part of
+    the release, or FILE:PART of a split that ``audit --resplit`` wrote.
+    """
+    head, _, label = name.rpartition("/")
+    cut, split = cut_split(split)
+    if data is not None and data not in get_args(DataKind):
+        head, data = data, None
+    place = Path(head)
+    if head and (place.is_dir() or place.suffix.lower() in TABLE_ENDINGS):
+        loaded = _read_table(place, label, classes)
+    elif not head:
+        offered = [info.name for info in list_labels() if info.name.startswith(f"{label}/")]
+        hint = f"such as {', '.join(offered)}" if offered else "such as mer_bench/emotion"
+        raise InputError(f"{name!r} names no label", hint=f"use NAME/LABEL, {hint}")
+    else:
+        kind = cast("DataKind | None", data)
+        loaded = _read_benchmark(find_benchmark(head), label, kind, split, classes)
+    loaded = loaded if captions is None else put_captions(loaded, captions)
+    return loaded if cut is None else loaded.keep_part(*cut)
+
+
+def read_memes(data: str) -> Loaded:
+    """Memes of a table or a folder with metadata, whatever else its columns say."""
+    table = _find_table(Path(data))
+    memes = [_make(number, row, "", table) for number, row in read_rows(table)]
+    return Loaded(
+        table.name,
+        tuple(
+            Example(meme.id, meme.text, meme.text_caption, meme.image_caption, meme.image)
+            for meme in memes
+        ),
+    )
+
+
+def _read_benchmark(
+    benchmark: Benchmark,
+    label: str,
+    data: DataKind | None,
+    split: str,
+    classes: tuple[str, ...] | None,
+) -> Loaded:
+    name = benchmark.card.name
+    known = benchmark.plugin.labels
+    require_known(f"label of {name}:", label, known)
+    source = find_source(benchmark, data)
+    memes = list(known[label].read(benchmark.open(source)))
+    splits = {meme.split for meme in memes}
+    if split != "all":
+        memes = [meme for meme in memes if meme.split == split]
+        if not memes:
+            raise UnknownName(f"split of {name}/{label}:", split, sorted({"all", *splits} - {""}))
+    facts = describe_data(benchmark, source)
+    part = "" if split == "all" else f", split {split}"
+    made = gather_examples(memes, f"{name}/{label}", several=known[label].several, classes=classes)
+    return replace(
+        made,
+        name=f"{name}/{label}{part}",
+        topic=known[label].topic or label,
+        licence=facts.licence or "not said",
+        checksum=f"{facts.checksum}/{label}/{split}",
+        sample=facts.kind == "starter",
+    )
+
+
+def _find_table(place: Path) -> Path:
+    table = place
+    if place.is_dir():
+        table = next((place / text for text in METADATA if (place / text).is_file()), place)
+    if not table.is_file():
+        raise InputError(
+            f"no table in {place}", hint=f"give one that ends in {', '.join(TABLE_ENDINGS)}"
+        )
+    return table
+
+
+def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Loaded:
+    table = _find_table(place)
+    rows = list(read_rows(table))
+    columns = list(rows[0][1]) if rows else []
+    for needed in ("text", label):
+        require_known(f"column of {table.name}:", needed, columns)
+    memes = [_make(number, row, label, table) for number, row in rows if row.get(label)]
+    several = any(_has_several(row.get(label, "")) for _, row in rows)
+    made = gather_examples(memes, f"{table.name}/{label}", several=several, classes=classes)
+    return replace(made, topic=label, checksum=f"{checksum([table], table.parent)}/{label}")
+
+
+def _make(number: int, row: Row, label: str, table: Path) -> LabelledMeme:
+    named = row.get("image") or row.get("file_name") or ""
+    image = inside(table.parent, named) if named else None
+    return LabelledMeme(
+        id=row.get("id") or Path(named).stem or str(number),
+        labels=_cut(row[label]) if label else (),
+        image=image if image is not None and image.is_file() else None,
+        **{name: row.get(name, "") for name in _GIVEN},
+    )
+
+
+def _has_several(cell: str) -> bool:
+    return _APART in cell or cell.startswith("[")
+
+
+def _cut(cell: str) -> tuple[str, ...]:
+    """The labels of a cell; a list in a JSON table is written as JSON.
+
+    >>> _cut("angry"), _cut("race|sex"), _cut('["race", "sex"]'), _cut("[]")
+    (('angry',), ('race', 'sex'), ('race', 'sex'), ())
+    """
+    if cell.startswith("["):
+        try:
+            return tuple(str(value) for value in orjson.loads(cell))
+        except orjson.JSONDecodeError:
+            return (cell,)
+    return tuple(part.strip() for part in cell.split(_APART) if part.strip())
+
+
+_WIDTH = 48
+ExpertOptions = TrainOptions  # the public name for labels other than harm
+
+
+class Expert(TrainedDetector[LabelEvaluation]):
+    """A detector of labels other than harm."""
+
+    word = "expert"
+    machine: FastJudge
+
+    def __init__(self, machine: FastJudge, path: Path | None = None) -> None:
+        super().__init__(machine, machine.detector.labels.name, path)
+
+    @property
+    def label(self) -> str:
+        """What it was trained for, as ``NAME/LABEL``."""
+        return self.name
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels that it tells apart."""
+        return self.labels.classes
+
+    @property
+    def accuracy(self) -> float | None:
+        """Its accuracy on memes held out inside training of which it was sure."""
+        return find_accuracy(self)
+
+    @classmethod
+    def train(cls, data: str | Loaded, options: TrainOptions | None = None) -> Expert:
+        """Train an expert for ``NAME/LABEL``: a label of a benchmark, or a column of a table."""
+        options = options or TrainOptions()
+        judge, loaded, found, card = train_judge(
+            data if isinstance(data, Loaded) else load_labelled(data, options), options
+        )
+        assert isinstance(found, LabelEvaluation)
+        made = cls(judge)
+        made.learn(loaded, found, card)
+        return made
+
+    @classmethod
+    def load(
+        cls, path: str | Path, embedder: Path | None = None, pictures: Path | None = None
+    ) -> Expert:
+        """Open an expert: a file, or the ``NAME/LABEL`` of one that was trained here.
+
+        ``embedder`` and ``pictures`` are the folders of the models that it was trained with.
+        """
+        place = find_expert(path)
+        return cls(open_expert(place, embedder, pictures), place)
+
+    def save(self, path: str | Path | None = None) -> Path:
+        """Write it as one file, with its card beside it; by default where NAME/LABEL finds it."""
+        target = place_expert(self.label) if path is None else Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.path = super().save(target)
+        return target
+
+    def predict(self, items: Item | Sequence[Item] | Loaded) -> list[LabelPrediction]:
+        """Judge texts, image files (read by OCR) or examples; one prediction each, in order."""
+        examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
+        return self.machine.classify(examples)
+
+    def judge(self, text: str, language: str = "") -> Opinion:
+        """What it says of a text, with its measured accuracy; ``unknown`` where it cannot tell."""
+        return ask(self, text, language)
+
+    def explain(self, item: Item, label: str = "") -> LabelExplanation:
+        """Say which words moved it towards a label, by default the likeliest."""
+        (example,) = self.machine.look(self.prepare(item))
+        return explain_label(self.machine.detector, example, self.machine.embedder, label)
+
+    def evaluate(
+        self, data: str | Loaded, *, split: str = "all", kind: str | None = None
+    ) -> LabelEvaluation:
+        """Figures on labelled memes, with 95 % intervals over groups."""
+        if isinstance(data, str):
+            data = find_labelled(data, data=kind, split=split, classes=self.classes)
+        return evaluate_labels(data, self.machine.classify(data.examples))
+
+    def prepare(
+        self, items: Item | Sequence[Item], taken: TextChoice = "caption"
+    ) -> tuple[Example, ...]:
+        """Texts and image files as examples; one without a text is refused."""
+        examples = super().prepare(items, taken)
+        for example in examples:
+            if example.empty and not self.reads(example):
+                raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")
+        return examples
+
+
+def load_labelled(name: str, options: TrainOptions, classes: Sequence[str] | None = None) -> Loaded:
+    """Labelled memes by ``NAME/LABEL``, as the options say."""
+    split, known = options.split or "all", tuple(classes) if classes else None
+    captions = options.captions
+    return find_labelled(name, data=options.data, split=split, classes=known, captions=captions)
+
+
+def place_expert(label: str) -> Path:
+    """Where an expert for ``NAME/LABEL`` lies that was trained here."""
+    stem = re.sub(r"[^\w.-]+", "-", label).strip("-.") or "expert"
+    return home() / "experts" / f"{stem}.zip"
+
+
+def find_expert(name: str | Path) -> Path:
+    """The file of an expert: a path, or the ``NAME/LABEL`` of one that was trained here."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    trained = place_expert(str(name))
+    if trained.is_file():
+        return trained
+    raise InputError(
+        f"no expert at {name}", hint=f"memantics expert train {name} makes one, or give a file"
+    )
+
+
+def use_expert(path: str | Path) -> tuple[str, Path]:
+    """Use an expert for its topic in analyze, reappraise, screen and embedded/reader."""
+    place = find_expert(path).absolute()
+    expert = Expert.load(place)
+    needed = expert.machine.detector.embedder
+    if LOCAL in needed:
+        raise InputError(
+            f"{place.name} needs the model {needed}, which other commands do not open",
+            hint="ask it with expert predict, or train one without a model of your own",
+        )
+    set_in_use(expert.topic, place)
+    return expert.topic, place
+
+
+def forget_expert(topic: str) -> None:
+    """Use no expert for a topic any more."""
+    if not forget_in_use(topic):
+        known = ", ".join(list_in_use()) or "none is in use"
+        raise InputError(f"no expert is in use for {topic!r}", hint=f"in use: {known}")
+
+
+def find_used_experts(topics: Sequence[str] | None = None) -> dict[str, Expert]:
+    """The experts in use, by topic, opened."""
+    wanted = list_in_use() if topics is None else topics
+    places = {topic: find_in_use(topic) for topic in wanted}
+    return {topic: Expert.load(place) for topic, place in places.items() if place is not None}
+
+
+def tabulate_used() -> Table:
+    """Which expert is in use for what, how good it was, and where it lies."""
+    rows = []
+    for topic, place in list_in_use().items():
+        if not place.is_file():
+            rows.append((topic, "gone", "–", "–", str(place)))
+            continue
+        expert = Expert.load(place)
+        share = "–" if expert.accuracy is None else f"{100 * expert.accuracy:.1f} %"
+        rows.append((topic, expert.label, ", ".join(expert.classes)[:_WIDTH], share, str(place)))
+    return Table(("topic", "expert", "labels", ">held-out accuracy", "file"), tuple(rows))
+
+
+def tabulate_predictions(
+    examples: Sequence[Example], said: Sequence[LabelPrediction], most: int = 40
+) -> Table:
+    """The first predictions beside the texts they are about."""
+    rows = []
+    for example, prediction in list(zip(examples, said, strict=True))[:most]:
+        named, shown = ", ".join(prediction.labels) or "none", cut_off(example.text, _WIDTH)
+        rows.append((named, f"{prediction.probability:.2f}", shown))
+    return Table(("label", ">chance", "text"), tuple(rows))

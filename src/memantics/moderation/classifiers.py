@@ -1,0 +1,170 @@
+"""Opinions of experts on texts, and why there is none; the experts in use, opened by topic.
+
+Which detector and which experts are used wherever none is named: small files in the home.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import orjson
+
+from memantics.core.errors import InputError
+from memantics.core.journal import in_turn, replace_file
+from memantics.core.labels import SURE, UNKNOWN, Judge, Judges, Opinion
+from memantics.core.language import understand
+from memantics.core.registry import home
+from memantics.moderation.examples import Example
+from memantics.moderation.fast import LabelPrediction
+from memantics.moderation.judges import FastJudge, OpenDetector, open_expert
+
+DETECTOR = "detector"
+_FILES = {DETECTOR: "detector.json"}
+_EXPERTS = "experts.json"
+
+
+def set_in_use(topic: str, path: Path) -> None:
+    """Use a file for a topic from now on; ``detector`` is the topic of harm."""
+    if topic in _FILES:
+        body = orjson.dumps({"path": str(path)})
+        replace_file(home() / _FILES[topic], body, "setting")
+    else:
+        with in_turn(home()):
+            _write({**_read(), topic: str(path)})
+
+
+def forget_in_use(topic: str) -> bool:
+    """Use nothing for a topic; whether something was in use."""
+    if topic in _FILES:
+        known = (home() / _FILES[topic]).is_file()
+        (home() / _FILES[topic]).unlink(missing_ok=True)
+        return known
+    with in_turn(home()):
+        kept = _read()
+        found = kept.pop(topic, None) is not None
+        if found:
+            _write(kept)
+    return found
+
+
+def find_in_use(topic: str) -> Path | None:
+    """The file in use for a topic; None where there is none, an error where it is gone."""
+    if topic in _FILES:
+        place = _read_detector()
+        remedy = "memantics detector use FILE, or 'memantics detector use sample'"
+    else:
+        found = _read().get(topic)
+        place = Path(found) if found else None
+        remedy = f"memantics expert use FILE, or --forget {topic!r}"
+    if place is not None and not place.exists():
+        what = "detector" if topic in _FILES else f"expert for {topic}"
+        raise InputError(f"the {what} in use is gone: {place}", hint=remedy)
+    return place
+
+
+def list_in_use() -> dict[str, Path]:
+    """The experts in use by topic, also those whose file is gone."""
+    return {topic: Path(place) for topic, place in sorted(_read().items())}
+
+
+def _read_detector() -> Path | None:
+    place = home() / _FILES[DETECTOR]
+    try:
+        return Path(orjson.loads(place.read_bytes())["path"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"{place} is damaged", hint="memantics detector use FILE writes it again"
+        ) from error
+
+
+def _read() -> dict[str, str]:
+    place = home() / _EXPERTS
+    try:
+        found = orjson.loads(place.read_bytes())
+        return {str(topic): str(path) for topic, path in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{place} is damaged", hint="remove it, then 'memantics expert use FILE'"
+        ) from error
+
+
+def _write(table: dict[str, str]) -> None:
+    replace_file(home() / _EXPERTS, orjson.dumps(table, option=orjson.OPT_INDENT_2), "setting")
+
+
+def find_accuracy(expert: OpenDetector) -> float | None:
+    """Its accuracy on memes held out inside training of which it was sure."""
+    return _number(expert.card.get("accuracy"))
+
+
+def ask(expert: OpenDetector, text: str, language: str) -> Opinion:
+    """What an expert says of a text; ``unknown`` for none, and for languages it never saw."""
+    opinion = Opinion(expert.topic, UNKNOWN, f"expert {expert.labels.name}", sample=expert.sample)
+    accuracy, baseline = find_accuracy(expert), _number(expert.card.get("baseline"))
+    learnt, said = expert.languages, None
+    why = ""
+    if not text.strip():
+        why = "there is no text"
+    elif learnt and (foreign := understand(text, learnt, language).foreign):
+        why = f"the text is in {foreign}; it learnt {', '.join(learnt)}"
+    elif accuracy is not None and baseline is not None and accuracy <= baseline:
+        why = f"it is right no more often ({accuracy:.0%}) than a trivial answer ({baseline:.0%})"
+    elif isinstance(expert.machine, FastJudge):
+        (said,) = expert.machine.classify([Example("", text)])
+        if said.probability < SURE:
+            why = f"no label is likelier than not ({said.label} {said.probability:.0%})"
+    if said is None or why:
+        return replace(opinion, why=why)
+    return replace(
+        opinion,
+        label=said.label,
+        probability=said.probability,
+        accuracy=accuracy,
+        baseline=baseline,
+    )
+
+
+def measure_sure(
+    gold: Sequence[tuple[str, ...]], said: Sequence[LabelPrediction]
+) -> dict[str, float | None]:
+    """Of held-out memes of which it was sure: their share, how often it and a constant are right.
+
+    >>> chances = (0.6, 0.4)
+    >>> said = [LabelPrediction("", "a", chance, ("a",), {}) for chance in chances]
+    >>> measure_sure([("a",), ("b",)], said)
+    {'coverage': 0.5, 'accuracy': 1.0, 'baseline': 1.0}
+    """
+    sure = [(names, one) for names, one in zip(gold, said, strict=True) if one.probability >= SURE]
+    if not sure:
+        return {"coverage": 0.0, "accuracy": None, "baseline": None}
+    right = sum(one.label in names for names, one in sure)
+    common = Counter(label for names, _ in sure for label in names).most_common(1)
+    return {
+        "coverage": len(sure) / len(said),
+        "accuracy": right / len(sure),
+        "baseline": common[0][1] / len(sure) if common else 0.0,
+    }
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def open_judges(topics: Sequence[str] | None = None) -> Judges:
+    """The experts in use, ready to be asked, by topic."""
+    places = {topic: find_in_use(topic) for topic in (list_in_use() if topics is None else topics)}
+    judges = {}
+    for topic, place in places.items():
+        if place is not None:
+            opened = OpenDetector(open_expert(place), "", place)
+            labels, version = opened.labels, opened.checksum[:12]
+            judges[topic] = Judge(topic, labels.name, version, labels.classes, partial(ask, opened))
+    return judges

@@ -1,0 +1,222 @@
+"""``drift``: whether what is screened now is still what was screened then."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+from pydantic import Field
+
+from memantics.core.data import read_jsonl
+from memantics.core.errors import DataError, InputError
+from memantics.core.parameters import Argument, Flag
+from memantics.core.records import Closed
+from memantics.core.tables import need_parquet
+from memantics.metrics.comparison import REST, compare_counts, holm, pool_rare
+from memantics.metrics.rounding import settle
+from memantics.moderation.pages import Drift, DriftedAspect, DriftLimits
+from memantics.moderation.screening import read_tables
+from memantics.moderation.verdict import Verdict
+
+__all__ = ["Drift", "DriftLimits", "drift"]
+# A sample of each day's verdicts, which ``drift`` reads: scores and kinds, texts only if asked.
+#
+# A folder for each day (UTC) holds JSON lines, one file for each process that writes. A verdict is
+# kept by chance, whatever it is; beyond ``most`` a day nothing more is kept.
+
+COLUMNS = (
+    "id", "status", "text", "language", "label", "probability", "type", "family", "novelty",
+)  # fmt: skip
+_FILES = "sample-*.jsonl"
+
+
+class SampleChoice(Closed):
+    """Where samples go, the share of verdicts that is kept, and whether their texts are."""
+
+    folder: Path
+    share: float = Field(default=0.05, gt=0, le=1)
+    texts: bool = False
+    most: int = 20_000
+
+
+def choose_sample(
+    sample: Annotated[
+        Path | None, Flag("Folder for a sample of each day's verdicts, which drift reads.")
+    ] = None,
+    sample_share: Annotated[float, Flag("Share of verdicts in it.", min=0.0001, max=1)] = 0.05,
+    sample_texts: Annotated[bool, Flag("Keep the texts of that sample, too.")] = False,
+) -> SampleChoice | None:
+    """What the flags of a service say; None where no sample is kept."""
+    if sample is None:
+        return None
+    return SampleChoice(folder=sample, share=sample_share, texts=sample_texts)
+
+
+def _name_today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+class DailySample:
+    """Keeps some verdicts of each day; ``today`` names the folder."""
+
+    def __init__(
+        self,
+        choice: SampleChoice,
+        draw: Callable[[], float] = random.random,
+        today: Callable[[], str] = _name_today,
+    ) -> None:
+        self._choice, self._draw, self._today = choice, draw, today
+        self._day, self._kept = "", 0
+
+    def add(self, verdict: Verdict) -> None:
+        """Keep a verdict, or not; OSError where it cannot be written."""
+        if self._draw() >= self._choice.share:
+            return
+        day = self._today()
+        if day != self._day:
+            self._day, self._kept = day, 0
+        if self._kept >= self._choice.most:
+            return
+        row = verdict.to_row()
+        kept = {name: row[name] for name in (*COLUMNS, "detector")}
+        kept["id"] = f"{day}-{self._kept}"
+        if not self._choice.texts:
+            kept["text"] = ""
+        folder = self._choice.folder / day
+        folder.mkdir(parents=True, exist_ok=True)
+        # One call writes the whole line: a reader finds no half of one.
+        mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        file = os.open(folder / _FILES.replace("*", str(os.getpid())), mode, 0o600)
+        try:
+            os.write(file, orjson.dumps(kept) + b"\n")
+        finally:
+            os.close(file)
+        self._kept += 1
+
+
+def has_sample(folder: Path) -> bool:
+    """Whether a folder holds the sample of a day."""
+    return any(folder.glob(_FILES))
+
+
+def read_sample(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """The verdicts of a day, file by file."""
+    for path in sorted(folder.glob(_FILES)):
+        for number, row in read_jsonl(path):
+            if not isinstance(row, dict) or not set(COLUMNS) <= row.keys():
+                raise DataError(path.name, "is no verdict of a daily sample", row=number)
+            yield row
+
+
+_BINS = 10
+_MOST_MEMES = 8  # shown of what drives a shift
+ASPECTS = ("scores", "verdicts", "types", "languages", "novelty", "templates")
+
+
+def drift(
+    now: Annotated[
+        str | Path,
+        Argument("A folder that 'screen' wrote, or a day of 'serve --sample'.", metavar="NOW"),
+    ],
+    *,
+    against: Annotated[str | Path, Flag("The folder it is compared with.", metavar="THEN")],
+    limits: DriftLimits | None = None,
+) -> Drift:
+    """Compare two folders of verdicts: scores, labels, types, languages, novelty and templates.
+
+    ``limits`` say from which size a change counts.
+    """
+    limits = limits or DriftLimits()
+    places = Path(now), Path(against)
+    counted = [_count(place) for place in places]
+    shifts = {name: compare_counts(*(counts[name] for counts in counted)) for name in ASPECTS}
+    known = [name for name in ASPECTS if shifts[name].p is not None]
+    corrected = dict(zip(known, holm([shifts[name].p or 0.0 for name in known]), strict=True))
+    aspects = []
+    for name in ASPECTS:
+        p, distance = corrected.get(name), settle(shifts[name].distance)
+        beyond = p is not None and settle(p) < limits.alpha and distance >= limits.distance
+        rows = tuple(pool_rare(counted[0][name], counted[1][name]))
+        grown = _find_grown(rows) if beyond else ""
+        drivers = tuple(_list_drivers(places[0], name, grown)) if grown else ()
+        aspects.append(DriftedAspect(name, p, distance, beyond, rows, grown, drivers))
+    memes = tuple(counts["verdicts"].total() for counts in counted)
+    judges = [" and ".join(sorted(counts["detectors"])) for counts in counted]
+    note = (
+        f"judged by {judges[0]} now and by {judges[1]} then: scores, verdicts, types and novelty"
+        " differ by that, too"
+        if all(judges) and judges[0] != judges[1]
+        else ""
+    )
+    return Drift(*places, (memes[0], memes[1]), tuple(aspects), limits.alpha, limits.distance, note)
+
+
+def _count(folder: Path) -> dict[str, Counter[str]]:
+    """Categories of all verdicts of a folder, and who judged, in one pass."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*ASPECTS, "detectors")}
+    for row in _read(folder):
+        if judge := row.get("detector"):
+            counts["detectors"][judge] += 1
+        for name, category in _classify(row).items():
+            counts[name][category] += 1
+    return counts
+
+
+def _read(folder: Path) -> Iterator[Mapping[str, Any]]:
+    if has_sample(folder):
+        yield from read_sample(folder)
+        return
+    if not (folder / "parts").is_dir():
+        hint = "give a folder that 'screen' wrote, or a day of 'serve --sample'"
+        raise InputError(f"{folder} holds no verdicts", hint=hint)
+    need_parquet()
+    for table in read_tables(folder, (*COLUMNS, "detector")):
+        yield from table.to_pylist()
+
+
+def _classify(row: Mapping[str, Any]) -> dict[str, str]:
+    """The category of a meme in each aspect that it has; what is not judged has no score."""
+    found = {"verdicts": str(row["label"] or row["status"])}
+    if row["language"]:
+        found["languages"] = str(row["language"])
+    if row["family"]:
+        found["templates"] = str(row["family"])
+    if row["probability"] is not None:
+        found["scores"] = _name_bin(row["probability"])
+        found["types"] = str(row["type"] or "none")
+    if row["novelty"] is not None:
+        found["novelty"] = _name_bin(row["novelty"])
+    return found
+
+
+def _name_bin(value: float) -> str:
+    """A tenth of the range from 0 to 1.
+
+    >>> _name_bin(0.3), _name_bin(0.0), _name_bin(1.0)
+    ('0.3 to 0.4', '0.0 to 0.1', '0.9 to 1.0')
+    """
+    place = min(_BINS - 1, max(0, int(settle(value * _BINS))))
+    return f"{place / _BINS:.1f} to {(place + 1) / _BINS:.1f}"
+
+
+def _find_grown(rows: tuple[tuple[str, int, int], ...]) -> str:
+    """The category whose share grew most."""
+    now, then = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    return max(rows, key=lambda row: settle(row[1] / now - row[2] / then))[0]
+
+
+def _list_drivers(folder: Path, aspect: str, category: str) -> Iterator[Mapping[str, Any]]:
+    """The first memes of a category; of the rare ones together none is typical."""
+    left = 0 if category == REST else _MOST_MEMES
+    for row in _read(folder) if left else ():
+        if _classify(row).get(aspect) == category:
+            yield {name: row[name] for name in ("id", "text", "probability", "type")}
+            left -= 1
+            if not left:
+                return

@@ -1,0 +1,327 @@
+"""How good a detector is: the paper's Table 5, parts of the data, calibration, baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.core.errors import InputError
+from memantics.core.records import Score
+from memantics.core.result import Result, Table
+from memantics.metrics import classification
+from memantics.metrics.comparison import mcnemar
+from memantics.metrics.interval import Floats, bootstrap, wilson
+from memantics.metrics.weighted import Case, Figure, measure
+from memantics.moderation.calibration import calibration_error, macro_f1, reliability
+from memantics.moderation.examples import LABELS, MODALITIES, TYPES, Example, need_labels
+from memantics.moderation.fast import Prediction
+from memantics.moderation.operating_points import (
+    TargetErrors,
+    ThresholdFigures,
+    find_target_errors,
+    measure_thresholds,
+    rate,
+    tabulate_targets,
+    tabulate_thresholds,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation(Result):
+    """All figures, and what draws and browses them.
+
+    ``harmful`` and ``types`` hold precision, recall, macro-F1 and F1 by class; ``recalls`` the
+    share of harmful memes that is found, by where the harm lies; ``curve`` mean chance, share of
+    harmful memes and count in bins; ``targets`` errors by the group that is attacked;
+    ``thresholds`` what other thresholds would do, ``threshold`` the one in force.
+    """
+
+    count: int
+    harmful: tuple[Score, ...]
+    types: tuple[Score, ...]
+    recalls: tuple[Score, ...]
+    baselines: Mapping[str, tuple[float, float | None]]
+    curve: tuple[tuple[float, float, int], ...]
+    calibration_error: float
+    targets: tuple[TargetErrors, ...] = ()
+    thresholds: tuple[ThresholdFigures, ...] = ()
+    threshold: float | None = None
+
+    def find(self, key: str, section: str = "harmful") -> float | None:
+        """One figure by its key (``macro_f1``) from ``harmful`` or ``types``."""
+        scores = self.harmful if section == "harmful" else self.types
+        return next((score.value for score in scores if score.key == key), None)
+
+    def table(self, title: str = "") -> Table:
+        """Every figure in per cent with its interval."""
+        rows = [
+            (task, name_figure(score.key), percent(score.value), show_span(score))
+            for task, scores in (("harmful", self.harmful), ("types", self.types))
+            for score in scores
+        ]
+        rows += [
+            (f"by {score.by}", f"recall/{score.label}", percent(score.value), show_span(score))
+            for score in self.recalls
+        ]
+        for name, (first, second) in self.baselines.items():
+            beside = "" if second is None else f"types {percent(second)}"
+            rows.append(("baseline", f"macro-f1 {name}", percent(first), beside))
+        return Table(("task", "figure", ">value", ">95 %"), tuple(rows), title)
+
+    @property
+    def threshold_table(self) -> Table:
+        """What other thresholds would do."""
+        return tabulate_thresholds(self.thresholds, self.threshold)
+
+    @property
+    def target_table(self) -> Table | None:
+        """Errors by target; None where no target is known."""
+        return tabulate_targets(self.targets) if self.targets else None
+
+    def _repr_html_(self) -> str:
+        off = f"{self.count:,} memes, calibration error {100 * self.calibration_error:.1f} points"
+        shown = [self.table(off), self.threshold_table]
+        shown += [self.target_table] if self.target_table else []
+        return "".join(table._repr_html_() for table in shown)
+
+
+def percent(value: float | None) -> str:
+    """A share as people read it.
+
+    >>> percent(0.7512), percent(None)
+    ('75.1', '–')
+    """
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def name_figure(key: str) -> str:
+    """What a figure is: means over classes are called so.
+
+    >>> [name_figure(key) for key in ("precision", "precision/harmful", "f1/none", "auroc")]
+    ['macro-precision', 'precision/harmful', 'f1/none', 'AUROC']
+    """
+    names = {"precision": "macro-precision", "recall": "macro-recall", "auroc": "AUROC"}
+    return names.get(key, key.replace("_", "-"))
+
+
+def show_span(score: Score) -> str:
+    """A score's interval as people read it."""
+    return "–" if score.low is None else f"{percent(score.low)}–{percent(score.high)}"
+
+
+def evaluate(
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    threshold: float | None = None,
+) -> Evaluation:
+    """Figures with 95 % intervals; ``threshold`` is the one that the predictions were made with.
+
+    Precision is the share of claims that are right, recall the share of memes that are found.
+    """
+    need_labels(examples, "the data")
+    gold = [LABELS[int(e.label or 0)] for e in examples]
+    said = [p.name for p in predictions]
+    chances = [p.probability for p in predictions]
+    truth = [int(e.label or 0) for e in examples]
+    curve = tuple(reliability(chances, truth))
+    return Evaluation(
+        count=len(examples),
+        harmful=(*_score(gold, said, LABELS), *_score_harm(gold, said, chances)),
+        types=_score_types(examples, predictions),
+        recalls=_score_recalls(examples, predictions),
+        baselines=_score_baselines(examples),
+        curve=curve,
+        calibration_error=calibration_error(curve),
+        targets=find_target_errors(examples, [p.label for p in predictions]),
+        thresholds=measure_thresholds(
+            [(chance, label == 1) for chance, label in zip(chances, truth, strict=True)], threshold
+        ),
+        threshold=threshold,
+    )
+
+
+def _score(gold: Sequence[str], said: Sequence[str], classes: Sequence[str]) -> tuple[Score, ...]:
+    counts = classification.count_classes(gold, said, classes)
+    macro = classification.macro_figures(counts)
+    spans = classification.multiclass_intervals(gold, said, classes, list(range(len(gold))))
+    n = len(gold)
+
+    def make(key: str, value: float | None, span: tuple[float, float] | None) -> Score:
+        low, high = span or (None, None)
+        return Score(key, value, n, low, high)
+
+    rows = [
+        make("precision", macro.precision, spans.precision),
+        make("recall", macro.recall, spans.recall),
+        make("macro_f1", macro.f1, spans.f1),
+    ]
+    rows += [
+        make(f"f1/{name}", classification.f1(counts[name]), spans.f1_by_class[name])
+        for name in classes
+    ]
+    return tuple(rows)
+
+
+def _score_harm(
+    gold: Sequence[str], said: Sequence[str], chances: Sequence[float]
+) -> Iterator[Score]:
+    """Precision and recall of the class harmful alone, and the area under its ROC curve."""
+    harmful = LABELS[1]
+    both = sum(one == two == harmful for one, two in zip(gold, said, strict=True))
+    for key, places in (("precision", said), ("recall", gold)):
+        found = rate(both, places.count(harmful))
+        yield Score(f"{key}/{harmful}", found.value, found.count, found.low, found.high)
+    cases = [
+        Case(str(place), str(place), label, label, chance)
+        for place, (label, chance) in enumerate(zip(gold, chances, strict=True))
+    ]
+    area = measure(cases, Figure("auroc", harmful))
+    yield Score("auroc", area.value, area.cases, area.low, area.high)
+
+
+def _score_types(
+    examples: Sequence[Example], predictions: Sequence[Prediction]
+) -> tuple[Score, ...]:
+    pairs = [
+        (e.type, p.type)
+        for e, p in zip(examples, predictions, strict=True)
+        if e.type is not None and p.type is not None
+    ]
+    # Harmless memes are of type none without anybody saying so: alone they measure nothing.
+    if all(gold == "none" for gold, _ in pairs):
+        return ()
+    return _score([str(gold) for gold, _ in pairs], [str(said) for _, said in pairs], TYPES)
+
+
+def _score_recalls(
+    examples: Sequence[Example], predictions: Sequence[Prediction]
+) -> tuple[Score, ...]:
+    parts: list[tuple[str, str, Callable[[Example], bool]]] = [
+        *(("modality", m, lambda e, m=m: e.modality == m) for m in MODALITIES),
+        *(("type", t, lambda e, t=t: e.type == t) for t in TYPES[1:]),
+    ]
+    found = []
+    for by, label, keep in parts:
+        said = [
+            p.label for e, p in zip(examples, predictions, strict=True) if e.label == 1 and keep(e)
+        ]
+        if said:
+            low, high = wilson(sum(said), len(said)) or (None, None)
+            rate = sum(said) / len(said)
+            found.append(Score("recall", rate, len(said), low, high, by, label))
+    return tuple(found)
+
+
+def _score_baselines(examples: Sequence[Example]) -> dict[str, tuple[float, float | None]]:
+    """Macro-F1 of answers that look at no meme: harmful or not, and types where all are known.
+
+    For the random one these are the figures that it reaches on average.
+    """
+    rate = sum(int(e.label or 0) for e in examples) / len(examples)
+    kinds = [str(e.type) for e in examples if e.type is not None]
+    shares = [kinds.count(kind) / len(kinds) for kind in TYPES if kind in kinds]
+    whole = bool(kinds) and len(kinds) >= 0.99 * len(examples)
+    none = kinds.count("none") / len(kinds) if kinds else 0.0
+    # Claiming a class at random by its share p hits p of it: precision, recall and F1 are p.
+    values = {
+        "always harmless": ((1 - rate) * 2 / (2 - rate) / 2, 2 * none / (1 + none)),
+        "always harmful": (2 * rate / (1 + rate) / 2, None),
+        "random by shares": (0.5, sum(shares)),
+    }
+    return {
+        name: (first, second / len(shares) if whole and second is not None else None)
+        for name, (first, second) in values.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorComparison(Result):
+    """Macro-F1 of both, second minus first with its interval, and McNemar's test."""
+
+    count: int
+    first: float
+    second: float
+    difference: float
+    low: float | None
+    high: float | None
+    only_first: int
+    only_second: int
+    both: int
+    neither: int
+    p: float
+
+    def table(self, first: str = "first", second: str = "second") -> Table:
+        """Macro-F1 of both, and on how many memes only one of them is right."""
+        rows = (
+            (first, percent(self.first), f"{self.only_first:,}"),
+            (second, percent(self.second), f"{self.only_second:,}"),
+        )
+        return Table(("", ">macro-F1", ">only it is right"), rows)
+
+    @property
+    def summary(self) -> str:
+        """The difference with its interval, and McNemar's test."""
+        span = ""
+        if self.low is not None and self.high is not None:
+            span = f" (95 %: {100 * self.low:+.1f} to {100 * self.high:+.1f})"
+        return (
+            f"difference {100 * self.difference:+.1f} points{span}, {self.count:,} memes\n"
+            f"McNemar's exact test: p = {self.p:.3g}"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"{self.table()._repr_html_()}<p>{self.summary}</p>"
+
+
+def compare(
+    examples: Sequence[Example], first: Sequence[Prediction], second: Sequence[Prediction]
+) -> DetectorComparison:
+    """Compare harmful/harmless decisions, pair by pair; memes are resampled with both answers."""
+    need_labels(examples, "the data")
+    if not len(examples) == len(first) == len(second):
+        raise InputError("both detectors must answer the same memes", hint="give the same --data")
+    truth = np.array([int(e.label or 0) for e in examples], np.int64)
+    one = np.array([p.label for p in first], np.int64)
+    two = np.array([p.label for p in second], np.int64)
+    cells = np.hstack([_cells(truth, one), _cells(truth, two)])
+
+    def difference(sums: Floats) -> Floats:
+        return _macro(sums[:, 4:]) - _macro(sums[:, :4])
+
+    span = bootstrap(cells, difference)
+    right_one, right_two = one == truth, two == truth
+    only_first = int((right_one & ~right_two).sum())
+    only_second = int((right_two & ~right_one).sum())
+    before, after = macro_f1(truth, one, 2), macro_f1(truth, two, 2)
+    return DetectorComparison(
+        count=len(examples),
+        first=before,
+        second=after,
+        difference=after - before,
+        low=span[0] if span else None,
+        high=span[1] if span else None,
+        only_first=only_first,
+        only_second=only_second,
+        both=int((right_one & right_two).sum()),
+        neither=int((~right_one & ~right_two).sum()),
+        p=mcnemar(only_first, only_second).p,
+    )
+
+
+def _cells(truth: NDArray[np.int64], said: NDArray[np.int64]) -> Floats:
+    """One row a meme: harmful and found, missed, harmless and left alone, false alarm."""
+    kinds = np.where(truth == 1, np.where(said == 1, 0, 1), np.where(said == 0, 2, 3))
+    return np.eye(4)[kinds]
+
+
+def _macro(sums: Floats) -> Floats:
+    """Mean F1 over the classes that occur, as :func:`macro_f1` has it."""
+    found, missed, left, alarms = sums.T
+    tops, wrong = np.stack([2 * found, 2 * left]), missed + alarms
+    occurs = tops + wrong > 0
+    scores = np.where(occurs, tops / np.where(occurs, tops + wrong, 1), 0)
+    value: Floats = scores.sum(axis=0) / occurs.sum(axis=0)
+    return value

@@ -1,0 +1,436 @@
+"""One meme as a detector sees it, with its labels where they are known.
+
+Ways to hold examples out. Ids order the blocks here, and here alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from memantics.core.data import Skip, SplitFile, checksum, conform, inside, read_jsonl
+from memantics.core.errors import DataError, InputError
+from memantics.core.labels import LabelledMeme
+from memantics.core.language import UNKNOWN, guess_language
+
+Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
+Modality = Literal["fusion", "text", "image", "both"]
+# The order of the paper's tables. The official files number sexual before offence.
+TYPES: tuple[Type, ...] = get_args(Type)
+TYPE_IDS: tuple[Type, ...] = ("none", "targeted", "sexual", "offence", "dispirited")
+MODALITIES: tuple[Modality, ...] = get_args(Modality)
+LABELS = ("harmless", "harmful")
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One meme.
+
+    ``text`` is printed on it, ``text_caption`` says what that text means and ``image_caption``
+    what the image shows; ``ocr`` is what a reader found in the image, where one was asked.
+    ``printed`` is all text of an image that has more than its caption.
+    ``label`` is 1 for harmful, 0 for harmless, None where nobody said. ``modality`` says where
+    the harm lies, ``target`` whom it attacks. ``id`` and the image's name are for people and for
+    splits: no feature may look at them.
+    """
+
+    id: str
+    text: str
+    text_caption: str = ""
+    image_caption: str = ""
+    image: Path | None = None
+    label: int | None = None
+    type: Type | None = None
+    modality: Modality | None = None
+    ocr: str = ""
+    target: str | None = None
+    printed: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to read in it."""
+        return not (self.text + self.text_caption + self.image_caption + self.ocr).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSet:
+    """Labels that are told apart; ``several``: any number of them can hold. Harm has no name."""
+
+    name: str
+    classes: tuple[str, ...]
+    several: bool = False
+
+
+HARM = LabelSet("", LABELS)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Examples from one place. ``skips`` were left out, ``notes`` say what else to know.
+
+    ``licence`` is that of the data, ``checksum`` pins the files and the part they came from;
+    ``sample`` marks the starter pack, whose figures mean nothing. Labels other than harm are in
+    ``gold``, one or several for each example; ``groups`` are never parted between what is learnt
+    from and what is judged; ``topic`` is what the labels are about. ``memes`` are the rows behind
+    the examples, where labels other than harm were read.
+    """
+
+    name: str
+    examples: tuple[Example, ...]
+    skips: tuple[Skip, ...] = ()
+    notes: tuple[str, ...] = ()
+    licence: str = "not said"
+    checksum: str = ""
+    sample: bool = False
+    labels: LabelSet = HARM
+    gold: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[str, ...] = ()
+    topic: str = ""
+    memes: tuple[LabelledMeme, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """What is printed on the memes, where anything is."""
+        return [example.text for example in self.examples if example.text.strip()]
+
+    def list_languages(self) -> list[str]:
+        """The languages of its texts."""
+        return list_languages(self.texts)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many memes have each label."""
+        if not self.labels.name:
+            said = Counter(example.label for example in self.examples)
+            return {name: said[place] for place, name in enumerate(LABELS)}
+        held = Counter(label for gold in self.gold for label in gold)
+        return {name: held[name] for name in self.labels.classes}
+
+    def take(self, places: Sequence[int]) -> Loaded:
+        """Some of the examples, with their labels and groups where they have any."""
+        return replace(
+            self,
+            examples=tuple(self.examples[place] for place in places),
+            gold=tuple(self.gold[place] for place in places) if self.gold else (),
+            groups=tuple(self.groups[place] for place in places) if self.groups else (),
+            memes=tuple(self.memes[place] for place in places) if self.memes else (),
+        )
+
+    def keep_part(self, split: SplitFile, part: str) -> Loaded:
+        """The examples that a split file puts into one of its parts."""
+        ids = frozenset(split.list_ids(part))
+        places = [place for place, example in enumerate(self.examples) if example.id in ids]
+        if not places:
+            raise InputError(
+                f"the split of {split.data} names no meme of {self.name}",
+                hint="use the split that was made of these data",
+            )
+        kept = self.take(places)
+        name, pinned = f"{self.name}, {part} of {split.by}", f"{self.checksum}/{split.checksum}"
+        return replace(kept, name=name, checksum=f"{pinned}/{part}")
+
+    def describe(self) -> Iterator[str]:
+        """How many memes have each label, and what was left out."""
+        shown = f"{self.name}: {len(self.examples):,} memes"
+        if self.labels.name:
+            counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
+            yield f"{shown} ({counts})"
+        else:
+            yield f"{shown}, {self.counts['harmful']:,} harmful"
+        if self.labels.name and self.sample:
+            yield "note: the starter sample, not the release"
+        yield from (f"note: {note}" for note in self.notes)
+        if not self.labels.name:  # notes on other labels count what was left out
+            yield from self.describe_skips()
+
+    def describe_skips(self) -> Iterator[str]:
+        """The first rows that were left out, and how many there are."""
+        for skip in self.skips[:5]:
+            yield f"left out: {skip.file}: row {skip.row}: {skip.reason}"
+        if len(self.skips) > 5:
+            yield f"left out: {len(self.skips):,} in all"
+
+
+def list_languages(texts: Sequence[str]) -> list[str]:
+    """Languages of at least a tenth of the texts, as five hundred of them tell."""
+    some = texts[:: max(1, len(texts) // 500)]
+    counts = Counter(guess_language(text).language for text in some)
+    return sorted(
+        name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()
+    )
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A sort key under which ``9`` comes before ``10``: the order in which memes were collected.
+
+    >>> sorted(["10", "9", "a2", "a10"], key=natural_key)
+    ['9', '10', 'a2', 'a10']
+    """
+    return tuple(_rank(part) for part in _DIGITS.split(name) if part)
+
+
+def _rank(part: str) -> tuple[int, int, str]:
+    if not part.isdecimal():
+        return 1, 0, part
+    # By length, then digit by digit: Python makes no number of more than 4,300 digits.
+    digits = part.lstrip("0")
+    return 0, len(digits), digits
+
+
+def need_labels(examples: Iterable[Example], where: str) -> None:
+    """Refuse examples without a label.
+
+    >>> need_labels([Example("1", "hi")], "memes.csv")
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: memes.csv: example 1 has no label; add a label column
+    """
+    for example in examples:
+        if example.label is None:
+            raise InputError(
+                f"{where}: example {example.id} has no label", hint="add a label column"
+            )
+
+
+def keep_typed(loaded: Loaded) -> Loaded:
+    """The examples whose type is known; others are left out and listed.
+
+    One meme of ToxiCN MM 2.0 is harmful without a type.
+    """
+    if all(e.type in (None, "none") for e in loaded.examples):
+        raise InputError(
+            f"{loaded.name}: no harmful meme has a type",
+            hint="add a type column, or use --target harmful",
+        )
+    kept = tuple(e for e in loaded.examples if e.type is not None)
+    skips = (Skip(loaded.name, e.id, "no type") for e in loaded.examples if e.type is None)
+    return replace(loaded, examples=kept, skips=(*loaded.skips, *skips))
+
+
+def need_two_classes(labels: Sequence[int], where: str) -> None:
+    """Refuse labels that are all alike: nothing can be learnt or measured there.
+
+    >>> need_two_classes([1, 1], "fold 2")
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: fold 2 holds one class only; give harmful and harmless memes
+    """
+    if len(set(labels)) < 2:
+        raise InputError(f"{where} holds one class only", hint="give harmful and harmless memes")
+
+
+# Examples from a user's own files: CSV, JSON lines, or a folder of images with metadata.
+
+METADATA = ("metadata.jsonl", "metadata.csv")
+COLUMNS = (
+    "id", "text", "text_caption", "image_caption", "image", "label", "type", "modality", "target",
+)  # fmt: skip
+_LONGEST = 20_000
+_LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, **{name: n for n, name in enumerate(LABELS)}}
+
+
+class _Row(BaseModel):
+    """A row as a file has it; ``file_name`` is the image's name in the imagefolder convention."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str | int | None = None
+    text: str = Field("", max_length=_LONGEST)
+    text_caption: str = Field("", max_length=_LONGEST)
+    image_caption: str = Field("", max_length=_LONGEST)
+    image: str = ""
+    file_name: str = ""
+    label: str | int | bool | None = None
+    type: str | int | None = None
+    modality: str | None = None
+    target: str | None = None
+
+
+def read_examples(path: Path) -> Loaded:
+    """Read a ``.csv``, a ``.jsonl`` or a folder with ``metadata.csv`` or ``metadata.jsonl``.
+
+    A row with nothing to read in it is left out and listed; a row that cannot be understood is an
+    error that names it.
+    """
+    table = _find_table(path)
+    rows = _read_csv(table) if table.suffix.lower() == ".csv" else read_jsonl(table)
+    examples: dict[str, Example] = {}
+    skips: list[Skip] = []
+    lost = 0
+    for number, value in rows:
+        row = conform(_Row, value, table.name, number)
+        example = _make(row, table, number)
+        if example.id in examples:
+            raise DataError(table.name, f"id {example.id!r} comes twice", row=number)
+        named = row.image or row.file_name
+        if example.image is None and named:
+            lost += 1
+        if example.empty and example.image is None:
+            reason = "no text, and its image is missing" if named else "no text and no image"
+            skips.append(Skip(table.name, str(number), reason))
+            continue
+        examples[example.id] = example
+    if not examples:
+        raise DataError(table.name, "holds no examples", hint=f"columns: {', '.join(COLUMNS)}")
+    notes = (f"{lost} images are named but missing: their texts are used alone",) if lost else ()
+    return Loaded(
+        name=path.name,
+        examples=tuple(examples.values()),
+        skips=tuple(skips),
+        notes=notes,
+        checksum=checksum([table], table.parent),
+    )
+
+
+def _find_table(path: Path) -> Path:
+    if path.is_dir():
+        for name in METADATA:
+            if (path / name).is_file():
+                return path / name
+        raise DataError(path, f"has neither {' nor '.join(METADATA)}", hint="add one of them")
+    if path.suffix.lower() not in (".csv", ".jsonl"):
+        raise DataError(path, "is neither a .csv, a .jsonl nor a folder of images")
+    if not path.is_file():
+        raise DataError(path, "no such file", hint="check the path")
+    return path
+
+
+def _read_csv(path: Path) -> Iterator[tuple[int, JsonValue]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            for number, row in enumerate(reader, 2):
+                if None in row or None in row.values():
+                    problem = f"has another number of cells than the {len(reader.fieldnames or ())}"
+                    raise DataError(path.name, f"{problem} columns", row=number)
+                # An empty cell says nothing, as a missing field of JSON does.
+                cells: dict[str, JsonValue] = {name: cell for name, cell in row.items() if cell}
+                yield number, cells
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(path.name, f"cannot be read as CSV in UTF-8: {error}") from error
+
+
+def _make(row: _Row, table: Path, number: int) -> Example:
+    named = row.image or row.file_name
+    image = inside(table.parent, named) if named else None
+    label = _read_label(row.label, table, number)
+    kind = _read_type(row.type, table, number)
+    if kind is not None and label is None:
+        label = int(kind != "none")
+    if kind is not None and label != int(kind != "none"):
+        raise DataError(table.name, f"label {label} does not go with type {kind}", row=number)
+    if label == 0 and kind is None:
+        kind = "none"
+    return Example(
+        id=str(row.id) if row.id is not None else _name(named) or str(number),
+        text=row.text,
+        text_caption=row.text_caption,
+        image_caption=row.image_caption,
+        image=image if image is not None and image.is_file() else None,
+        label=label,
+        type=kind,
+        modality=_read_modality(row.modality, table, number),
+        target=(row.target or "").strip() or None,
+    )
+
+
+def _name(image: str) -> str:
+    """An image's name as an id, its folder included: two folders may hold the same name.
+
+    >>> _name("a/7.png"), _name("7.png"), _name("")
+    ('a/7', '7', '')
+    """
+    path = PurePosixPath(image)
+    return (path.parent / path.stem).as_posix() if image else ""
+
+
+def _read_label(value: str | int | bool | None, table: Path, number: int) -> int | None:
+    if value is None or value == "":
+        return None
+    found = _LABELS.get(str(int(value) if isinstance(value, bool) else value).strip().lower())
+    if found is None:
+        problem = f"unknown label {value!r}"
+        raise DataError(table.name, problem, row=number, hint=f"known: {', '.join(_LABELS)}")
+    return found
+
+
+def _read_type(value: str | int | None, table: Path, number: int) -> Type | None:
+    if value is None or value == "":
+        return None
+    word = str(value).strip().lower()
+    for place, known in enumerate(TYPE_IDS):
+        if word in (known, str(place)):
+            return known
+    hint = f"known: {', '.join(TYPES)}, or the ids 0 to {len(TYPE_IDS) - 1} of ToxiCN MM"
+    raise DataError(table.name, f"unknown type {value!r}", row=number, hint=hint)
+
+
+def _read_modality(value: str | None, table: Path, number: int) -> Modality | None:
+    if not value:
+        return None
+    for known in MODALITIES:
+        if value.strip().lower() == known:
+            return known
+    hint = f"known: {', '.join(MODALITIES)}"
+    raise DataError(table.name, f"unknown modality {value!r}", row=number, hint=hint)
+
+
+Split = Literal["blocks", "random"]
+Folds = NDArray[np.int64]
+
+
+def split_random(strata: Sequence[str], count: int, seed: int = 0) -> Folds:
+    """Random folds in which every stratum is spread evenly.
+
+    >>> folds = split_random(["a"] * 4 + ["b"] * 4, 2)
+    >>> sorted(folds[:4].tolist()), sorted(folds[4:].tolist())
+    ([0, 0, 1, 1], [0, 0, 1, 1])
+    """
+    _check(len(strata), count)
+    rng = np.random.default_rng(seed)
+    folds = np.zeros(len(strata), np.int64)
+    known = np.array(strata)
+    start = 0
+    for stratum in sorted(set(strata)):
+        places = np.flatnonzero(known == stratum)
+        rng.shuffle(places)
+        # The next stratum goes on where this one stopped: folds stay equally large.
+        folds[places] = (np.arange(len(places)) + start) % count
+        start += len(places)
+    return folds
+
+
+def split_blocks(ids: Sequence[str], count: int) -> Folds:
+    """Contiguous blocks of the order in which memes were collected.
+
+    >>> split_blocks(["10", "9", "1", "2"], 2).tolist()
+    [1, 1, 0, 0]
+    """
+    _check(len(ids), count)
+    order = sorted(range(len(ids)), key=lambda place: natural_key(ids[place]))
+    folds = np.zeros(len(ids), np.int64)
+    for number, places in enumerate(np.array_split(np.array(order), count)):
+        folds[places] = number
+    return folds
+
+
+def split_examples(examples: Sequence[Example], split: Split, count: int, seed: int = 0) -> Folds:
+    """Folds of labelled examples: random ones keep the shares of the types."""
+    if split == "blocks":
+        return split_blocks([example.id for example in examples], count)
+    return split_random([f"{e.label}/{e.type}" for e in examples], count, seed)
+
+
+def _check(size: int, count: int) -> None:
+    if not 2 <= count <= size:
+        raise InputError(
+            f"{size} examples cannot be cut into {count} folds", hint="give more, or fewer folds"
+        )

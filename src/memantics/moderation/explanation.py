@@ -1,0 +1,409 @@
+"""What moved a decision: pieces of the texts with signed contributions that add up.
+
+The score that is explained is the log-odds of "harmful", or of another label against the next
+likely one. The heads are polynomials of degree 1 or 2 in the pieces, and for those halving every
+piece gives exact shares (Aumann and Shapley's rule): contributions and the base add up to the
+score.
+
+What moved a network: how its score changes where a word or a part of the picture is hidden.
+
+Unlike the shares of a fast detector these do not add up: two words that say the same may each be
+left out without loss.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from memantics.core.errors import require_known
+from memantics.core.images import encode_png, load
+from memantics.core.result import Result, Table
+from memantics.moderation import features
+from memantics.moderation.calibration import Floats
+from memantics.moderation.examples import LABELS, Example
+from memantics.moderation.fast import FastDetector, LabelPrediction, Prediction
+from memantics.moderation.heads import HeadModel, make_rows
+from memantics.moderation.kernel import Singles, margin_places
+from memantics.moderation.novelty import OUTSIDE_NOTE
+
+_ROUNDING = 0.01  # of sums in single precision
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of one block; positive speaks for harm. ``start`` is None for unplaced ones."""
+
+    field: str
+    kind: str
+    text: str
+    contribution: float
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldShare:
+    """A field's text with the contribution of each character, and of the field as a whole."""
+
+    field: features.Field
+    text: str
+    characters: tuple[float, ...]
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons(Result, ABC):
+    """A score with its reasons. ``base`` is the score of an empty meme.
+
+    ``gap`` is what the contributions leave open (0 but for rounding where the kernel's degree is
+    at most 2); ``needed`` is the score from which the decision is as it is. The score is the
+    log-odds of ``label`` against ``against`` (empty: against its absence). With ``hiding`` a
+    contribution is what the score loses where its piece is hidden.
+    """
+
+    score: float
+    base: float
+    needed: float
+    parts: tuple[Part, ...]
+    fields: tuple[FieldShare, ...]
+    label: str
+    against: str
+    _: KW_ONLY
+    hiding: bool = False
+
+    @property
+    def gap(self) -> float:
+        """What the contributions do not account for."""
+        return self.score - self.base - sum(part.contribution for part in self.parts)
+
+    @property
+    def sense(self) -> str:
+        """What the contributions are."""
+        if self.hiding:
+            return "each is what hiding it takes from the score, so they need not add up"
+        if abs(self.gap) < _ROUNDING:
+            return "all pieces add up to the score"
+        return f"they leave {self.gap:+.2f} of the score open"
+
+    def strongest(self, count: int = 10) -> tuple[Part, ...]:
+        """The pieces that moved most, either way; pieces inside a stronger one stay out."""
+        kept: list[Part] = []
+        for part in sorted(self.parts, key=lambda p: -abs(p.contribution)):
+            if len(kept) == count:
+                break
+            if not any(_covers(value, part) for value in kept):
+                kept.append(part)
+        return tuple(kept)
+
+    def table(self, count: int = 12) -> Table:
+        """The strongest pieces, and how far each moved the score."""
+        rows = tuple(
+            (part.text, part.field.replace("_", " "), part.kind, f"{part.contribution:+.3f}")
+            for part in self.strongest(count)
+        )
+        return Table(("piece", "of", "as", ">moves"), rows)
+
+    @property
+    def sum(self) -> str:
+        """How the score came about, in words."""
+        moved = f"{self.base:+.2f} for any meme {self.score - self.base:+.2f} for this one"
+        return f"score {self.score:+.2f} = {moved}"
+
+    @property
+    @abstractmethod
+    def lines(self) -> tuple[str, str]:
+        """The verdict, and how its score came about."""
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Reasons):
+    """Why a detector calls a meme harmful or harmless; ``needed`` is its threshold."""
+
+    prediction: Prediction
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The verdict, and how its score came about."""
+        said = self.prediction
+        kind = f", {said.type}" if said.label and said.type not in (None, "none") else ""
+        doubt = f"; {OUTSIDE_NOTE}" if said.out_of_domain else ""
+        return (
+            f"unjudged: {said.unjudged}"
+            if said.unjudged
+            else f"{said.name}, chance of harm {said.probability:.2f}{kind}{doubt}",
+            f"{self.sum}; harmful from {self.needed:+.2f}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelExplanation(Reasons):
+    """Why an expert gives a label."""
+
+    prediction: LabelPrediction
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The verdict, and how its score came about."""
+        chance = self.prediction.chances[self.label]
+        rest = f" rather than {self.against}" if self.against else ""
+        return f"{self.label}{rest}, chance {chance:.2f}", f"{self.sum}; from {self.needed:+.2f}"
+
+
+def _covers(part: Part, other: Part) -> bool:
+    if part.field != other.field or part.start is None or other.start is None:
+        return False
+    same = (part.contribution > 0) == (other.contribution > 0)
+    return same and part.start <= other.start and (part.end or 0) >= (other.end or 0)
+
+
+class _Lean(NamedTuple):
+    """Log-odds of a label, what a unit of each head adds, and from where on the label holds."""
+
+    label: str
+    against: str
+    score: float
+    mix: Singles
+    needed: float
+
+
+def explain(
+    detector: FastDetector,
+    example: Example,
+    embedder: features.Embedder | None = None,
+    threshold: float | None = None,
+) -> Explanation:
+    """Say what moved the decision on one example; ``threshold`` where another one is in force."""
+    needed = detector.decision.threshold if threshold is None else threshold
+    lean = _lean_harm(detector, detector.score([example], embedder), needed or 0.0)
+    (said,) = detector.predict([example], embedder)
+    return Explanation(*_reason(detector, example, embedder, lean), said)
+
+
+def explain_label(
+    expert: FastDetector,
+    example: Example,
+    embedder: features.Embedder | None = None,
+    label: str = "",
+) -> LabelExplanation:
+    """Say what moved an expert towards a label, by default the likeliest, on one example."""
+    (said,) = expert.classify([example], embedder)
+    label = label or said.label
+    require_known("label", label, expert.labels.classes)
+    lean = _lean_label(expert, np.asarray(expert.score([example], embedder), float), label)
+    return LabelExplanation(*_reason(expert, example, embedder, lean), said)
+
+
+def _reason(
+    model: FastDetector, example: Example, embedder: features.Embedder | None, lean: _Lean
+) -> tuple[float, float, float, tuple[Part, ...], tuple[FieldShare, ...], str, str]:
+    parts, moved = _attribute(model, example, embedder, lean.mix)
+    fields = tuple(_share(parts, example))
+    score = lean.score
+    return score, score - moved, lean.needed, parts, fields, lean.label, lean.against
+
+
+def _lean_harm(detector: FastDetector, raw: Singles, threshold: float) -> _Lean:
+    """The margin of the types counts for its two heads."""
+    harm = detector.decision.softmaxes[0]
+    slopes = (harm.weights[:, 1] - harm.weights[:, 0]) / harm.deviation
+    places = margin_places(detector.heads)
+    mix = slopes
+    if places is not None:
+        none, others = places
+        mix = slopes[:-1].copy()
+        mix[others[int(raw[0, others].argmax())]] += slopes[-1]
+        mix[none] -= slopes[-1]
+    (logits,) = harm.logits(detector.widen(raw))
+    threshold = min(max(threshold, 1e-9), 1 - 1e-9)
+    score, needed = float(logits[1] - logits[0]), float(np.log(threshold / (1 - threshold)))
+    return _Lean(LABELS[1], LABELS[0], score, np.asarray(mix, np.float32), needed)
+
+
+def _lean_label(expert: FastDetector, raw: Floats, label: str) -> _Lean:
+    place, decision = expert.labels.classes.index(label), expert.decision
+    if expert.labels.several:
+        softmax, other, against = decision.softmaxes[place], 0, ""
+        place, needed = 1, float(np.log(decision.biases[place] / (1 - decision.biases[place])))
+    else:
+        (softmax,) = decision.softmaxes
+        rivals = softmax.logits(raw)[0] + decision.biases
+        rivals[place] = -np.inf
+        other = int(rivals.argmax())
+        against = expert.labels.classes[other]
+        needed = float(decision.biases[other] - decision.biases[place])
+    (logits,) = softmax.logits(raw)
+    slopes = (softmax.weights[:, place] - softmax.weights[:, other]) / softmax.deviation
+    score = float(logits[place] - logits[other])
+    return _Lean(label, against, score, np.asarray(slopes, np.float32), needed)
+
+
+def _attribute(
+    model: HeadModel, example: Example, embedder: features.Embedder | None, mix: Singles
+) -> tuple[tuple[Part, ...], float]:
+    """The pieces of one example with what each adds to a mixture of heads, and their sum."""
+    rows = make_rows(model.extractor, [example], embedder)
+    sparse, dense = model.scorer.attribute(rows, mix)
+    parts = tuple(_list_parts(model, example, sparse, dense))
+    blank = make_rows(model.extractor, [Example("", "")], _Silent(embedder))
+    moved = (model.scorer.score(rows)[0] - model.scorer.score(blank)[0]) @ mix
+    return parts, float(moved)
+
+
+class _Silent:
+    """An embedder for texts that are all empty: their meanings are set to zero anyway."""
+
+    def __init__(self, embedder: features.Embedder | None) -> None:
+        self.version = embedder.version if embedder is not None else ""
+        self._seer = embedder if isinstance(embedder, features.Seer) else None
+        self._width = embedder.encode(["a"]).shape[1] if embedder is not None else 1
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """Zeros."""
+        return np.zeros((len(texts), self._width), np.float32)
+
+    def see(self, images: Sequence[Path | None]) -> Singles:
+        """No image: zeros."""
+        width = 0 if self._seer is None else self._seer.see([None]).shape[1]
+        return np.zeros((len(images), width), np.float32)
+
+
+def _list_parts(
+    detector: HeadModel, example: Example, sparse: Singles, dense: Singles
+) -> Iterator[Part]:
+    offsets = detector.extractor.offsets()
+    for place, vocabulary in enumerate(detector.extractor.vocabularies):
+        block, index = vocabulary.block, detector.extractor.indices[place]
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for piece in features.cut(block.kind, _read(block, example)):
+            if piece.name in index:
+                found[piece.name].append((piece.start, piece.end))
+        for name, spans in found.items():
+            # A piece that occurs twice counts once, so its share is split among its places.
+            value = float(sparse[offsets[place] + index[name]]) / len(spans)
+            for start, end in spans:
+                yield _place(block, name, value, start, end)
+    start = 0
+    factors = detector.extractor.dense_factors(len(dense))
+    for entry, (width, _) in zip(detector.extractor.dense, factors, strict=True):
+        value = float(dense[start : start + width].sum())
+        start += width
+        yield Part(entry.source, entry.name.split("/")[1], "(as a whole)", value)
+
+
+def _read(block: features.FeatureBlock, example: Example) -> str:
+    text = features.read_field(example, block.field)
+    return features.hear(text) if block.kind == "readings" else text
+
+
+def _place(block: features.FeatureBlock, name: str, value: float, start: int, end: int) -> Part:
+    kind: features.Kind = block.kind
+    if kind == "readings":
+        # Places are those of the reading, not of the text that people see.
+        return Part(block.field, kind, name, value)
+    return Part(block.field, kind, name, value, start, end)
+
+
+def _share(parts: Sequence[Part], example: Example) -> Iterator[FieldShare]:
+    for field in features.FIELDS:
+        text = features.read_field(example, field)
+        group = [part for part in parts if part.field == field]
+        if not text or not group:
+            continue
+        characters = np.zeros(len(text))
+        for part in group:
+            if part.start is not None and part.end is not None:
+                characters[part.start : part.end] += part.contribution / (part.end - part.start)
+        total = sum(part.contribution for part in group)
+        yield FieldShare(field, text, tuple(characters.tolist()), total)
+
+
+Predict = Callable[[Sequence[Example]], list[Prediction]]
+_PIECE = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+_MOST = 40  # pieces of a text; longer texts are hidden several words at a time
+_SIDE = 4  # rows and columns of a picture
+
+
+def explain_by_occlusion(
+    predict: Predict, example: Example, threshold: float, *, texts: bool, pictures: bool
+) -> Explanation:
+    """Log-odds of harm, and what hiding each word and each part of the picture takes from them."""
+    with tempfile.TemporaryDirectory() as folder:
+        hidden = list(_hide_words(example)) if texts else []
+        bare = replace(example, text="") if texts else example
+        if pictures and example.image is not None:
+            cut = list(_hide_parts(example, example.image, Path(folder)))
+            bare = replace(bare, image=cut.pop()[1].image)
+            hidden += cut
+        said = predict([example, bare, *(changed for _, changed in hidden)])
+    score, base, *scores = (_make_odds(one.probability) for one in said)
+    parts = tuple(
+        replace(part, contribution=score - other)
+        for (part, _), other in zip(hidden, scores, strict=True)
+    )
+    fields = tuple(_share_hidden(example, parts))
+    needed = _make_odds(threshold)
+    return Explanation(
+        score, base, needed, parts, fields, LABELS[1], LABELS[0], said[0], hiding=True
+    )
+
+
+def _make_odds(chance: float) -> float:
+    chance = min(max(chance, 1e-9), 1 - 1e-9)
+    return float(np.log(chance / (1 - chance)))
+
+
+def _hide_words(example: Example) -> Iterator[tuple[Part, Example]]:
+    found = list(_PIECE.finditer(example.text))
+    size = -(-len(found) // _MOST) or 1
+    for place in range(0, len(found), size):
+        start, end = found[place].start(), found[place : place + size][-1].end()
+        text = example.text
+        part = Part("text", "left out", text[start:end], 0.0, start, end)
+        yield part, replace(example, text=text[:start] + text[end:])
+
+
+def _hide_parts(example: Example, path: Path, folder: Path) -> Iterator[tuple[Part, Example]]:
+    """The picture with each part in its mean colour; last, all of it."""
+    image = load(path)
+    mean = np.asarray(image.resize((1, 1), Image.Resampling.BOX)).ravel().tolist()
+    wide, high = image.size
+    places = [(row, column) for row in range(_SIDE) for column in range(_SIDE)]
+    for row, column in places:
+        corners = (column, row, column + 1, row + 1)
+        left, top, right, low = (
+            corner * (high if place % 2 else wide) // _SIDE for place, corner in enumerate(corners)
+        )
+        made = image.copy()
+        made.paste((mean[0], mean[1], mean[2]), (left, top, right, low))
+        name = f"row {row + 1}, column {column + 1} of {_SIDE}"
+        yield Part("image", "hidden", name, 0.0), _put(example, made, folder, f"{row}{column}")
+    blank = Image.new("RGB", image.size, (mean[0], mean[1], mean[2]))
+    yield Part("image", "hidden", "all", 0.0), _put(example, blank, folder, "all")
+
+
+def _put(example: Example, image: Image.Image, folder: Path, name: str) -> Example:
+    place = folder / f"{name}.png"
+    place.write_bytes(encode_png(image))
+    return replace(example, image=place)
+
+
+def _share_hidden(example: Example, parts: Sequence[Part]) -> Iterator[FieldShare]:
+    characters = np.zeros(len(example.text))
+    for part in parts:
+        if part.start is not None and part.end is not None:
+            characters[part.start : part.end] = part.contribution / (part.end - part.start)
+    if any(part.field == "text" for part in parts):
+        yield FieldShare("text", example.text, tuple(characters.tolist()), float(characters.sum()))

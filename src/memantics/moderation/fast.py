@@ -1,0 +1,291 @@
+"""The machine for labels: heads over what memes say, and calibrated decisions.
+
+It learns whether memes are harmful, and of which type, or any other labels, one or several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from memantics.core.errors import InputError
+from memantics.core.result import Result
+from memantics.moderation import examples as known
+from memantics.moderation.calibration import (
+    Decision,
+    Floats,
+    decide_nested,
+    fit_decision,
+    fit_harm_decision,
+    rate_harm,
+)
+from memantics.moderation.features import Embedder
+from memantics.moderation.heads import (
+    FEWEST,
+    PRESETS,
+    FastSettings,
+    FittedHeads,
+    HeadModel,
+    TypeHead,
+    find_preset,
+    fit_heads,
+    make_dense,
+    make_rows,
+    split_inner,
+)
+from memantics.moderation.kernel import (
+    MOST,
+    Singles,
+    Targets,
+    add_margin,
+    list_types,
+    make_targets,
+    weigh,
+)
+from memantics.moderation.obfuscation import add_copies
+
+__all__ = [
+    "PRESETS",
+    "Decision",
+    "FastDetector",
+    "FastSettings",
+    "LabelPrediction",
+    "Prediction",
+    "Trained",
+    "TypeHead",
+    "find_preset",
+    "fit",
+    "fit_labels",
+    "make_dense",
+    "make_rows",
+    "train",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction(Result):
+    """What a detector says about one meme; ``types`` are chances, empty without type labels.
+
+    ``unjudged`` is why label and chance are no verdict: the text is in another language, or empty.
+    ``out_of_domain``: the text is unlike the training texts; None where that was not looked at.
+    ``review`` is why a person should decide, whatever the label is.
+    """
+
+    id: str
+    label: int
+    probability: float
+    type: str | None
+    types: Mapping[str, float]
+    unjudged: str = ""
+    out_of_domain: bool | None = None
+    review: str = ""
+
+    @property
+    def name(self) -> str:
+        """The label in words."""
+        return "unjudged" if self.unjudged else known.LABELS[self.label]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPrediction(Result):
+    """What an expert says about one meme.
+
+    ``labels`` is one label, or any number where several can hold; ``label`` the likeliest.
+    ``chances`` add up to 1 unless several labels can hold.
+    """
+
+    id: str
+    label: str
+    probability: float
+    labels: tuple[str, ...]
+    chances: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastDetector(HeadModel):
+    """A trained detector of harm, or of other ``labels``, whose classes are then its heads."""
+
+    decision: Decision
+    labels: known.LabelSet = known.HARM
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of harm that it tells apart; empty where it was trained without."""
+        return () if self.labels.name else list_types(self.heads)
+
+    def widen(self, scores: Singles) -> Floats:
+        """Raw scores of the heads and, of harm, the margin of the types."""
+        return np.asarray(scores, float) if self.labels.name else add_margin(self.heads, scores)
+
+    def predict(
+        self, examples: Sequence[known.Example], embedder: Embedder | None = None
+    ) -> list[Prediction]:
+        """Whether each example is harmful; ids are copied into the answer and not looked at."""
+        if not examples:
+            return []
+        return self.name_predictions(examples, self.widen(self.score(examples, embedder)))
+
+    def classify(
+        self, examples: Sequence[known.Example], embedder: Embedder | None = None
+    ) -> list[LabelPrediction]:
+        """The labels of each example; ids are copied into the answer and not looked at."""
+        if not examples:
+            return []
+        scores = self.widen(self.score(examples, embedder))
+        return self.name_labels(examples, *self.decision.decide(scores))
+
+    def name_predictions(
+        self, examples: Sequence[known.Example], scores: Floats
+    ) -> list[Prediction]:
+        """Decisions on harm from scores."""
+        chances, labels, shares, kinds = self.decision.decide_harm(scores)
+        types = self.types
+        return [
+            Prediction(
+                id=example.id,
+                label=int(labels[place]),
+                probability=float(chances[place]),
+                type=types[int(kinds[place])] if kinds is not None else None,
+                types={}
+                if shares is None
+                else dict(zip(types, shares[place].tolist(), strict=True)),
+            )
+            for place, example in enumerate(examples)
+        ]
+
+    def name_labels(
+        self, examples: Sequence[known.Example], chances: Floats, places: Sequence[tuple[int, ...]]
+    ) -> list[LabelPrediction]:
+        """Chances and places of classes in words."""
+        classes = self.labels.classes
+        found = []
+        for example, row, held in zip(examples, chances.tolist(), places, strict=True):
+            first = held[0] if len(held) == 1 else int(np.argmax(row))
+            labels = tuple(classes[place] for place in held)
+            shares = dict(zip(classes, row, strict=True))
+            found.append(LabelPrediction(example.id, classes[first], row[first], labels, shares))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A detector, and what it said about each training example while that was held out.
+
+    Thresholds of harm were chosen on ``held_out`` itself, so its figures are slightly flattering;
+    ``said`` are labels other than harm.
+    """
+
+    detector: FastDetector
+    held_out: tuple[Prediction, ...] = ()
+    said: tuple[LabelPrediction, ...] = ()
+
+
+def train(
+    examples: Sequence[known.Example], settings: FastSettings, embedder: Embedder | None = None
+) -> FastDetector:
+    """Train on labelled examples; every choice is made on examples held out inside them."""
+    return fit(examples, settings, embedder).detector
+
+
+def fit(
+    examples: Sequence[known.Example],
+    settings: FastSettings,
+    embedder: Embedder | None = None,
+    origins: Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Trained:
+    """Train on harm, and keep the predictions for held-out examples.
+
+    ``origins`` says which example each one was made from (its own place: from none). They are
+    held out together: whoever has learnt a disguised copy has seen the meme. Predictions for
+    copies that the settings ask for come last. ``weights`` say how much each example counts.
+    """
+    known.need_labels(examples, "training data")
+    known.need_two_classes([int(e.label or 0) for e in examples], "the training data")
+    _need_enough(examples)
+    places: Sequence[int] = range(len(examples)) if origins is None else origins
+    if settings.copies:
+        share = min(settings.copies, MOST / len(examples) - 1)
+        grown = add_copies(examples, places, max(0.0, share), settings.seed)
+        examples, places = grown.examples, grown.origins
+    labels = np.array([int(e.label or 0) for e in examples], np.int64)
+    targets = make_targets(examples)
+    if weights is not None:
+        heavy = np.array([weights[place] for place in places], np.float32)
+        targets = replace(targets, weights=targets.weights * heavy)
+    strata = [f"{e.label}/{e.type}" for e in examples]
+    folds = split_inner([e.id for e in examples], strata, settings, places)
+
+    def rate(held_out: Singles) -> float:
+        return rate_harm(add_margin(targets.heads, held_out), labels, folds)
+
+    fitted = fit_heads(examples, targets, settings, folds, rate, embedder)
+    table, after = add_margin(targets.heads, fitted.held_out), settings.type_head == "hierarchical"
+    decision = fit_harm_decision(table, examples, targets.heads, folds, hierarchical=after)
+    detector = _assemble(fitted, targets.heads, settings, decision, known.HARM)
+    return Trained(detector, tuple(detector.name_predictions(examples, table)))
+
+
+def fit_labels(
+    data: known.Loaded, settings: FastSettings, embedder: Embedder | None = None
+) -> Trained:
+    """Train on any labels; every choice is made on groups held out inside the data."""
+    _check(data)
+    classes, several = data.labels.classes, data.labels.several
+    signs = np.array([[name in names for name in classes] for names in data.gold])
+    strata = ["|".join(names) for names in data.gold]
+    targets = Targets(classes, np.where(signs, 1, -1).astype(np.float32), weigh(strata))
+    first = {group: place for place, group in reversed(list(enumerate(data.groups)))}
+    origins = [first[group] for group in data.groups]
+    folds = split_inner([e.id for e in data.examples], strata, settings, origins)
+
+    def rate(held_out: Singles) -> float:
+        return decide_nested(np.asarray(held_out, float), signs, folds, several=several).figure
+
+    fitted = fit_heads(data.examples, targets, settings, folds, rate, embedder)
+    table = np.asarray(fitted.held_out, float)
+    best = decide_nested(table, signs, folds, several=several)
+    decision = fit_decision(table, signs, several=several, biased=best.biased)
+    detector = _assemble(fitted, classes, settings, decision, data.labels)
+    said = detector.name_labels(data.examples, best.chances, best.places)
+    return Trained(detector, said=tuple(said))
+
+
+def _assemble(
+    fitted: FittedHeads,
+    heads: tuple[str, ...],
+    settings: FastSettings,
+    decision: Decision,
+    labels: known.LabelSet,
+) -> FastDetector:
+    return FastDetector(
+        settings=settings,
+        extractor=fitted.extractor,
+        heads=heads,
+        scorer=fitted.scorer,
+        decision=decision,
+        ridge=fitted.ridge,
+        examples=len(fitted.held_out),
+        embedder=fitted.embedder,
+        labels=labels,
+    )
+
+
+def _need_enough(examples: Sequence[known.Example]) -> None:
+    if len(examples) < FEWEST:
+        raise InputError(f"{len(examples)} examples are too few", hint=f"give at least {FEWEST}")
+
+
+def _check(data: known.Loaded) -> None:
+    _need_enough(data.examples)
+    if len(data.labels.classes) < 2 and not data.labels.several:
+        raise InputError(
+            f"{data.labels.name}: one class only", hint="give memes of at least two classes"
+        )
+    if len(set(data.groups)) < 4:
+        raise InputError(
+            f"{data.labels.name}: fewer than four groups of memes",
+            hint="memes that hang together are held out together; give more",
+        )

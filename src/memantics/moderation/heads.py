@@ -1,0 +1,379 @@
+"""Scores of several heads from what memes say: blocks of pieces, one kernel, dual weights.
+
+What is common to the detector of harm and to experts for any other labels: settings and presets,
+rows of numbers, and the fit in which every ridge is rated on held-out examples.
+
+Pictures through a vision model of this machine (CLIP, SigLIP, …), beside meanings of texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.core.errors import ImageError, InputError, need_packages, require_known
+from memantics.core.images import load
+from memantics.models.embedders import LocalImageEncoder
+from memantics.moderation import kernel as kernels
+from memantics.moderation.examples import Example, Split, list_languages, split_blocks, split_random
+from memantics.moderation.features import (
+    GRID,
+    IMAGE_WIDTH,
+    Dense,
+    Embedder,
+    Extractor,
+    FeatureBlock,
+    Field,
+    Seer,
+    cut_all,
+    fit_extractor,
+    read_field,
+)
+from memantics.moderation.kernel import Singles, SparseRows
+
+
+class SeeingEmbedder:
+    """Meanings of texts by one encoder and of pictures by another, under one version.
+
+    Pictures are asked one by one, so that no neighbour changes a digit, and each is kept.
+    """
+
+    def __init__(self, texts: Embedder | None, pictures: LocalImageEncoder) -> None:
+        self.version = "+".join([*([texts.version] if texts else []), pictures.version])
+        self._texts, self._pictures = texts, pictures
+        self._known: dict[Path, Singles] = {}
+        self.width = pictures.width
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """One row per text; without an encoder of texts, no meanings."""
+        if self._texts is None:
+            return np.zeros((len(texts), 1), np.float32)
+        return self._texts.encode(texts)
+
+    def see(self, images: Sequence[Path | None]) -> Singles:
+        """One row per image; zeros where an image is missing or cannot be decoded."""
+        rows = np.zeros((len(images), self.width), np.float32)
+        for row, image in zip(rows, images, strict=True):
+            if image is not None:
+                row[:] = self._look(image)
+        return rows
+
+    def _look(self, image: Path) -> Singles:
+        if image not in self._known:
+            try:
+                self._known[image] = self._pictures.encode_files([image])[0]
+            except ImageError:
+                self._known[image] = np.zeros(self.width, np.float32)
+        return self._known[image]
+
+
+# Statistics of a picture's pixels: shape, light, colour and edges.
+
+_SIDE = 64
+
+
+def measure_images(images: Sequence[Path | None]) -> Singles:
+    """One row of length 1 per image; zeros where an image is missing or cannot be decoded."""
+    rows = np.zeros((len(images), IMAGE_WIDTH), np.float32)
+    for row, image in zip(rows, images, strict=True):
+        if image is not None:
+            try:
+                row[:] = measure_image(image)
+            except ImageError:
+                continue
+    return rows
+
+
+def measure_image(path: Path) -> Singles:
+    """Shape, brightness, colour, colour histogram and edges, each between 0 and 1."""
+    picture = load(path).convert("RGB")
+    width, height = picture.size
+    pixels = np.asarray(picture.resize((_SIDE, _SIDE)), np.float32) / 255
+    grey = pixels.mean(axis=2)
+    spread = pixels.max(axis=2) - pixels.min(axis=2)
+    across, down = np.abs(np.diff(grey, axis=1)), np.abs(np.diff(grey, axis=0))
+    light, _ = np.histogram(grey, bins=8, range=(0, 1))
+    values = [
+        width / (width + height),
+        min(1.0, np.log10(width * height) / 8),
+        *pixels.mean(axis=(0, 1)),
+        *pixels.std(axis=(0, 1)),
+        float(spread.mean()),
+        float(spread.std()),
+        float(across.mean()),
+        float(down.mean()),
+        float((across > 0.2).mean()),
+        float((down > 0.2).mean()),
+        float(grey[: _SIDE // 4].mean()),
+        float(grey[-_SIDE // 4 :].mean()),
+        *(light / grey.size),
+    ]
+    row = np.array(values, np.float32)
+    return row / np.float32(np.linalg.norm(row))
+
+
+TypeHead = Literal["flat", "hierarchical"]
+Solver = Literal["kernel", "svm"]
+Ints = NDArray[np.int64]
+FEWEST = 8
+_CONSTANT = 0.2
+_SQUARE = kernels.Kernel(2)
+
+
+@dataclass(frozen=True, slots=True)
+class FastSettings:
+    """How a fast detector or an expert is trained.
+
+    ``ridges`` are tried in turn and the one is kept whose predictions for held-out examples have
+    the best macro-F1; with the solver ``svm`` they are costs. ``inner`` says how examples are
+    held out for that, for calibration and for thresholds. ``copies`` is the share of memes from
+    which a detector of harm also learns the text alone, misspelt by its sound; with ``whole`` a
+    meme without captions has the same length as one with them.
+    """
+
+    preset: str
+    blocks: tuple[FeatureBlock, ...]
+    dense: tuple[Dense, ...] = ()
+    kernel: kernels.Kernel = _SQUARE
+    ridges: tuple[float, ...] = (0.25,)
+    solver: Solver = "kernel"
+    inner: Split = "random"
+    inner_folds: int = 10
+    type_head: TypeHead = "flat"
+    seed: int = 0
+    copies: float = 0.0
+    whole: bool = False
+
+
+_CHARS = (
+    FeatureBlock("text", "chars", 1.0),
+    FeatureBlock("text_caption", "chars", 0.7),
+    FeatureBlock("image_caption", "chars", 0.5),
+)
+# Sounds outlive a disguise, characters do not.
+_HEARD = (FeatureBlock("text", "chars", 0.5), *_CHARS[1:], FeatureBlock("text", "fuzzy", 1.0))
+_SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
+_MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
+_HEAVIER = tuple(Dense(value.source, round(1.9 * value.weight, 2)) for value in _MEANINGS)
+# For languages that part their words: words and pairs of words, and runs of letters inside words.
+_WORDS = (
+    FeatureBlock("text", "phrases", 1.0),
+    FeatureBlock("text", "subwords", 0.8),
+    FeatureBlock("text_caption", "phrases", 0.7),
+    FeatureBlock("image_caption", "phrases", 0.5),
+)
+AUTO = "auto"  # the preset for the language of the texts
+STATIC = "static"  # the preset whose meanings come from a table of token vectors
+PRESETS: Mapping[str, FastSettings] = MappingProxyType(
+    {
+        settings.preset: settings
+        for settings in (
+            FastSettings("fast", _CHARS + _SOUNDS),
+            FastSettings("linear", _CHARS, solver="svm", ridges=(0.1,), inner_folds=5),
+            FastSettings("ridge", _CHARS, kernel=kernels.Kernel(1), ridges=(0.5, 1.0)),
+            FastSettings("readings", (*_CHARS, *_SOUNDS, FeatureBlock("text", "readings", 0.5))),
+            FastSettings("full", _CHARS, dense=_MEANINGS, ridges=(0.5,)),
+            FastSettings(STATIC, _HEARD, dense=_MEANINGS, ridges=(0.5,), copies=0.3, whole=True),
+            FastSettings("words", _WORDS, ridges=(1.0, 2.0, 4.0)),
+            FastSettings("words-full", _WORDS, dense=_HEAVIER, ridges=(0.5, 1.0, 2.0)),
+        )
+    }
+)
+
+
+def find_preset(name: str) -> FastSettings:
+    """Settings by name.
+
+    >>> find_preset("fast").kernel.degree
+    2
+    """
+    require_known("preset", name, PRESETS)
+    return PRESETS[name]
+
+
+def choose_preset(name: str, texts: Sequence[str]) -> FastSettings:
+    """Settings by name; ``auto`` looks at the language of the texts.
+
+    >>> choose_preset("auto", ["今晚又失眠了"]).preset, choose_preset("auto", ["I am here"]).preset
+    ('fast', 'words')
+    """
+    if name != AUTO:
+        return find_preset(name)
+    languages = list_languages([text for text in texts if text.strip()])
+    return find_preset("fast" if languages == ["zh"] else "words")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadModel:
+    """What scores examples. ``embedder`` names the version of the embedder that it needs."""
+
+    settings: FastSettings
+    extractor: Extractor
+    heads: tuple[str, ...]
+    scorer: kernels.Scorer
+    ridge: float
+    examples: int
+    embedder: str = ""
+
+    def score(
+        self, examples: Sequence[Example], embedder: Embedder | None = None
+    ) -> kernels.Singles:
+        """Raw scores, one column per head."""
+        self.check_embedder(embedder)
+        return self.scorer.score(make_rows(self.extractor, examples, embedder))
+
+    def check_embedder(self, embedder: Embedder | None) -> None:
+        """Refuse another embedder than the one it was trained with."""
+        given = embedder.version if embedder is not None else ""
+        if self.embedder and given != self.embedder:
+            raise InputError(
+                f"this detector needs the embedder {self.embedder}, not {given or 'none'}",
+                hint="open the same one (--embedder), install that version, or train again",
+            )
+
+
+def make_rows(
+    extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None
+) -> kernels.Rows:
+    """Examples as numbers. Their ids and the names of their images have no way in."""
+    blocks = [vocabulary.block for vocabulary in extractor.vocabularies]
+    matrix = extractor.transform(cut_all(blocks, examples))
+    return _join(extractor, matrix, make_dense(extractor, examples, embedder))
+
+
+def _join(extractor: Extractor, sparse: SparseRows, dense: kernels.Singles | None) -> kernels.Rows:
+    """Sparse and dense columns; where the extractor asks for whole rows, each of length 1."""
+    rows = kernels.to_rows(sparse, dense)
+    if extractor.whole:
+        values = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
+        squares = np.bincount(values, sparse.values.astype(np.float64) ** 2, len(rows))
+        lengths = np.sqrt(squares + (rows.dense.astype(np.float64) ** 2).sum(axis=1))
+        factors = (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        scaled = replace(sparse, values=sparse.values * factors[values])
+        rows = kernels.Rows(scaled, rows.dense * factors[:, None])
+    return rows
+
+
+def make_dense(
+    extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None
+) -> kernels.Singles | None:
+    """The dense blocks side by side; None where there are none."""
+    parts: list[kernels.Singles] = []
+    for block in extractor.dense:
+        if block.source == "image":
+            part = measure_images([example.image for example in examples])
+        elif block.source == "picture":
+            part = _see(embedder, examples)
+        elif embedder is None:
+            raise InputError(f"the block {block.name} needs an embedder", hint="use --preset fast")
+        else:
+            part = _embed(embedder, examples, block.source)
+        parts.append(np.asarray(part * np.float32(block.weight / extractor.scale), np.float32))
+    return np.hstack(parts) if parts else None
+
+
+def _see(embedder: Embedder | None, examples: Sequence[Example]) -> kernels.Singles:
+    if not isinstance(embedder, Seer):
+        raise InputError(
+            "it looks at pictures through a vision model", hint="name its folder (--image-encoder)"
+        )
+    return _round(embedder.see([example.image for example in examples]))
+
+
+def _round(vectors: kernels.Singles) -> kernels.Singles:
+    return (np.rint(np.array(vectors, np.float32) * GRID) / GRID).astype(np.float32)
+
+
+def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> kernels.Singles:
+    texts = [read_field(example, field) for example in examples]
+    vectors = _round(embedder.encode(texts))
+    # A field that is empty has no meaning, whatever an embedder makes of nothing.
+    vectors[[not text for text in texts]] = 0
+    return vectors
+
+
+def need_training() -> None:
+    """Refuse to go on without the packages of the solvers."""
+    need_packages("trainings of detectors and experts", "train", "scipy", "sklearn")
+
+
+@dataclass(frozen=True, slots=True)
+class FittedHeads:
+    """The kept fit: what scores, scores of held-out examples, its ridge and how good it was."""
+
+    extractor: Extractor
+    scorer: kernels.Scorer
+    held_out: kernels.Singles
+    ridge: float
+    figure: float
+    embedder: str
+
+
+def fit_heads(
+    examples: Sequence[Example],
+    targets: kernels.Targets,
+    settings: FastSettings,
+    groups: Ints,
+    rate: Callable[[kernels.Singles], float],
+    embedder: Embedder | None = None,
+) -> FittedHeads:
+    """Fit all heads with each ridge, and keep the one whose held-out scores are rated highest."""
+    need_training()
+    texts = cut_all(settings.blocks, examples)
+    extractor = fit_extractor(settings.blocks, settings.dense, texts, whole=settings.whole)
+    dense = make_dense(extractor, examples, embedder)
+    rows = _join(extractor, extractor.transform(texts), dense)
+    needed = embeds(settings) or sees(settings)
+    named = embedder.version if embedder is not None and needed else ""
+    best: FittedHeads | None = None
+    for ridge in settings.ridges:
+        scorer, held_out = _fit_once(rows, targets, settings, ridge, groups)
+        figure = rate(held_out)
+        if best is None or figure > best.figure:
+            best = FittedHeads(extractor, scorer, held_out, ridge, figure, named)
+    if best is None:
+        raise InputError("no ridge to try", hint="give one")
+    return best
+
+
+def _fit_once(
+    rows: kernels.Rows, targets: kernels.Targets, settings: FastSettings, ridge: float, groups: Ints
+) -> tuple[kernels.Scorer, kernels.Singles]:
+    if settings.solver == "svm":
+        return kernels.fit_svm(rows, targets.signs, targets.weights, ridge, groups)
+    gram = kernels.make_gram(rows, settings.kernel)
+    solved = kernels.solve(gram, targets.signs, targets.weights, ridge, groups)
+    if settings.kernel.degree == 1:
+        return kernels.unfold(rows, solved.duals, _CONSTANT), solved.held_out
+    return kernels.KernelScorer(rows, settings.kernel, solved.duals), solved.held_out
+
+
+def split_inner(
+    ids: Sequence[str], strata: Sequence[str], settings: FastSettings, origins: Sequence[int]
+) -> Ints:
+    """The inner fold of each example; those with one origin are held out together."""
+    first, places = np.unique(np.asarray(origins, np.int64), return_inverse=True)
+    kept = first.tolist()
+    count = min(settings.inner_folds, len(kept) // 2)
+    if settings.inner == "blocks":
+        folds = split_blocks([ids[place] for place in kept], count)
+    else:
+        folds = split_random([strata[place] for place in kept], count, settings.seed)
+    groups: Ints = folds[places]
+    return groups
+
+
+def embeds(settings: FastSettings) -> bool:
+    """Whether settings ask for meanings of texts by an embedder."""
+    return any(block.source not in ("image", "picture") for block in settings.dense)
+
+
+def sees(settings: FastSettings) -> bool:
+    """Whether settings ask for pictures through a vision model."""
+    return any(block.source == "picture" for block in settings.dense)

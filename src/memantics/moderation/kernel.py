@@ -1,0 +1,471 @@
+"""Ridge regression of several targets at once under a low-degree kernel.
+
+One factorisation serves every target, and the inverse gives exact predictions for held-out
+groups without fitting again: for a group g they are y_g minus (A⁻¹)_gg⁻¹ (A⁻¹ y)_g.
+
+Sparse rows in plain numpy: what judging a meme needs. Training hands them to scipy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.core.errors import InputError
+from memantics.moderation.examples import TYPES, Example
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Singles = NDArray[np.float32]
+Places = NDArray[np.int64]
+_SHARE = 8
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Compressed rows (CSR): row ``i`` has the cells from ``ends[i]`` up to ``ends[i + 1]``."""
+
+    values: Singles
+    columns: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    width: int
+
+    @classmethod
+    def from_dense(cls, table: NDArray[np.float32]) -> SparseRows:
+        """The cells of a table that are not zero.
+
+        >>> SparseRows.from_dense(np.array([[0, 2], [0, 0], [3, 0]], np.float32)).columns.tolist()
+        [1, 0]
+        """
+        rows, columns = np.nonzero(table)
+        ends = np.searchsorted(rows, np.arange(len(table) + 1))
+        values = table[rows, columns].astype(np.float32)
+        return cls(values, columns.astype(np.int32), ends.astype(np.int32), table.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def check(self) -> None:
+        """Refuse places that lie outside, or do not fit together (ValueError)."""
+        cells = len(self.values)
+        if self.ends.ndim != 1 or not self.values.shape == self.columns.shape == (cells,):
+            raise ValueError("cells and their columns differ in number")
+        if self.ends[0] != 0 or self.ends[-1] != cells or (np.diff(self.ends) < 0).any():
+            raise ValueError("rows do not follow each other")
+        if cells and not 0 <= self.columns.min() <= self.columns.max() < self.width:
+            raise ValueError("a column lies outside the vocabulary")
+
+    def take(self, rows: NDArray[np.integer]) -> SparseRows:
+        """Some of the rows, in that order."""
+        cells, sizes = self._find_cells(rows)
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        return SparseRows(self.values[cells], self.columns[cells], ends, self.width)
+
+    def row(self, place: int) -> tuple[NDArray[np.int32], Singles]:
+        """Columns and values of one row."""
+        cells = slice(self.ends[place], self.ends[place + 1])
+        return self.columns[cells], self.values[cells]
+
+    @cached_property
+    def turned(self) -> SparseRows:
+        """Columns as rows; made once, since sorting all cells takes longer than judging a meme."""
+        # Numpy sorts 16 bits in linear time, so that columns are sorted in two halves.
+        order = np.argsort((self.columns & 0xFFFF).astype(np.uint16), kind="stable")
+        high = (self.columns[order] >> 16).astype(np.uint16)
+        order = order[np.argsort(high, kind="stable")]
+        rows = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.ends))
+        counts = np.bincount(self.columns, minlength=self.width)
+        ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return SparseRows(self.values[order], rows[order], ends, len(self))
+
+    def multiply_row(self, others: SparseRows, place: int) -> Singles:
+        """Inner products of all rows with one row of others."""
+        columns, values = others.row(place)
+        places, table = self._often
+        array = places[columns]
+        rare = array < 0
+        cells, sizes = self.turned._find_cells(columns[rare])
+        parts = self.turned.values[cells] * np.repeat(values[rare], sizes)
+        sums = np.bincount(self.turned.columns[cells], weights=parts, minlength=len(self))
+        found: Singles = sums.astype(np.float32) + values[~rare] @ table[array[~rare]]
+        return found
+
+    @cached_property
+    def _often(self) -> tuple[Places, Singles]:
+        """Columns that more than one row in eight has, as a dense table, and their places in it.
+
+        They are few, hold most of the cells, and are multiplied several times faster like this.
+        """
+        columns = np.flatnonzero(np.diff(self.turned.ends) * _SHARE > len(self))
+        places = np.full(self.width, -1)
+        places[columns] = np.arange(len(columns))
+        table = np.zeros((len(columns), len(self)), np.float32)
+        for line, column in zip(table, columns.tolist(), strict=True):
+            rows, values = self.turned.row(column)
+            line[rows] = values
+        return places, table
+
+    def multiply(self, table: Singles) -> Singles:
+        """The product with a dense table, of which each column is a head."""
+        if len(table) != self.width:
+            raise ValueError(f"{len(table)} rows of weights for {self.width} columns")
+        found = np.zeros((len(self), table.shape[1]), np.float32)
+        for place in range(len(self)):
+            columns, values = self.row(place)
+            found[place] = values @ table[columns]
+        return found
+
+    def spread(self, place: int, factors: Singles) -> Singles:
+        """One row as wide as the vocabulary, each of its cells times a factor."""
+        columns, values = self.row(place)
+        found = np.zeros(self.width, np.float32)
+        found[columns] = values * factors
+        return found
+
+    def to_scipy(self) -> csr_matrix:
+        """The same cells as a matrix of scipy."""
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((self.values, self.columns, self.ends), shape=(len(self), self.width))
+
+    def _find_cells(self, rows: NDArray[np.integer]) -> tuple[Places, Places]:
+        """The places of all cells of some rows, and how many each row has."""
+        starts = self.ends[rows].astype(np.int64)
+        sizes = self.ends[np.asarray(rows) + 1] - starts
+        before = np.cumsum(sizes) - sizes
+        return np.repeat(starts - before, sizes) + np.arange(sizes.sum()), sizes
+
+
+Ints = NDArray[np.int64]
+MOST = 20_000
+_CONSTANT = np.float32(0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """(offset + x·y) to a degree, plus a constant that stands for the intercept."""
+
+    degree: int = 2
+    offset: float = 0.3
+
+    def shape(self, products: Singles) -> Singles:
+        """Values of the kernel from inner products, in place.
+
+        >>> Kernel(2, 0.5).shape(np.array([0.5], np.float32)).tolist()
+        [1.2000000476837158]
+        """
+        if self.degree > 1:
+            products += np.float32(self.offset)
+            np.power(products, self.degree, out=products)
+        products += _CONSTANT
+        return products
+
+    def slope(self, products: Singles) -> Singles:
+        """What the kernel grows by with each inner product, halfway from the empty meme.
+
+        For degrees 1 and 2 that makes contributions exact: they add up to the score.
+        """
+        if self.degree == 1:
+            return np.ones_like(products)
+        half = np.float32(self.offset) + products / 2
+        return np.asarray(self.degree * half ** (self.degree - 1), np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Examples as numbers: a sparse part, and a dense one that may have no columns."""
+
+    sparse: SparseRows
+    dense: Singles
+
+    def __len__(self) -> int:
+        return len(self.sparse)
+
+    def take(self, places: NDArray[np.int64]) -> Rows:
+        """Some of the rows."""
+        return Rows(self.sparse.take(places), self.dense[places])
+
+
+def multiply(first: Rows, second: Rows) -> Singles:
+    """Inner products of all pairs."""
+    matrix = first.sparse.to_scipy() @ second.sparse.to_scipy().T
+    products = np.asarray(matrix.todense(), np.float32)
+    if first.dense.shape[1]:
+        products += first.dense @ second.dense.T
+    return products
+
+
+def make_gram(rows: Rows, kernel: Kernel) -> Singles:
+    """The kernel between all rows, in pieces of bounded size."""
+    size = len(rows)
+    if size > MOST:
+        raise InputError(
+            f"{size:,} examples are too many for a kernel, which holds all pairs in memory",
+            hint=f"use --preset linear, or at most {MOST:,} examples",
+        )
+    gram = np.empty((size, size), np.float32)
+    for start in range(0, size, 1024):
+        part = rows.take(np.arange(start, min(size, start + 1024)))
+        gram[start : start + len(part)] = kernel.shape(multiply(part, rows))
+    return gram
+
+
+class Solved(NamedTuple):
+    """Dual weights of each target, and scores of each example from all groups but its own."""
+
+    duals: Singles
+    held_out: Singles
+
+
+def solve(
+    gram: Singles,
+    targets: Singles,
+    weights: Singles,
+    ridge: float,
+    groups: NDArray[np.int64],
+) -> Solved:
+    """Fit all targets; ``gram`` is overwritten. Heavier examples are fitted more closely.
+
+    >>> gram = np.eye(4, dtype=np.float32) + 1
+    >>> signs = np.array([[1], [1], [-1], [1]], np.float32)
+    >>> solved = solve(gram, signs, np.ones(4, np.float32), 1.0, np.arange(4))
+    >>> [round(float(value), 3) for value in solved.held_out.ravel()]
+    [0.2, 0.2, 0.6, 0.2]
+    """
+    inverse, duals = invert(gram, targets, weights, ridge)
+    return Solved(duals, hold_out(inverse, duals, targets, groups))
+
+
+def invert(
+    gram: Singles, targets: Singles, weights: Singles, ridge: float
+) -> tuple[Singles, Singles]:
+    """The inverse of the regularised kernel (its lower half), and the dual weights.
+
+    ``gram`` is overwritten. One inverse serves any number of ways to hold groups out.
+    """
+    from scipy.linalg import lapack
+
+    places = np.arange(len(gram))
+    gram[places, places] += np.float32(ridge) / weights
+    # The transpose is the same matrix in the column order that LAPACK overwrites in place.
+    factor, failed = lapack.spotrf(gram.T, lower=1, clean=0, overwrite_a=1)
+    if not failed:
+        duals, failed = lapack.spotrs(factor, targets, lower=1)
+    if not failed:
+        inverse, failed = lapack.spotri(factor, lower=1, overwrite_c=1)
+    if failed:
+        raise InputError("the examples cannot be told apart", hint="give more of them")
+    return inverse, np.ascontiguousarray(duals, np.float32)
+
+
+def hold_out(inverse: Singles, duals: Singles, targets: Singles, groups: Ints) -> Singles:
+    """Scores of each example by a fit without its group, from the fit with all of them."""
+    held_out = np.empty_like(targets)
+    for group in np.unique(groups):
+        values = np.flatnonzero(groups == group)
+        square = np.tril(inverse[np.ix_(values, values)])
+        square += np.tril(square, -1).T
+        held_out[values] = targets[values] - np.linalg.solve(square, duals[values])
+    return held_out
+
+
+def score(rows: Rows, known: Rows, kernel: Kernel, duals: Singles) -> Singles:
+    """Scores of new rows. Each row is multiplied alone: no neighbour can change its digits."""
+    scores = np.empty((len(rows), duals.shape[1]), np.float32)
+    for place, values in enumerate(_kernel_rows(rows, known, kernel)):
+        scores[place] = values @ duals
+    return scores
+
+
+def _kernel_rows(rows: Rows, known: Rows, kernel: Kernel) -> Iterator[Singles]:
+    for place, value in enumerate(rows.dense):
+        products = known.sparse.multiply_row(rows.sparse, place)
+        if known.dense.shape[1]:
+            products += known.dense @ value
+        yield kernel.shape(products)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScorer:
+    """One weight per column and head."""
+
+    sparse: Singles
+    dense: Singles
+    intercepts: Singles
+
+    def score(self, rows: Rows) -> Singles:
+        """One row of scores per row."""
+        found = rows.sparse.multiply(self.sparse)
+        if self.dense.shape[0]:
+            found += np.stack([value @ self.dense for value in rows.dense])
+        found += self.intercepts
+        return found
+
+    def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
+        """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
+        columns, _ = row.sparse.row(0)
+        sparse = row.sparse.spread(0, self.sparse[columns] @ mix)
+        dense = row.dense[0] * (self.dense @ mix)
+        return sparse, dense.astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelScorer:
+    """All training rows with one dual weight per row and head."""
+
+    known: Rows
+    kernel: Kernel
+    duals: Singles
+
+    def score(self, rows: Rows) -> Singles:
+        """One row of scores per row."""
+        return score(rows, self.known, self.kernel, self.duals)
+
+    def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
+        """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
+        products = self.known.sparse.multiply_row(row.sparse, 0)
+        if self.known.dense.shape[1]:
+            products += self.known.dense @ row.dense[0]
+        pull = self.kernel.slope(products) * (self.duals @ mix)
+        columns, _ = row.sparse.row(0)
+        pulls = self.known.sparse.turned.take(columns).multiply(pull[:, None])
+        sparse = row.sparse.spread(0, pulls[:, 0])
+        dense = row.dense[0] * (self.known.dense.T @ pull)
+        return sparse, dense.astype(np.float32)
+
+
+Scorer = LinearScorer | KernelScorer
+
+
+def unfold(known: Rows, duals: Singles, constant: float) -> LinearScorer:
+    """The weights behind a kernel of degree 1."""
+    return LinearScorer(
+        np.asarray(known.sparse.to_scipy().T @ duals, np.float32),
+        np.asarray(known.dense.T @ duals, np.float32),
+        (constant * duals.sum(axis=0)).astype(np.float32),
+    )
+
+
+def fit_svm(
+    rows: Rows, targets: Singles, weights: Singles, cost: float, groups: Ints
+) -> tuple[LinearScorer, Singles]:
+    """Linear support vector machines, one per target, with scores for held-out groups.
+
+    For more examples than a kernel can hold; held-out groups are fitted again.
+    """
+    held_out = np.zeros_like(targets)
+    for group in np.unique(groups):
+        out = groups == group
+        kept, values = np.flatnonzero(~out), np.flatnonzero(out)
+        fitted = _fit_once(rows.take(kept), targets[kept], weights[kept], cost)
+        held_out[values] = fitted.score(rows.take(values))
+    return _fit_once(rows, targets, weights, cost), held_out
+
+
+def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> LinearScorer:
+    from scipy.sparse import csr_matrix, hstack
+    from sklearn.svm import LinearSVC
+
+    matrix = rows.sparse.to_scipy()
+    if rows.dense.shape[1]:
+        matrix = hstack([matrix, csr_matrix(rows.dense)]).tocsr()
+    columns, intercepts = [], []
+    for signs in targets.T:
+        if len(set(signs.tolist())) < 2:
+            # A head whose class is absent from these groups says so for every meme.
+            columns.append(np.zeros(matrix.shape[1]))
+            intercepts.append(float(signs[0]))
+            continue
+        positive = (weights * (signs > 0)).sum()
+        balance = np.where(signs > 0, 1 / positive, 1 / (weights.sum() - positive))
+        machine = LinearSVC(C=cost, random_state=0)
+        machine.fit(matrix, signs, sample_weight=weights * balance * len(weights) / 2)
+        columns.append(machine.coef_[0])
+        intercepts.append(float(machine.intercept_[0]))
+    table = np.stack(columns, axis=1).astype(np.float32)
+    width = rows.sparse.width
+    return LinearScorer(
+        np.ascontiguousarray(table[:width]),
+        np.ascontiguousarray(table[width:]),
+        np.array(intercepts, np.float32),
+    )
+
+
+def to_rows(sparse: SparseRows, dense: Singles | None) -> Rows:
+    """Rows with a dense part of no columns where there is none."""
+    return Rows(sparse, np.zeros((len(sparse), 0), np.float32) if dense is None else dense)
+
+
+HARMFUL = "harmful"
+_FEWEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """One column of signs per head, and a weight per example."""
+
+    heads: tuple[str, ...]
+    signs: Singles
+    weights: Singles
+
+
+def make_targets(examples: Sequence[Example]) -> Targets:
+    """Heads for which there are examples; rarer types weigh more."""
+    columns: dict[str, list[bool]] = {HARMFUL: [e.label == 1 for e in examples]}
+    for kind in TYPES:
+        columns[f"type/{kind}"] = [e.type == kind for e in examples]
+    kept = {
+        name: flags
+        for name, flags in columns.items()
+        if name == HARMFUL or _FEWEST <= sum(flags) <= len(flags) - _FEWEST
+    }
+    signs = np.where(np.array(list(kept.values())).T, 1.0, -1.0).astype(np.float32)
+    return Targets(
+        tuple(kept), np.ascontiguousarray(signs), weigh([f"{e.label}/{e.type}" for e in examples])
+    )
+
+
+def weigh(strata: Sequence[str]) -> Singles:
+    """Rarer labels weigh more, by the root of their number."""
+    counts = Counter(strata)
+    weights = np.array([counts[key] ** -0.5 for key in strata])
+    return np.asarray(weights / weights.mean(), np.float32)
+
+
+def list_types(heads: Sequence[str]) -> tuple[str, ...]:
+    """The types that have a head, in the order of the paper; empty where the data has no types.
+
+    >>> list_types(["harmful", "type/none", "type/sexual", "type/offence"])
+    ('none', 'offence', 'sexual')
+    """
+    found = tuple(kind for kind in TYPES if f"type/{kind}" in heads)
+    return found if "none" in found and len(found) > 2 else ()
+
+
+def add_margin(
+    heads: Sequence[str], scores: Singles
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """All scores and, where there are types, how far the best harmful one is above none."""
+    table = np.asarray(scores, np.float64)
+    places = margin_places(heads)
+    if places is None:
+        return table
+    none, others = places
+    margin = table[:, others].max(axis=1) - table[:, none]
+    return np.column_stack([table, margin])
+
+
+def margin_places(heads: Sequence[str]) -> tuple[int, list[int]] | None:
+    """The columns of the type none and of the harmful types."""
+    types = list_types(heads)
+    if not types:
+        return None
+    columns = [list(heads).index(f"type/{kind}") for kind in types]
+    return columns[0], columns[1:]

@@ -1,0 +1,241 @@
+"""Labels that are probably wrong: memes ranked by doubt, a queue for people, and what they found.
+
+Near-duplicates whose labels contradict each other come first, then what several held-out judges
+together put off the diagonal of the confident joint (``metrics.confident``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+from memantics.core import queue
+from memantics.core.errors import InputError
+from memantics.core.finding import Finding, Gap, rank
+from memantics.core.records import Score
+from memantics.metrics.calibration import estimate_joint, find_doubtful, name_confidently
+from memantics.metrics.interval import bootstrap, sum_by_cluster, wilson
+from memantics.metrics.rounding import settle
+from memantics.moderation.examples import Loaded
+from memantics.moderation.held_out import FAST, JUDGES, Floats, HeldOutVerdicts, Ints, number_labels
+from memantics.moderation.resplit import KNOW, WORDING, Draft, Grouping, list_cases, measure_macro
+
+WORKFLOW = "review-labels"
+FIRST = 100  # doubtful memes that people look at
+OTHERS = 100  # drawn from all the rest, for the share of wrong labels
+# Of what the commonest label leaves open, judges must agree with so much: else most of their
+# disagreement is their own error, or lies in pictures that they do not see.
+_AGREED = 0.7
+_COPIES, _JUDGES = "a near-duplicate has another label", "held-out judges say otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A meme whose label is in doubt: what it is labelled, what the judges say, and why."""
+
+    id: str
+    label: str
+    suggested: str
+    chance: float
+    why: str
+
+
+def rank_doubts(data: Loaded, copies: Sequence[str], chances: Floats) -> tuple[Doubt, ...]:
+    """Memes in doubt, contradicting near-duplicates first, each by the chance of its label."""
+    labels, classes = number_labels(data), data.labels.classes
+    judged = find_doubtful(labels, chances).tolist()
+    contradicted = _find_contradicted(copies, labels, chances)
+    known = set(contradicted)
+    places = [*contradicted, *(place for place in judged if place not in known)]
+    doubts = []
+    for place in places:
+        others = chances[place].copy()
+        others[labels[place]] = -1.0
+        doubts.append(
+            Doubt(
+                data.examples[place].id,
+                classes[labels[place]],
+                classes[int(settle(others).argmax())],
+                float(chances[place, labels[place]]),
+                _COPIES if place in known else _JUDGES,
+            )
+        )
+    return tuple(doubts)
+
+
+def _find_contradicted(groups: Sequence[str], labels: Ints, chances: Floats) -> list[int]:
+    """In groups of near-duplicates with several labels, those of the rarer ones, doubtful first.
+
+    Where labels are equally common, the one is named whose chances are lowest.
+    """
+    members: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        members.setdefault(group, []).append(place)
+    found = []
+    for places in members.values():
+        counts = Counter(int(labels[place]) for place in places)
+        if len(counts) < 2:
+            continue
+        held = {
+            name: settle(float(np.mean([chances[p, name] for p in places if labels[p] == name])))
+            for name in counts
+        }
+        kept = max(counts, key=lambda name: (counts[name], held[name], -name))
+        found += [place for place in places if labels[place] != kept]
+    own = {place: settle(float(chances[place, labels[place]])) for place in found}
+    return sorted(found, key=lambda place: (own[place], place))
+
+
+def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
+    """How often near-duplicates contradict each other."""
+    labels = number_labels(data)
+    members: dict[str, list[int]] = {}
+    for place, group in enumerate(copies):
+        members.setdefault(group, []).append(place)
+    flags = {}
+    for group, places in members.items():
+        if len(places) > 1:
+            top = Counter(labels[places].tolist()).most_common(1)[0][1]
+            flags[group] = (len(places) - top, len(places))
+    if len(flags) < 2:
+        return None
+    sums = np.array(list(flags.values()), float)
+    value = float(sums[:, 0].sum() / sums[:, 1].sum())
+    low, high = bootstrap(sums, lambda table: table[:, 0] / table[:, 1]) or (0.0, 1.0)
+    size = value * float(sums[:, 1].sum()) / len(labels)
+    pictures = any(example.image for example in data.examples)
+    figure = Score("share", value, int(sums[:, 1].sum()), low, high)
+    why = "" if pictures else " Pictures are not here: the same words may mean another thing there."
+    values = {"many": int(sums[:, 0].sum()), "why": why}
+    name = data.labels.name
+    finding = WORDING.find("labels.copies", figure, "worth knowing", values, task=name)
+    p = 1 - NormalDist().cdf((value - 0.01) / max((high - low) / 3.92, 1e-9))
+    return Draft(finding, p, size)
+
+
+def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[Draft | None, Gap]:
+    """The share of labels that judges hold for wrong; a gap where the judges themselves err."""
+    labels, chances, classes = number_labels(data), held.mean, len(data.labels.classes)
+    joint = estimate_joint(labels, chances)
+    share = float(joint.sum() - np.trace(joint))
+    right = float((settle(chances).argmax(axis=1) == labels).mean())
+    top = float(np.bincount(labels).max() / len(labels))
+    who = "judges" if len(held.judges) > len(JUDGES) else "judges that read words alone"
+    gap = Gap(
+        data.labels.name,
+        "share of wrong labels",
+        f"{who} agree with {right:.0%} of the labels (always the commonest: {top:.0%}), "
+        "so that most disagreement is their own error",
+        "review the queue, then --reviewed VERDICTS gives the share",
+    )
+    if settle(right - top) < settle(_AGREED * (1 - top)):
+        return None, gap
+    said = name_confidently(labels, chances)
+    marks = np.eye(classes)[labels]
+    off = marks * ((said >= 0) & (said != labels))[:, None]
+    sums = sum_by_cluster(np.hstack([off, marks * (said >= 0)[:, None], marks]), texts.groups)
+
+    def rate(table: Floats) -> Floats:
+        wrong, sure, sizes = (table[:, n * classes : (n + 1) * classes] for n in range(3))
+        return np.asarray((wrong / np.maximum(sure, 1) * sizes).sum(axis=1) / sizes.sum(axis=1))
+
+    low, high = bootstrap(sums, rate) or (0.0, 1.0)
+    flagged = find_doubtful(labels, chances)
+    finding = WORDING.find(
+        "labels.noise",
+        Score("share", share, len(labels), low, high),
+        "worth knowing",
+        {"judges": len(held.judges), "share": share},
+        task=data.labels.name,
+        rows=(Score("accuracy", right, len(labels), by="judges", label="judges agree"),),
+        details=(f"{len(flagged):,} memes are ranked, of {len(labels):,}",),
+    )
+    p = 1 - NormalDist().cdf((share - KNOW) / max((high - low) / 3.92, 1e-9))
+    return Draft(finding, p, share), gap
+
+
+def queue_doubts(
+    data: Loaded, doubts: Sequence[Doubt], folder: Path, *, warning: str = "", seed: int = 0
+) -> int:
+    """Write a queue for the annotation app: the first doubts among as many others, mixed."""
+    first = {doubt.id: rank for rank, doubt in enumerate(doubts[:FIRST], 1)}
+    rest = [place for place, example in enumerate(data.examples) if example.id not in first]
+    rng = np.random.default_rng(seed)
+    drawn = {
+        data.examples[rest[n]].id
+        for n in rng.choice(len(rest), min(OTHERS, len(rest)), replace=False).tolist()
+    }
+    items = []
+    for example, gold in zip(data.examples, data.gold, strict=True):
+        if example.id not in first and example.id not in drawn:
+            continue
+        shown = [
+            queue.Shown(label="text", value=example.text),
+            queue.Shown(label="label", value=gold[0]),
+        ]
+        shown.append(queue.Shown(label="labels", value=list(data.labels.classes), kind="list"))
+        pictures = [queue.copy_picture(example.image, folder, example.id)] if example.image else []
+        items.append(
+            queue.QueueItem(
+                id=example.id,
+                group=example.id,
+                images=pictures,
+                shown=shown,
+                hidden={"rank": first.get(example.id, 0), "memes": len(data.examples)},
+            )
+        )
+    # Ranks would show in the order, and lead whoever judges.
+    items.sort(key=lambda item: hashlib.sha256(item.id.encode()).digest())
+    languages = data.list_languages()
+    card = queue.QueueCard(
+        title=f"Labels of {data.labels.name}",
+        workflow=WORKFLOW,
+        language="zh" if languages == ["zh"] else "en",
+        warning=warning,
+        origin="memantics audit --labels",
+    )
+    return queue.write_queue(folder, card, items)
+
+
+def judge_reviews(
+    data: Loaded, texts: Grouping, held: HeldOutVerdicts, verdicts: Path
+) -> tuple[Finding, ...]:
+    """The share of wrong labels as people found it, and figures without the wrong ones."""
+    given = {verdict.item: verdict for verdict in queue.read_verdicts(verdicts)}
+    known = [v for v in given.values() if v.workflow == WORKFLOW and v.kept]
+    if not known:
+        raise InputError(
+            f"{verdicts} holds no reviewed labels", hint="review the queue of --labels first"
+        )
+    wrong = {v.item for v in known if v.values.get("fits") == "no"}
+    first = [v.item in wrong for v in known if v.hidden.get("rank")]
+    rest = [v.item in wrong for v in known if not v.hidden.get("rank")]
+    size = len(data.examples)
+    low, high = wilson(sum(rest), len(rest)) or (0.0, 1.0)
+    beyond = (size - len(first)) / size
+    shares = [
+        sum(first) / size + beyond * part for part in (sum(rest) / max(1, len(rest)), low, high)
+    ]
+    cases = list_cases(data, texts, held.find(FAST))
+    rows = (
+        Score("share", sum(first) / max(1, len(first)), len(first), by="memes", label="doubtful"),
+        Score("share", sum(rest) / max(1, len(rest)), len(rest), by="memes", label="drawn"),
+        measure_macro(cases, "judge", f"{FAST}, all memes"),
+        measure_macro([c for c in cases if c.id not in wrong], "judge", f"{FAST}, without them"),
+    )
+    counts = {"first": len(first), "rest": len(rest), "wrong": len(wrong), "known": len(known)}
+    found = WORDING.find(
+        "labels.reviewed",
+        Score("share", shares[0], len(known), shares[1], shares[2]),
+        rank(bool(settle(shares[1]) >= KNOW)),
+        counts,
+        task=data.labels.name,
+        rows=rows,
+    )
+    return (found,)

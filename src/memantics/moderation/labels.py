@@ -1,0 +1,348 @@
+"""Labelled memes as what is learnt from: one label each or several, rare ones put together.
+
+How good an expert is: figures with clustered intervals, by class, beside trivial answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from memantics.core.data import Skip
+from memantics.core.errors import InputError
+from memantics.core.labels import LabelledMeme, name_group
+from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
+from memantics.core.records import Score
+from memantics.core.result import Result, Table
+from memantics.metrics.weighted import Case, Figure, Measure, measure
+from memantics.moderation.evaluation import percent, show_span
+from memantics.moderation.examples import TYPES, Example, LabelSet, Loaded, Type
+from memantics.moderation.fast import LabelPrediction
+
+# Memes of a class: rarer ones cannot be held out and learnt at once. In a large set a class needs
+# a share of the memes, too (less where several can hold: each is a question of its own).
+FEWEST_MEMBERS = 5
+_FEWEST_SHARE = {False: 0.03, True: 0.01}
+OTHER = "other"
+
+
+def gather_examples(
+    memes: Iterable[LabelledMeme],
+    name: str,
+    *,
+    several: bool = False,
+    classes: Sequence[str] | None = None,
+) -> Loaded:
+    """Memes as examples with one label each, or with several.
+
+    Without ``classes`` the labels with too few memes become ``other``, and those memes are left
+    out where ``other`` has too few as well. With ``classes`` (of an expert that is to be judged),
+    any other label is ``other`` where that is a class, else the meme is left out.
+    """
+    listed, skips = _keep_labelled(memes, name, several=several)
+    counts = Counter(label for meme in listed for label in meme.labels)
+    fewest = max(FEWEST_MEMBERS, math.ceil(_FEWEST_SHARE[several] * len(listed)))
+    known = set(classes or (text for text, count in counts.items() if count >= fewest))
+    rare = sum(count for text, count in counts.items() if text not in known)
+    keeps_other = OTHER in known or (classes is None and rare >= fewest and not several)
+    kept: list[tuple[LabelledMeme, tuple[str, ...]]] = []
+    for meme in listed:
+        gold = tuple(text for text in meme.labels if text in known)
+        if not several and not gold and keeps_other:
+            gold = (OTHER,)
+        if gold or several:
+            kept.append((meme, gold))
+        else:
+            skips.append(Skip(name, meme.id, f"too few memes are {meme.labels[0]}"))
+    if not kept:
+        raise InputError(f"{name}: no meme has a label that can be learnt", hint="give more memes")
+    found = set(classes or ()) | {text for _, gold in kept for text in gold}
+    ordered = (
+        tuple(classes) if classes else tuple(sorted(found, key=lambda key: (-counts[key], key)))
+    )
+    notes = [f"{len(skips):,} memes were left out"] if skips else []
+    if keeps_other and classes is None and rare:
+        notes.append(f"{rare:,} memes with labels of fewer than {fewest} memes are {OTHER}")
+    return Loaded(
+        name,
+        tuple(
+            Example(meme.id, meme.text, meme.text_caption, meme.image_caption, meme.image)
+            for meme, _ in kept
+        ),
+        tuple(skips),
+        tuple(notes),
+        labels=LabelSet(name, ordered, several),
+        gold=tuple(gold for _, gold in kept),
+        groups=tuple(meme.group or name_group(meme.text) or meme.id for meme, _ in kept),
+        memes=tuple(meme for meme, _ in kept),
+    )
+
+
+def _keep_labelled(
+    memes: Iterable[LabelledMeme], name: str, *, several: bool
+) -> tuple[list[LabelledMeme], list[Skip]]:
+    kept: list[LabelledMeme] = []
+    skips: list[Skip] = []
+    for meme in memes:
+        said = meme.text + meme.text_caption + meme.image_caption
+        if not said.strip():
+            skips.append(Skip(name, meme.id, "no text"))
+        elif not several and len(meme.labels) != 1:
+            skips.append(Skip(name, meme.id, f"has {len(meme.labels)} labels"))
+        else:
+            kept.append(meme)
+    return kept, skips
+
+
+# People's decisions on memes as labels to learn from, by one written rule.
+#
+# Each person's answer counts 1 (harmful), 0 (harmless) or ½ (maybe); where somebody decided a tie,
+# that decision alone counts. A mean above ½ is harmful, one below harmless; at ½ (ties, or nothing
+# but maybes) the meme is undecided and is neither learnt from nor measured with. A decision weighs
+# as much as people agree, twice the distance of the mean from ½: 1 where all say the same, ⅓ where
+# two of three do. What people say takes the place of an earlier label of the same text.
+
+_SHARES = {"yes": 1.0, "no": 0.0, "maybe": 0.5}
+_ADJUDICATE = "adjudicate"
+_TYPES = {"innuendo": "sexual"}  # the voting form's word for ToxiCN's type
+_PARTS = 5  # one of which is held out
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Memes that people decided, how much each weighs, and how many they left undecided.
+
+    ``textless`` verdicts are on pictures of which no text is told; none of them is learnt from.
+    """
+
+    examples: tuple[Example, ...]
+    weights: tuple[float, ...]
+    undecided: int = 0
+    people: int = 0
+    textless: int = 0
+
+
+def read_decisions(files: Iterable[Path]) -> Decided:
+    """Decisions of verdict files (or queues that hold one), answers on the same text put together.
+
+    A verdict tells its text itself (queues of ``screen`` do), under ``text`` of what is hidden.
+    """
+    votes: dict[str, list[Mapping[str, object]]] = {}
+    texts: dict[str, tuple[str, str]] = {}
+    people: set[str] = set()
+    textless = 0
+    for given in files:
+        path = given / VERDICTS if given.is_dir() else given
+        if not path.is_file():
+            raise InputError(f"no verdicts at {path}", hint="memantics annotate export writes them")
+        for verdict in read_verdicts(path):
+            text = str(verdict.hidden.get("text") or "")
+            if not text.strip():
+                textless += 1
+                continue
+            key = name_group(text) or text.strip()
+            texts.setdefault(key, (str(verdict.hidden.get("id") or verdict.group), text))
+            votes.setdefault(key, []).extend(list_votes(verdict))
+            people |= {vote.person for vote in verdict.votes}
+    made = [(texts[key], decide(said)) for key, said in votes.items()]
+    kept = [(named, label, weight, kind) for named, (label, weight, kind) in made if weight > 0]
+    examples = tuple(
+        Example(f"reviewed/{name}", text, label=label, type=kind)
+        for (name, text), label, _, kind in kept
+    )
+    weights = tuple(weight for _, _, weight, _ in kept)
+    return Decided(examples, weights, len(made) - len(kept), len(people), textless)
+
+
+def list_votes(verdict: ItemVerdict) -> list[Mapping[str, object]]:
+    """The answers that count: of whoever decided a tie, else of all; agreed values without any."""
+    last = [vote.values for vote in verdict.votes if vote.stage == _ADJUDICATE]
+    found = last or [vote.values for vote in verdict.votes] or [verdict.values]
+    return [values for values in found if values.get("harmful") in _SHARES]
+
+
+def decide(votes: Sequence[Mapping[str, object]]) -> tuple[int, float, Type | None]:
+    """The label of a meme, what it weighs, and its type; it weighs nothing where undecided.
+
+    >>> decide([{"harmful": "yes", "type": "offence"}, {"harmful": "maybe"}])
+    (1, 0.5, 'offence')
+    >>> decide([{"harmful": "yes"}, {"harmful": "no"}])[1], decide([])[1]
+    (0.0, 0.0)
+    """
+    shares = [_SHARES[str(values["harmful"])] for values in votes]
+    mean = sum(shares) / len(shares) if shares else 0.5
+    label, weight = int(mean > 0.5), round(abs(2 * mean - 1), 9)
+    if not label:
+        return label, weight, "none"
+    named = Counter(str(values["type"]) for values in votes if values.get("type"))
+    kind = min(named, key=lambda name: (-named[name], name), default="")
+    found = _TYPES.get(kind, kind)
+    return label, weight, next((known for known in TYPES if known == found), None)
+
+
+def put_together(known: Sequence[Example], decided: Decided) -> tuple[list[Example], int]:
+    """Labelled memes without those whose text people decided, and how many labels that changed."""
+    said = {name_group(example.text): example.label for example in decided.examples}
+    kept, changed = [], 0
+    for example in known:
+        key = name_group(example.text)
+        if key and key in said:
+            changed += said[key] != example.label
+        else:
+            kept.append(example)
+    return kept, changed
+
+
+def is_held_out(example: Example) -> bool:
+    """Whether a meme belongs to the fixed fifth that is compared on: by its text, not its place."""
+    key = name_group(example.text) or example.id
+    return hashlib.sha256(key.encode()).digest()[0] % _PARTS == 0
+
+
+def hide_labels(examples: Iterable[Example]) -> list[Example]:
+    """What is judged without what is known of it."""
+    return [replace(e, label=None, type=None, modality=None, target=None) for e in examples]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelEvaluation(Result):
+    """Figures on labelled memes.
+
+    ``figures`` are accuracy, macro-F1 and calibration error; where several labels can hold, each
+    label is a question of its own and the figures are means over labels. ``classes`` has F1 (and
+    AUROC where several can hold) of each class, ``baselines`` the accuracy and macro-F1 of answers
+    that look at no meme.
+    """
+
+    label: str
+    count: int
+    groups: int
+    figures: tuple[Score, ...]
+    classes: tuple[Score, ...]
+    baselines: Mapping[str, tuple[float, float]]
+
+    def find(self, key: str) -> float | None:
+        """One figure by its key: ``accuracy``, ``macro_f1``, ``auroc``, ``calibration_error``."""
+        return next((score.value for score in self.figures if score.key == key), None)
+
+    def table(self, title: str = "") -> Table:
+        """Every figure in per cent with its interval."""
+        rows = [
+            (
+                score.label or "all",
+                score.key.replace("_", " "),
+                percent(score.value),
+                show_span(score),
+                str(score.n),
+            )
+            for score in (*self.figures, *self.classes)
+        ]
+        for name, (right, macro) in self.baselines.items():
+            rows.append(("baseline", name, percent(right), f"macro-F1 {percent(macro)}", ""))
+        return Table(("class", "figure", ">value", ">95 %", ">n"), tuple(rows), title)
+
+    def _repr_html_(self) -> str:
+        return self.table(f"{self.label}: {self.count:,} memes")._repr_html_()
+
+
+def evaluate_labels(
+    data: Loaded, said: Sequence[LabelPrediction], draws: int = 1000
+) -> LabelEvaluation:
+    """Figures with 95 % intervals; groups are drawn as wholes."""
+    if data.labels.several:
+        figures, classes = _rate_several(data, said, draws)
+    else:
+        figures, classes = _rate_one(data, said, draws)
+    return LabelEvaluation(
+        label=data.labels.name,
+        count=len(data.examples),
+        groups=len(set(data.groups)),
+        figures=figures,
+        classes=classes,
+        baselines=_rate_baselines(data),
+    )
+
+
+def list_cases(data: Loaded, said: Sequence[LabelPrediction], label: str = "") -> list[Case]:
+    """Judged cases: of one label, or whether ``label`` holds where several can."""
+    cases = []
+    for place, prediction in enumerate(said):
+        gold, group, name = data.gold[place], data.groups[place], data.examples[place].id
+        if label:
+            yes = "yes" if label in gold else "no"
+            held = "yes" if label in prediction.labels else "no"
+            cases.append(Case(name, group, yes, held, prediction.chances[label]))
+        else:
+            cases.append(Case(name, group, gold[0], prediction.label, prediction.probability))
+    return cases
+
+
+Scores = tuple[tuple[Score, ...], tuple[Score, ...]]
+
+
+def _rate_one(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> Scores:
+    cases = list_cases(data, said)
+    figures = [
+        _score(key, measure(cases, Figure(key), draws=draws))
+        for key in ("accuracy", "macro_f1", "calibration_error")
+    ]
+    known = Counter(gold[0] for gold in data.gold)
+    classes = [
+        _score("f1", measure(cases, Figure("f1", name), draws=draws), name, known[name])
+        for name in data.labels.classes
+        if known[name]
+    ]
+    return tuple(figures), tuple(classes)
+
+
+def _rate_several(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> Scores:
+    classes: list[Score] = []
+    means: dict[str, list[float]] = {}
+    for name in data.labels.classes:
+        cases = list_cases(data, said, name)
+        positives = sum(case.gold == "yes" for case in cases)
+        for key in ("auroc", "f1", "macro_f1", "accuracy", "calibration_error"):
+            shown = key in ("auroc", "f1")
+            found = measure(cases, Figure(key, "yes"), draws=draws if shown else 0)
+            if found.value is not None:
+                means.setdefault(key, []).append(found.value)
+            if shown:
+                classes.append(_score(key, found, name, positives))
+    figures = [
+        Score(key, float(np.mean(values)), len(data.examples)) for key, values in means.items()
+    ]
+    return tuple(figures), tuple(classes)
+
+
+def _score(key: str, found: Measure, label: str = "", n: int | None = None) -> Score:
+    by = "class" if label else ""
+    return Score(
+        key, found.value, found.cases if n is None else n, found.low, found.high, by, label
+    )
+
+
+def _rate_baselines(data: Loaded) -> dict[str, tuple[float, float]]:
+    """Accuracy and macro-F1 of always the commonest label, and of labels drawn by their shares."""
+    size = len(data.gold)
+    if data.labels.several:
+        shares = [sum(name in gold for gold in data.gold) / size for name in data.labels.classes]
+        never = [(1 - p, (1 - p) * 2 / (2 - p) / 2) for p in shares]
+        return {
+            "never any": (
+                float(np.mean([a for a, _ in never])),
+                float(np.mean([m for _, m in never])),
+            )
+        }
+    known = Counter(gold[0] for gold in data.gold)
+    top = max(known.values()) / size
+    drawn = sum((count / size) ** 2 for count in known.values())
+    return {
+        "always the commonest": (top, 2 * top / (1 + top) / len(known)),
+        "drawn by shares": (drawn, 1 / len(known)),
+    }

@@ -1,0 +1,538 @@
+"""What a model says of memes: by the likelier of two words, or by what it writes.
+
+What a model is asked about a meme, what it should say, and what it said.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args
+
+import orjson
+from PIL import Image as Pillow
+from pydantic import TypeAdapter, ValidationError
+
+from memantics.core.errors import InputError, StoreError, first_fault
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.records import Form, Image, Message, Part, Request
+from memantics.metrics.classification import count_binary, f1, macro_f1, tnr, tpr
+from memantics.models.chat import ChatTemplate, move, open_processor
+from memantics.models.local.settings import LocalSettings
+from memantics.moderation.examples import Example
+from memantics.moderation.fast import Prediction
+from memantics.moderation.neural import machine
+
+# The paper's split of its 653 groups; other numbers are cut in the same proportion.
+TRAIN_GROUPS, ALL_GROUPS = 500, 653
+
+
+@dataclass(frozen=True, slots=True)
+class TuningCase:
+    """One meme with its label. ``reason`` is what a good answer says before its verdict.
+
+    A pun and the two memes made from it share a ``group``: they share their words, too, so a
+    split that parts them would ask about what was trained on.
+    """
+
+    id: str
+    group: str
+    label: bool
+    caption: str = ""
+    reason: str = ""
+    image: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A request, and what a good reply to it says."""
+
+    request: Request
+    answer: str = ""
+
+
+class HasGroup(Protocol):
+    """What belongs to a group that is never parted."""
+
+    @property
+    def group(self) -> str:
+        """The group's name."""
+        ...
+
+
+G = TypeVar("G", bound=HasGroup)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Cases by use."""
+
+    train: tuple[TuningCase, ...]
+    valid: tuple[TuningCase, ...]
+
+
+def part_groups(
+    cases: Sequence[G], seed: int = 0, train_groups: int | None = None
+) -> tuple[tuple[G, ...], tuple[G, ...]]:
+    """Put whole groups aside at random: 153 of 653, or as large a share."""
+    groups = sorted({case.group for case in cases})
+    count = train_groups or round(len(groups) * TRAIN_GROUPS / ALL_GROUPS)
+    if not 0 < count < len(groups):
+        raise InputError(
+            f"{len(groups)} groups cannot be split into {count} to train on and some to test on",
+            hint="give more memes, or another --train-groups",
+        )
+    random.Random(seed).shuffle(groups)
+    chosen = set(groups[:count])
+    return (
+        tuple(case for case in cases if case.group in chosen),
+        tuple(case for case in cases if case.group not in chosen),
+    )
+
+
+def split_groups(
+    cases: Sequence[TuningCase], seed: int = 0, train_groups: int | None = None
+) -> Split:
+    """Whole groups to train on and to judge; each part must hold both classes.
+
+    >>> pairs = [(n, part) for n in range(653) for part in "abc"]
+    >>> cases = [TuningCase(f"{n}{part}", str(n), part == "a") for n, part in pairs]
+    >>> split = split_groups(cases)
+    >>> len(split.train), len(split.valid)
+    (1500, 459)
+    """
+    split = Split(*part_groups(cases, seed, train_groups))
+    for name, part in (("training", split.train), ("validation", split.valid)):
+        if len({case.label for case in part}) < 2:
+            raise InputError(
+                f"the {name} part of {len(part)} memes holds one class only",
+                hint="give more memes of both classes, or another seed",
+            )
+    return split
+
+
+Question = Literal["pun", "harm"]
+Style = Literal["image", "caption", "reasons"]
+Language = Literal["zh", "en"]
+QUESTIONS: tuple[Question, ...] = get_args(Question)
+STYLES: tuple[Style, ...] = get_args(Style)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+WORDS: dict[Language, tuple[str, str]] = {"zh": ("否", "是"), "en": ("No", "Yes")}
+_MARKS: dict[Language, tuple[str, str]] = {"zh": ("", "判断："), "en": ("", "Verdict: ")}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a meme is put to a model, and how its reply is read.
+
+    ``text`` is a prompt in the place of ours, ``said`` its words for no and for yes, ``marks`` what
+    its reasons and its verdict begin with, ``shown`` the images of its worked examples.
+    """
+
+    question: Question = "pun"
+    style: Style = "caption"
+    language: Language = "zh"
+    text: str = ""
+    said: tuple[str, str] | None = None
+    marks: tuple[str, str] | None = None
+    shown: tuple[Path, ...] = ()
+
+    @property
+    def prompt(self) -> Prompt:
+        """The text with its hole for the caption."""
+        if self.text:
+            return Prompt("own", self.text)
+        return _prompts()[f"{self.question}.{self.style}.{self.language}"]
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What is said for no and for yes."""
+        return self.said or WORDS[self.language]
+
+    def describe(self) -> dict[str, Any]:
+        """The wording in cards and fingerprints; what is not set says nothing."""
+        told = asdict(self) | {"shown": [path.name for path in self.shown]}
+        return {name: value for name, value in told.items() if value}
+
+    def ask(self, case: TuningCase) -> str:
+        """The question about one meme.
+
+        >>> "蒸多鱼" in Wording().ask(TuningCase("1", "1", True, caption="蒸多鱼"))
+        True
+        """
+        prompt = self.prompt
+        return prompt.fill(caption=case.caption) if prompt.holes else prompt.fill()
+
+    def pose(self, case: TuningCase, sees: bool) -> Lesson:
+        """A case as a request: images, its own last, where the model sees, then the question."""
+        parts: tuple[Part, ...] = (self.ask(case),)
+        if sees:
+            if case.image is None:
+                raise InputError(f"meme {case.id} has no image", hint="leave it out")
+            parts = (*map(Image, self.shown), Image(case.image), *parts)
+        return Lesson(Request((Message("user", parts),), Form("", ())), self.answer(case))
+
+    def answer(self, case: TuningCase) -> str:
+        r"""What a tuned model should say.
+
+        >>> case = TuningCase("1", "1", True, reason="鱼和余同音。")
+        >>> Wording().answer(case), Wording(style="reasons").answer(case)
+        ('是', '鱼和余同音。\n判断：是')
+        """
+        word = self.words[case.label]
+        if self.style != "reasons":
+            return word
+        before, verdict = self.marks or _MARKS[self.language]
+        return f"{before}{' '.join(case.reason.split())}\n{verdict}{word}".strip()
+
+    def read(self, reply: str) -> bool | None:
+        r"""The verdict in a reply; None where there is none, or more than one.
+
+        >>> Wording(style="reasons").read("同音。\n判断: 否"), Wording().read("也许")
+        (False, None)
+        >>> marked = Wording(style="reasons", said=("非双关", "双关"), marks=("分析：", "判断："))
+        >>> marked.read("分析：同音。\n判断:非双关"), marked.read("判断：双关\n判断：非双关")
+        (False, None)
+        """
+        # The longer word first: one may begin the other.
+        ends = {word: re.escape(word) + r"\b" * word.isascii() for word in self.words}
+        either = "|".join(ends[word] for word in sorted(ends, key=len, reverse=True))
+        if self.style == "reasons":
+            mark = re.escape((self.marks or _MARKS[self.language])[1].rstrip(" ：:"))
+            # Both widths of the colon: models copy whichever they saw last.
+            said = re.finditer(rf"{mark}\s*[：:]\s*[“\"]?({either})", reply, re.IGNORECASE)
+            found = {str(verdict[1]).lower() for verdict in said}
+        else:
+            first = re.match(rf"[\s“\"]*({either})", reply, re.IGNORECASE)
+            found = {str(first[1]).lower()} if first else set()
+        if len(found) != 1:
+            return None
+        return found.pop() == self.words[1].lower()
+
+
+@cache
+def _prompts() -> dict[str, Prompt]:
+    return dict(read_prompts(Path(__file__).parent / "prompts"))
+
+
+ADAPTER, FACTS = "adapter", "tuning.json"
+_IGNORED = -100
+_NEEDED = ("torch", "transformers", "safetensors", "peft")
+_DEFAULT = Wording()
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A lesson as text before and behind the point where the model takes over, and its images."""
+
+    prompt: str
+    answer: str
+    images: tuple[Pillow.Image, ...]
+
+
+class ChatProcessor:
+    """The processor of a model that sees, or the tokenizer of one that only reads."""
+
+    def __init__(
+        self, processor: Any, sees: bool, wording: Wording = _DEFAULT, max_pixels: int = 0
+    ) -> None:
+        from memantics.models.local.runtime import Dialogue
+
+        self._chat = ChatTemplate(processor, sees)
+        if self._chat.template is None:
+            raise InputError(
+                "this model has no chat template", hint="use its instruction-tuned version"
+            )
+        # A tuned model is asked through the same dialogue later.
+        self._dialogue = Dialogue(processor, sees, LocalSettings(max_pixels=max_pixels), None)
+        self._wording = wording
+        self.tokenizer = self._chat.tokenizer
+
+    def render(self, case: TuningCase | Lesson) -> Rendered:
+        """A lesson as the chat template shows it; a missing or broken image is an error."""
+        lesson = case if isinstance(case, Lesson) else self._wording.pose(case, self._chat.sees)
+        prompt = self._dialogue.render(lesson.request)
+        answer = self._chat.defuse(lesson.answer) + (self.tokenizer.eos_token or "")
+        return Rendered(prompt.text, answer, prompt.images)
+
+    def encode_prompts(self, rows: Sequence[Rendered]) -> Any:
+        """Questions alone, padded on the left: what is generated follows each directly."""
+        return self._encode([row.prompt for row in rows], rows, "left")
+
+    def encode_lessons(self, rows: Sequence[Rendered]) -> Any:
+        """Questions with answers, padded on the right; only the answers have labels."""
+        batch = self._encode([row.prompt + row.answer for row in rows], rows, "right")
+        labels = machine.get_torch().full_like(batch["input_ids"], _IGNORED)
+        ends = batch["attention_mask"].sum(-1).tolist()
+        for place, (row, end) in enumerate(zip(rows, ends, strict=True)):
+            start = self._find_answer(row, batch["input_ids"][place, :end].tolist())
+            labels[place, start:end] = batch["input_ids"][place, start:end]
+        batch["labels"] = labels
+        return batch
+
+    def _find_answer(self, row: Rendered, tokens: list[int]) -> int:
+        """Where the answer's tokens begin."""
+        value = self.tokenizer(row.answer, add_special_tokens=False)["input_ids"]
+        if tokens[len(tokens) - len(value) :] == value:
+            return len(tokens) - len(value)
+        # A tokenizer may join letters across the seam: then what the prompt alone shares counts.
+        alone = self._encode([row.prompt], [row], "right")["input_ids"][0].tolist()
+        shared = next((n for n, (a, b) in enumerate(zip(alone, tokens, strict=False)) if a != b), 0)
+        return shared or min(len(alone), len(tokens) - 1)
+
+    def _encode(
+        self, texts: list[str], rows: Sequence[Rendered], side: Literal["left", "right"]
+    ) -> dict[str, Any]:
+        return self._chat.encode(texts, [row.images for row in rows], side)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of generated tokens."""
+        return self._chat.decode(tokens)
+
+
+def check_model(folder: Path) -> None:
+    """Refuse a folder that is no model's, or a machine without the packages."""
+    machine.check_packages("LoRA detectors", _NEEDED)
+    if not (folder / "config.json").is_file():
+        raise InputError(
+            f"{folder} is not a model's folder: no config.json",
+            hint="give the folder with config.json and *.safetensors",
+        )
+    if not any(folder.glob("*.safetensors")):
+        raise InputError(f"{folder} holds no *.safetensors", hint="pickled weights are not loaded")
+
+
+def open_model(folder: Path, device: Any, precision: str) -> tuple[Any, Any, bool]:
+    """A local checkpoint: the model, its processor or tokenizer, and whether it sees."""
+    check_model(folder)
+    transformers = machine.get_transformers()
+    plain: dict[str, Any] = {"local_files_only": True}
+    try:
+        config = transformers.AutoConfig.from_pretrained(str(folder), **plain)
+        sees = type(config) in _seeing_kinds()
+        processor = (
+            open_processor(folder, config)
+            if sees
+            else transformers.AutoTokenizer.from_pretrained(str(folder), **plain)
+        )
+        kind = "AutoModelForImageTextToText" if sees else "AutoModelForCausalLM"
+        model = getattr(transformers, kind).from_pretrained(
+            str(folder), dtype=precision, use_safetensors=True, **plain
+        )
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        words = " ".join(str(error).split())[:200]
+        raise InputError(f"{folder} cannot be loaded: {words}", hint="download it again") from error
+    return model.to(device), processor, sees
+
+
+def open_adapter(model: Path, adapter: Path, wording: Wording, max_pixels: int = 0) -> TunedJudge:
+    """A model with the adapter that was tuned for it, ready to be asked."""
+    device = machine.resolve_device("auto", machine.Ranks())
+    precision = "bfloat16" if device.type == "cuda" else "float32"
+    base, processor, sees = open_model(model, device, precision)
+    peft: Any = importlib.import_module("peft")
+    try:
+        network = peft.PeftModel.from_pretrained(base, str(adapter), local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        words = " ".join(str(error).split())[:200]
+        raise StoreError(f"{adapter} does not fit {model}: {words}", hint="tune again") from error
+    return TunedJudge(network.eval(), ChatProcessor(processor, sees, wording, max_pixels), wording)
+
+
+def _seeing_kinds() -> Any:
+    auto: Any = importlib.import_module("transformers.models.auto.modeling_auto")
+    return auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+
+
+@dataclass(frozen=True, slots=True)
+class LoraVerdict:
+    """One meme's verdict; None where a reply held none. ``score`` is the chance of yes."""
+
+    id: str
+    gold: bool
+    said: bool | None
+    score: float | None = None
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Recall of both classes, F1 of the positive one and macro-F1; None where undefined.
+
+    A reply without a verdict is a miss of its class: it is counted, never guessed.
+    """
+
+    tpr: float | None
+    tnr: float | None
+    f1: float | None
+    macro_f1: float | None
+    memes: int
+    unparsed: int
+
+
+class TunedJudge:
+    """A model that is asked about memes, in batches, without dropout and always alike."""
+
+    def __init__(self, model: Any, conversation: ChatProcessor, wording: Wording) -> None:
+        self._model, self._conversation, self._wording = model, conversation, wording
+
+    def judge(
+        self, cases: Sequence[TuningCase], batch: int = 8, longest: int = 160
+    ) -> list[LoraVerdict]:
+        """A verdict for each case, in order."""
+        was_training = self._model.training
+        self._model.eval()
+        found: list[LoraVerdict] = []
+        with machine.get_torch().inference_mode():
+            for start in range(0, len(cases), batch):
+                part = cases[start : start + batch]
+                found += self._write(part, longest) if self._writes else self._weigh(part)
+        self._model.train(was_training)
+        return found
+
+    @property
+    def _writes(self) -> bool:
+        return self._wording.style == "reasons"
+
+    def _weigh(self, cases: Sequence[TuningCase]) -> list[LoraVerdict]:
+        """The likelier of the two words: always a verdict, and a score with it."""
+        torch = machine.get_torch()
+        rows = [self._conversation.render(case) for case in cases]
+        columns = [
+            self._log_chances([replace(row, answer=word) for row in rows])
+            for word in self._wording.words
+        ]
+        chances = torch.softmax(torch.stack(columns, -1), -1)[:, 1].tolist()
+        if not all(map(math.isfinite, chances)):
+            raise StoreError("the model's weights give no number", hint="tune it again")
+        return [
+            LoraVerdict(case.id, case.label, chance > 0.5, chance)
+            for case, chance in zip(cases, chances, strict=True)
+        ]
+
+    def _log_chances(self, rows: Sequence[Rendered]) -> Any:
+        """How likely each answer is behind its question: the sum over its tokens."""
+        batch = move(self._conversation.encode_lessons(rows), self._model)
+        losses, places = token_losses(self._model, batch)
+        return losses.new_zeros(len(rows)).index_add(0, places, -losses)
+
+    def _write(self, cases: Sequence[TuningCase], longest: int) -> list[LoraVerdict]:
+        rows = [self._conversation.render(case) for case in cases]
+        replies = write_replies(self._model, self._conversation, rows, longest)
+        return [
+            LoraVerdict(case.id, case.label, self._wording.read(reply), None, reply)
+            for case, reply in zip(cases, replies, strict=True)
+        ]
+
+
+def write_replies(
+    model: Any, conversation: ChatProcessor, rows: Sequence[Rendered], longest: int
+) -> list[str]:
+    """What a model writes behind each question, the likeliest token at each step."""
+    inputs = move(conversation.encode_prompts(rows), model)
+    tokenizer = conversation.tokenizer
+    found = model.generate(
+        **inputs,
+        max_new_tokens=longest,
+        do_sample=False,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    length = inputs["input_ids"].shape[1]
+    return [conversation.decode(row) for row in found[:, length:].tolist()]
+
+
+def token_losses(network: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
+    """The loss of every answer's token, and the row that each belongs to.
+
+    Only the logits in front of answers are brought to full precision: a vocabulary has a hundred
+    thousand words, and a question with an image hundreds of tokens.
+    """
+    torch = machine.get_torch()
+    inputs = {name: value for name, value in batch.items() if name != "labels"}
+    wanted = batch["labels"][:, 1:]
+    kept = wanted != -100
+    logits = network(**inputs).logits[:, :-1][kept].float()
+    losses = torch.nn.functional.cross_entropy(logits, wanted[kept], reduction="none")
+    return losses, kept.nonzero()[:, 0]
+
+
+def rate(verdicts: Sequence[LoraVerdict]) -> Rates:
+    """Rates of verdicts; of a part without positives only the other recall is defined.
+
+    >>> rate([LoraVerdict("a", False, False), LoraVerdict("b", False, None)]).tnr
+    0.5
+    """
+    gold = [verdict.gold for verdict in verdicts]
+    counts = count_binary(gold, [verdict.said for verdict in verdicts], positive=True)
+    both = len(set(gold)) == 2
+    return Rates(
+        tpr(counts),
+        tnr(counts),
+        f1(counts) if both else None,
+        macro_f1(counts) if both else None,
+        len(verdicts),
+        sum(verdict.said is None for verdict in verdicts),
+    )
+
+
+# A tuned vision-language model as a detector: its folder opened, examples in, predictions out.
+
+
+@dataclass(frozen=True, slots=True)
+class LoraJudge:
+    """A vision-language model with the adapter that ``detector tune --question harm`` made."""
+
+    model: Any
+    card: Mapping[str, Any]
+    sees_images: ClassVar[bool] = True
+    reads_texts: ClassVar[bool] = True
+
+    def predict(self, examples: Sequence[Example]) -> list[Prediction]:
+        """One prediction per example, in order; a reply without a verdict is an error here."""
+        cases = [TuningCase(e.id, e.id, False, e.text, "", e.image) for e in examples]
+        verdicts = self.model.judge(cases)
+        silent = [verdict.id for verdict in verdicts if verdict.said is None]
+        if silent:
+            raise InputError(
+                f"{len(silent)} replies hold no verdict, the first is on meme {silent[0]}",
+                hint="leave these memes out, or tune with --style caption",
+            )
+        return [
+            Prediction(v.id, int(v.said), float(v.said) if v.score is None else v.score, None, {})
+            for v in verdicts
+        ]
+
+
+def open_lora(folder: Path, base: Path | None) -> LoraJudge:
+    """Open what ``detector tune --question harm`` made; ``base`` where its model has moved."""
+    try:
+        facts = orjson.loads((folder / FACTS).read_bytes())
+        if "task" in facts["wording"]:
+            raise InputError(
+                f"{folder} was tuned for {facts['wording']['task']}, not to tell harm",
+                hint=f"memantics run {facts['wording']['task']} --model detector/{folder}",
+            )
+        said = {name: facts["wording"][name] for name in ("question", "style", "language")}
+        said |= {n: facts["wording"][n] for n in ("text", "said") if n in facts["wording"]}
+        wording = TypeAdapter(Wording).validate_python(said)
+        settings = orjson.loads((folder / ADAPTER / "adapter_config.json").read_bytes())
+        model = base or Path(settings["base_model_name_or_path"])
+        pixels = int(facts["tuning"]["max_pixels"])
+    except ValidationError as error:
+        raise StoreError(f"{folder / FACTS} is damaged: {first_fault(error)}") from error
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{folder} is no whole tuned model: {error!r}"[:200], hint="tune it again"
+        ) from error
+    if wording.question != "harm":
+        raise InputError(
+            f"{folder} was tuned to tell puns, not harm", hint="tune with --question harm"
+        )
+    return LoraJudge(open_adapter(model, folder / ADAPTER, wording, pixels), facts)

@@ -1,0 +1,542 @@
+"""LoRA: a local model learns to answer, by a few small matrices beside its own weights.
+
+LoRA for tasks that are answered in words: a model learns to write what annotators wrote.
+
+A lesson is a request as the task sends it and one of its gold texts. Held-out memes are answered
+before and after, and scored by the task itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import orjson
+
+from memantics.core.errors import InputError, StoreError
+from memantics.core.journal import write_text
+from memantics.core.parameters import Flag
+from memantics.core.prompt import fill_template
+from memantics.core.records import Item, Outcome, Score
+from memantics.core.result import Result, Table
+from memantics.core.task import Task, Unparsed
+from memantics.models.chat import move
+from memantics.moderation.card import clean_markdown
+from memantics.moderation.lora import judging
+from memantics.moderation.lora.judging import (
+    ADAPTER,
+    FACTS,
+    ChatProcessor,
+    Lesson,
+    TuningCase,
+    Wording,
+    part_groups,
+    rate,
+    split_groups,
+    write_replies,
+)
+from memantics.moderation.neural import machine
+from memantics.moderation.neural import training as checkpoint
+from memantics.moderation.neural.feeding import draw_order, mix_seed, rate_at
+from memantics.moderation.neural.machine import find_versions, get_torch
+from memantics.moderation.neural.seeds import hash_folder
+from memantics.moderation.neural.training import Epoch, hold_folder, write_folder, write_whole
+
+# The card of a tuned model: what it was asked, whose data it learnt from, how it was judged.
+
+CARD = "CARD.md"
+
+
+@dataclass(frozen=True, slots=True)
+class DataOrigin:
+    """Whose memes a model learnt from. ``sample`` marks the starter pack, which proves nothing."""
+
+    data: str
+    licence: str = "not said"
+    languages: tuple[str, ...] = ()
+    sample: bool = False
+
+
+UNKNOWN = DataOrigin("not said")
+
+
+def write_card(
+    folder: Path,
+    model: Path,
+    facts: Mapping[str, str],
+    table: Table,
+    origin: DataOrigin,
+    invalid: str,
+) -> Path:
+    """Write ``CARD.md`` beside the adapter; ``invalid`` says how unusable replies counted."""
+    said = {
+        "Model": f"{clean_markdown(model.resolve().name)} with a LoRA adapter",
+        "Data": f"{clean_markdown(origin.data)}; licence of the data:"
+        f" {clean_markdown(origin.licence)}",
+        "Languages of the data": ", ".join(origin.languages) or "cannot be told",
+        **facts,
+        "Selection": "none: the number of epochs was given, and held-out groups chose nothing",
+        "Packages": ", ".join(f"{label} {version}" for label, version in find_versions().items()),
+    }
+    text = fill_template(__file__, "card.md", {}, said=said, table=table, invalid=invalid)
+    return write_text(folder / CARD, text, "model card")
+
+
+MERGED, RUNNING = "merged", "training"
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How the adapter is fitted: epochs and rate are the paper's; it names no rank."""
+
+    seed: Annotated[int, Flag("Of the split, the order and the start.", min=0)] = 0
+    epochs: Annotated[int, Flag("", min=1)] = 3
+    batch: Annotated[int, Flag("Memes in a step.", min=1)] = 8
+    portion: Annotated[int, Flag("Memes that pass at once.", min=1)] = 1
+    rate: Annotated[float, Flag("Highest learning rate.")] = 1e-6
+    warmup: float = 0.03
+    rank: Annotated[int, Flag("Rank of the added matrices.", min=1)] = 16
+    alpha: int = 32
+    dropout: float = 0.05
+    precision: str = "auto"
+    device: Annotated[str, Flag("auto, cpu, cuda or cuda:1.")] = "auto"
+    max_pixels: Annotated[int, Flag("Shrink larger images.", min=0)] = 0
+    train_groups: Annotated[int | None, Flag("Groups to train on. Default: 500 of 653.", min=1)] = (
+        None
+    )
+    merge: Annotated[bool, Flag("Also write a whole model, for local/PATH.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned(Result):
+    """What tuning gave: rates before and after on held-out groups, and on an external set."""
+
+    folder: Path
+    before: judging.Rates
+    after: judging.Rates
+    external: judging.Rates | None
+    history: tuple[checkpoint.Epoch, ...]
+    trained_on: int
+
+    def table(self) -> Table:
+        """Rates of each part, three digits; a dash where a rate is not defined."""
+        parts = {"held out, before": self.before, "held out, after": self.after}
+        if self.external is not None:
+            parts["external, after"] = self.external
+        columns = ("memes", ">n", ">TPR", ">TNR", ">F1", ">macro-F1", ">unparsed")
+        return Table(columns, tuple((part, *_show(rates)) for part, rates in parts.items()))
+
+
+def tune(
+    model: Path,
+    cases: Sequence[TuningCase],
+    wording: Wording,
+    tuning: Tuning,
+    out: Path,
+    tools: TuningTools | None = None,
+) -> Tuned:
+    """Fit an adapter on whole groups of memes and judge the others, before and after.
+
+    Nothing is chosen on the held-out groups: the number of epochs is given. Run again after a
+    kill, it goes on behind the last whole epoch.
+    """
+    tools = tools or TuningTools()
+    check_tuning(model, tuning)
+    with checkpoint.hold_folder(out):
+        return _tune(model, cases, wording, tuning, out, tools)
+
+
+def check_tuning(model: Path, tuning: Tuning) -> None:
+    """Refuse settings, folders and machines with which no tuning can begin."""
+    if not 0 < tuning.rate < 1:
+        raise InputError(f"rate {tuning.rate:g} is not possible", hint="such as --rate 1e-4")
+    if tuning.seed < 0:
+        raise InputError(f"seed {tuning.seed} is below 0", hint="give 0, 1, 2, …")
+    judging.check_model(model)
+
+
+def _tune(
+    model: Path,
+    cases: Sequence[TuningCase],
+    wording: Wording,
+    tuning: Tuning,
+    out: Path,
+    tools: TuningTools,
+) -> Tuned:
+    split = split_groups(cases, tuning.seed, tuning.train_groups)
+    rows = [asdict(case) | {"image": case.image and case.image.name} for case in cases]
+    mark = fingerprint(model, tuning, [wording.describe(), wording.prompt.hash, rows])
+    network, conversation = open_network(model, tuning, wording)
+    judge = judging.TunedJudge(network, conversation, wording)
+    with network.disable_adapter():
+        before = rate(judge.judge(split.valid))
+    fitted = Fitting(network, conversation, split.train, tuning, mark)
+    history = fitted.run(out / RUNNING, tools.say)
+    verdicts = judge.judge(split.valid)
+    outside = judge.judge(tools.external) if tools.external else []
+    tuned = Tuned(
+        out,
+        before,
+        rate(verdicts),
+        rate(outside) if outside else None,
+        history,
+        len(split.train),
+    )
+    facts = {
+        "wording": wording.describe() | {"prompt": wording.prompt.hash},
+        "before": asdict(tuned.before),
+        "after": asdict(tuned.after),
+        "external": None if tuned.external is None else asdict(tuned.external),
+    }
+    save_tuned(network, model, out, tuning, facts | tools.tell(history, len(split.train), mark))
+    _write_verdicts(out / "verdicts.jsonl", {"valid": verdicts, "external": outside})
+    return tuned
+
+
+def open_network(
+    model: Path, tuning: Tuning, wording: Wording | None = None
+) -> tuple[Any, judging.ChatProcessor]:
+    """The model with a fresh adapter, and how it is talked to."""
+    device = machine.resolve_device(tuning.device, machine.Ranks())
+    machine.fix_arithmetic(True, strict=False)
+    base, processor, sees = judging.open_model(model, device, _precision(tuning, device))
+    conversation = judging.ChatProcessor(processor, sees, wording or Wording(), tuning.max_pixels)
+    machine.get_torch().manual_seed(tuning.seed)
+    return add_adapter(base, tuning), conversation
+
+
+@dataclass(frozen=True, slots=True)
+class TuningTools:
+    """What a caller may hand in: memes of an external test, who listens, and whose data it is."""
+
+    external: tuple[TuningCase, ...] = ()
+    say: Say = print
+    origin: DataOrigin = UNKNOWN
+
+    def tell(
+        self, history: Sequence[checkpoint.Epoch], trained_on: int, mark: str
+    ) -> dict[str, Any]:
+        """What every tuned model says of its training."""
+        return {
+            **asdict(self.origin),
+            "history": [asdict(epoch) for epoch in history],
+            "trained_on": trained_on,
+            "fingerprint": mark,
+        }
+
+
+def add_adapter(base: Any, tuning: Tuning) -> Any:
+    """The model with low-rank matrices beside the projections of its language part."""
+    peft: Any = importlib.import_module("peft")
+    names = [
+        name
+        for name, module in base.named_modules()
+        if name.rpartition(".")[2] in PROJECTIONS
+        and hasattr(module, "weight")
+        and not any(word in name for word in ("vision", "visual"))
+    ]
+    if not names:
+        raise InputError("this model has no projections that LoRA knows", hint="use another model")
+    config = peft.LoraConfig(
+        r=tuning.rank,
+        lora_alpha=tuning.alpha,
+        lora_dropout=tuning.dropout,
+        target_modules=names,
+        bias="none",
+    )
+    return peft.get_peft_model(base, config)
+
+
+class _Adapter:
+    """The trainable tensors alone, as checkpoints want to see them."""
+
+    def __init__(self, network: Any) -> None:
+        self._own = {n: p for n, p in network.named_parameters() if p.requires_grad}
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self._own)
+
+    def load_state_dict(self, tensors: Any, strict: bool = True) -> None:
+        if strict and tensors.keys() != self._own.keys():
+            raise RuntimeError("other tensors")
+        with machine.get_torch().no_grad():
+            for name, tensor in tensors.items():
+                self._own[name].copy_(tensor)
+
+
+class Fitting:
+    """The loop: some memes a step, the loss on the answers' tokens alone."""
+
+    def __init__(
+        self,
+        network: Any,
+        conversation: judging.ChatProcessor,
+        cases: Sequence[TuningCase | Lesson],
+        tuning: Tuning,
+        mark: str,
+    ) -> None:
+        self._network, self._conversation, self._cases = network, conversation, cases
+        self._tuning, self._mark, self._torch = tuning, mark, machine.get_torch()
+        self._adapter = _Adapter(network)
+        self._optimiser = self._torch.optim.AdamW(
+            list(self._adapter.state_dict().values()), lr=tuning.rate, weight_decay=0.0
+        )
+        self._steps = -(-len(cases) // tuning.batch)
+
+    def run(self, folder: Path, say: Say) -> tuple[checkpoint.Epoch, ...]:
+        """Train what is left to train."""
+        progress = checkpoint.TrainingProgress(self._mark)
+        latest = checkpoint.read_latest(folder)
+        if latest is not None:
+            if checkpoint.read_progress(latest).fingerprint != self._mark:
+                raise StoreError(
+                    f"{folder} holds a tuning with other data or settings",
+                    hint="choose another --out, or repeat the first command",
+                )
+            progress = checkpoint.load_checkpoint(latest, self._adapter, self._optimiser)
+            say(f"going on behind epoch {progress.epoch}")
+        while progress.epoch < self._tuning.epochs:
+            loss = self._run_epoch(progress.epoch)
+            history = (*progress.history, checkpoint.Epoch(progress.epoch, loss, 0.0))
+            step = progress.step + self._steps
+            progress = replace(progress, epoch=progress.epoch + 1, step=step, history=history)
+            checkpoint.save_checkpoint(folder, self._adapter, self._optimiser, progress)
+            say(f"epoch {progress.epoch}/{self._tuning.epochs}  loss {loss:.4f}")
+        return progress.history
+
+    def _run_epoch(self, epoch: int) -> float:
+        self._network.train()
+        order = draw_order(tuple(range(len(self._cases))), self._tuning.seed, epoch)
+        total, size = 0.0, self._tuning.batch
+        for number in range(self._steps):
+            rows = order[number * size : (number + 1) * size].tolist()
+            total += self._step(rows, epoch * self._steps + number)
+        if not np.isfinite(total):
+            raise InputError("the loss is not a number", hint="use a smaller --rate")
+        return total / self._steps
+
+    def _step(self, rows: list[int], step: int) -> float:
+        """One step: the mean over the memes of each answer's mean loss."""
+        tuning = self._tuning
+        self._torch.manual_seed(mix_seed(tuning.seed, step, 0))
+        total = 0.0
+        for start in range(0, len(rows), tuning.portion):
+            part = [self._cases[row] for row in rows[start : start + tuning.portion]]
+            rendered = [self._conversation.render(case) for case in part]
+            batch = move(self._conversation.encode_lessons(rendered), self._network)
+            loss = answer_loss(self._network, batch) / len(rows)
+            loss.backward()
+            total += float(loss.detach())
+        rate_now = rate_at(step, self._steps * tuning.epochs, tuning.rate, tuning.warmup)
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate_now
+        self._torch.nn.utils.clip_grad_norm_(list(self._adapter.state_dict().values()), 1.0)
+        self._optimiser.step()
+        self._optimiser.zero_grad(set_to_none=True)
+        return total
+
+
+def answer_loss(network: Any, batch: dict[str, Any]) -> Any:
+    """The sum over a portion of each answer's mean cross-entropy: questions teach nothing."""
+    losses, places = judging.token_losses(network, batch)
+    torch = machine.get_torch()
+    counts = torch.bincount(places, minlength=batch["input_ids"].shape[0])
+    return (losses / counts[places]).sum()
+
+
+def save_tuned(
+    network: Any, model: Path, out: Path, tuning: Tuning, facts: Mapping[str, Any]
+) -> None:
+    """Write the adapter, what is known of it, and the whole model where that is wanted."""
+    with write_folder(out / judging.ADAPTER) as folder:
+        network.save_pretrained(str(folder))
+    known = {
+        "model": model.resolve().name,
+        **facts,
+        "tuning": asdict(tuning),
+        "versions": machine.find_versions(),
+    }
+    write_whole(out / judging.FACTS, orjson.dumps(known, option=orjson.OPT_INDENT_2))
+    if tuning.merge:
+        with write_folder(out / MERGED) as folder:
+            network.merge_and_unload().save_pretrained(str(folder))
+            copy_reading(model, folder)
+
+
+def copy_reading(model: Path, target: Path) -> None:
+    """Copy how a model reads (tokenizer, processor, template) beside its merged weights."""
+    for path in sorted(model.iterdir()):
+        kept = path.suffix in (".json", ".jinja", ".txt", ".model", ".tiktoken")
+        if kept and path.name != "config.json" and not path.name.endswith(".index.json"):
+            shutil.copyfile(path, target / path.name)
+
+
+def _write_verdicts(path: Path, parts: dict[str, list[judging.LoraVerdict]]) -> None:
+    lines = [
+        orjson.dumps({"part": part} | asdict(verdict))
+        for part, verdicts in parts.items()
+        for verdict in verdicts
+    ]
+    write_whole(path, b"\n".join(lines) + b"\n")
+
+
+def _precision(tuning: Tuning, device: Any) -> str:
+    if tuning.precision != "auto":
+        return tuning.precision
+    return "bfloat16" if device.type == "cuda" else "float32"
+
+
+def fingerprint(model: Path, tuning: Tuning, lessons: Any) -> str:
+    """One hash over the model, what it learns and how; where it runs changes nothing."""
+    settled = replace(tuning, device="", merge=False)
+    return hash_folder(model, orjson.dumps([asdict(settled), *lessons]))
+
+
+def _show(rates: judging.Rates) -> tuple[str, ...]:
+    figures = (rates.tpr, rates.tnr, rates.f1, rates.macro_f1)
+    cells = ("–" if value is None else f"{value:.3f}" for value in figures)
+    return (f"{rates.memes:,}", *cells, str(rates.unparsed))
+
+
+REPLIES = "replies.jsonl"
+_BATCH, _LONGEST = 8, 512
+
+
+@dataclass(frozen=True, slots=True)
+class TunedWriter(Result):
+    """What tuning gave: the task's figures on memes that were held out, before and after."""
+
+    folder: Path
+    task: str
+    before: tuple[Score, ...]
+    after: tuple[Score, ...]
+    history: tuple[Epoch, ...]
+    trained_on: int
+    held_out: int
+
+    def table(self) -> Table:
+        """The figures over all held-out memes."""
+        later = {score.key: score for score in self.after if not score.by}
+        rows = [
+            (score.key, f"{score.n:,}", _show_written(score), _show_written(later.get(score.key)))
+            for score in self.before
+            if not score.by
+        ]
+        return Table(("figure", ">n", ">held out, before", ">held out, after"), tuple(rows))
+
+
+def tune_writer(
+    model: Path, task: Task, tuning: Tuning, out: Path, tools: TuningTools | None = None
+) -> TunedWriter:
+    """Fit an adapter on a task's requests and gold texts; memes apart from them judge it."""
+    check_tuning(model, tuning)
+    with hold_folder(out):
+        return _tune_to_write(model, task, tuning, out, tools or TuningTools())
+
+
+def _tune_to_write(
+    model: Path, task: Task, tuning: Tuning, out: Path, tools: TuningTools
+) -> TunedWriter:
+    train, valid = part_groups(list_written(task), tuning.seed, tuning.train_groups)
+    told = [[item.id, item.group, item.gold] for item in (*train, *valid)]
+    mark = fingerprint(
+        model, tuning, [task.name, dict(task.options), dict(task.prompts), sorted(told)]
+    )
+    network, conversation = open_network(model, tuning)
+    with network.disable_adapter():
+        first = _answer(network, conversation, task, valid)
+    lessons = [Lesson(task.ask(item, None), text) for item in train for text in _list_texts(item)]
+    history = Fitting(network, conversation, lessons, tuning, mark).run(out / RUNNING, tools.say)
+    last = _answer(network, conversation, task, valid)
+    before, after = (_score(task, valid, replies) for replies in (first, last))
+    facts = {
+        "wording": {
+            "question": task.name.rpartition("/")[2],
+            "task": task.name,
+            "options": dict(task.options),
+            "prompts": dict(task.prompts),
+        },
+        "before": [asdict(score) for score in before],
+        "after": [asdict(score) for score in after],
+        "held_out": len(valid),
+        "lessons": len(lessons),
+    }
+    save_tuned(network, model, out, tuning, facts | tools.tell(history, len(train), mark))
+    rows = zip(valid, first, last, strict=True)
+    lines = [orjson.dumps({"id": row.id, "before": one, "after": two}) for row, one, two in rows]
+    write_whole(out / REPLIES, b"\n".join(lines) + b"\n")
+    return TunedWriter(out, task.name, before, after, history, len(train), len(valid))
+
+
+def list_written(task: Task) -> tuple[Item, ...]:
+    """The items of a task that people answered in words."""
+    if task.needs:
+        first = " and ".join(need.task for need in task.needs)
+        raise InputError(
+            f"{task.name} needs the answers of {first} first, and these are a model's",
+            hint="tune with background=none, human or retrieved, and captions=data or none",
+        )
+    items = tuple(item for item in task.items() if _list_texts(item))
+    if not items:
+        raise InputError(
+            f"{task.name} has no gold answers in words", hint="tune on memeintent/intent"
+        )
+    return items
+
+
+def _list_texts(item: Item) -> list[str]:
+    gold = item.gold if isinstance(item.gold, list) else []
+    return [text for text in gold if isinstance(text, str) and text.strip()]
+
+
+def _answer(
+    network: Any, conversation: ChatProcessor, task: Task, items: Sequence[Item]
+) -> list[str]:
+    """A reply to each item, as long as the task allows."""
+    network.eval()
+    replies: list[str] = []
+    with get_torch().inference_mode():
+        for start in range(0, len(items), _BATCH):
+            asked = [task.ask(item, None) for item in items[start : start + _BATCH]]
+            rows = [conversation.render(Lesson(request)) for request in asked]
+            longest = asked[0].sampling.max_tokens or _LONGEST
+            replies += write_replies(network, conversation, rows, longest)
+    return replies
+
+
+def _score(task: Task, items: Sequence[Item], replies: Sequence[str]) -> tuple[Score, ...]:
+    return task.score([_read(task, *pair) for pair in zip(items, replies, strict=True)])
+
+
+def _read(task: Task, item: Item, reply: str) -> Outcome:
+    try:
+        return Outcome(item, "answered", task.parse(reply, item.form))
+    except Unparsed:
+        return Outcome(item, "unparsed")
+
+
+def find_writer(folder: Path) -> dict[str, Any] | None:
+    """What is known of a model that was tuned to write; None for anything else."""
+    if not (folder / FACTS).is_file():
+        return None
+    try:
+        facts = orjson.loads((folder / FACTS).read_bytes())
+        writes = "task" in facts["wording"]
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{folder / FACTS} is damaged: {error}"[:200], hint="tune again"
+        ) from error
+    if writes and not (folder / ADAPTER).is_dir():
+        raise StoreError(f"{folder} holds no {ADAPTER}", hint="tune it again")
+    return dict(facts) if writes else None
+
+
+def _show_written(score: Score | None) -> str:
+    return "–" if score is None or score.value is None else f"{score.value:.3f}"

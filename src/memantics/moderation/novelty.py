@@ -1,0 +1,127 @@
+"""How unlike its training texts a text is: the share of pieces not met there.
+
+Pieces are characters and pairs of them, or words where a detector learnt words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from memantics.moderation.fast import FastDetector
+from memantics.moderation.features import clean
+
+QUANTILE = 0.99
+OUTSIDE_NOTE = "unlike anything the detector was trained on; a person should decide"
+_FEWEST = 2  # memes: the vocabulary of a detector keeps what as many have
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n+")
+_LONG = 6  # words of a sentence whose novelty counts: in shorter ones a single name is much
+PieceKind = Literal["chars", "phrases"]
+# Where the card keeps the bound of each.
+_BOUNDS: Mapping[PieceKind, str] = MappingProxyType(
+    {"chars": "novelty", "phrases": "novelty_of_words"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Novelty:
+    """The pieces of training texts, and the share of others that 99 of 100 of them stay within."""
+
+    known: Container[str]
+    most: float
+    kind: PieceKind = "chars"
+
+    def measure(self, text: str) -> float:
+        """The share of a text's different pieces that are not known.
+
+        >>> Novelty({"a", "b", "ab"}, 0.4).measure("abc")
+        0.4
+        >>> Novelty({"so", "it"}, 0.4, "phrases").measure("so is it")
+        0.3333333333333333
+        """
+        pieces = _CUTS[self.kind](clean(text))
+        return sum(piece not in self.known for piece in pieces) / len(pieces) if pieces else 0.0
+
+    def measure_worst(self, text: str) -> float:
+        """The highest share of the text and of its sentences: kind words around one hide nothing.
+
+        >>> Novelty({"so", "it"}, 0.4, "phrases").measure_worst("so it. so it so it is all gone")
+        0.6
+        """
+        return max(map(self.measure, (text, *cut_sentences(text, _LONG))))
+
+    def is_outside(self, share: float) -> bool:
+        """Whether that is more than nearly all training texts have."""
+        return share > self.most
+
+
+def cut_sentences(text: str, fewest: int = 3) -> list[str]:
+    """The sentences and lines of so many words at least, where there are several.
+
+    >>> cut_sentences("what a day. you are all so stupid!"), cut_sentences("what a day")
+    (['what a day.', 'you are all so stupid!'], [])
+    """
+    parts = [part for part in _SENTENCE.split(text) if part.strip()]
+    long = [part for part in parts if count_words(part) >= fewest]
+    return long if len(parts) > 1 else []
+
+
+def count_words(text: str) -> int:
+    """Words of a text; two Chinese characters count as one.
+
+    >>> count_words("so it is"), count_words("今晚又失眠了")
+    (3, 3)
+    """
+    han = sum("\u3400" <= sign <= "\u9fff" for sign in text)
+    return han // 2 + sum(not "\u3400" <= word[0] <= "\u9fff" for word in _WORD.findall(text))
+
+
+def find_novelty(detector: FastDetector | None, card: Mapping[str, Any]) -> Novelty | None:
+    """What a detector knows of its training texts; earlier files and networks know nothing."""
+    if detector is None:
+        return None
+    found = detector.extractor
+    for vocabulary, index in zip(found.vocabularies, found.indices, strict=True):
+        kind = vocabulary.block.kind
+        if vocabulary.block.field == "text" and kind in ("chars", "phrases"):
+            most = card.get(_BOUNDS[kind])
+            return Novelty(index, float(most), kind) if isinstance(most, float | int) else None
+    return None
+
+
+def describe_novelty(texts: Sequence[str]) -> dict[str, float | None]:
+    """The bounds of both kinds, as a card keeps them."""
+    return {_BOUNDS[kind]: fit_novelty(texts, kind) for kind in _BOUNDS}
+
+
+def fit_novelty(texts: Sequence[str], kind: PieceKind = "chars") -> float | None:
+    """The share that 99 of 100 training texts stay within, each measured against all others.
+
+    >>> fit_novelty(["ab", "ab", "ab", "xy"]), fit_novelty([])
+    (1.0, None)
+    """
+    cut = [pieces for text in texts if (pieces := _CUTS[kind](clean(text)))]
+    counts = Counter(piece for pieces in cut for piece in pieces)
+    shares = sorted(
+        sum(counts[piece] <= _FEWEST for piece in pieces) / len(pieces) for pieces in cut
+    )
+    return shares[math.ceil(QUANTILE * len(shares)) - 1] if shares else None
+
+
+def _cut_characters(text: str) -> set[str]:
+    return {*text, *(text[place : place + 2] for place in range(len(text) - 1))}
+
+
+def _cut_words(text: str) -> set[str]:
+    return set(_WORD.findall(text))
+
+
+_CUTS: Mapping[PieceKind, Callable[[str], set[str]]] = MappingProxyType(
+    {"chars": _cut_characters, "phrases": _cut_words}
+)

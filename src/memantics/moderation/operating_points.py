@@ -1,0 +1,375 @@
+"""Thresholds by what they keep: precision and recall on memes that were held out in training.
+
+Whom a detector fails: harmful memes that it misses, and harmless ones that it accuses.
+
+Harmless memes attack nobody. False alarms of a group are therefore counted among the harmless memes
+that use its words: those that memes against it use far more often than all others do (log-odds
+with a prior: Monroe, Colaresi and Quinn 2008, "Fightin' Words").
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from memantics.core.errors import InputError
+from memantics.core.parameters import Flag
+from memantics.core.result import Result, Table
+from memantics.metrics.interval import wilson
+from memantics.metrics.rounding import settle
+from memantics.moderation.examples import Example
+from memantics.moderation.features import clean, name_pieces
+
+EVERYBODY = "all memes"
+FEWEST = 5  # harmful memes of a group, below which a share says nothing
+_WORDS = 6
+_SURE = 2.5  # deviations from "as often as elsewhere"
+_PRIOR = 10.0
+_FULL = _PRIOR + 1  # so that a word of every text has finite odds
+
+
+@dataclass(frozen=True, slots=True)
+class Rate(Result):
+    """A share of ``count`` memes with its 95 % interval; None where there are none."""
+
+    count: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetErrors(Result):
+    """How a detector treats a group: harmful memes against it, harmless ones with its words."""
+
+    target: str
+    found: Rate
+    alarms: Rate
+    words: tuple[str, ...] = ()
+
+
+def find_target_errors(
+    examples: Sequence[Example], labels: Sequence[int]
+) -> tuple[TargetErrors, ...]:
+    """Recall and false alarms over all memes and by group, the largest first.
+
+    Empty where no group with enough harmful memes is known.
+    """
+    sizes = Counter(e.target for e in examples if e.target and e.label == 1)
+    groups = [name for name, count in sizes.most_common() if count >= FEWEST]
+    if not groups:
+        return ()
+    words = [_cut(example) for example in examples]
+    harmless = [place for place, e in enumerate(examples) if e.label == 0]
+    harmful = [place for place, e in enumerate(examples) if e.label == 1]
+    found = [
+        TargetErrors(EVERYBODY, _rate(harmful, labels), _rate(harmless, labels)),
+    ]
+    for name in groups:
+        numbers = {place for place in harmful if examples[place].target == name}
+        said = find_words(words, numbers)
+        near = [place for place in harmless if words[place] & set(said)]
+        found.append(TargetErrors(name, _rate(sorted(numbers), labels), _rate(near, labels), said))
+    return tuple(found)
+
+
+def _cut(example: Example) -> frozenset[str]:
+    said = name_pieces("words", clean(example.text))
+    return frozenset(word for word in said if len(word) > 1 and word.isalpha())
+
+
+def find_words(texts: Sequence[frozenset[str]], numbers: set[int]) -> tuple[str, ...]:
+    """The words that some texts use far more often than the others, the surest first.
+
+    >>> texts = [frozenset({"a", "b"})] * 9 + [frozenset({"b"})] * 90
+    >>> find_words(texts, set(range(9)))
+    ('a',)
+    """
+    inside = Counter(word for place in numbers for word in texts[place])
+    outside = Counter(
+        word for place, text in enumerate(texts) if place not in numbers for word in text
+    )
+    size, rest = len(numbers), len(texts) - len(numbers)
+    rated: list[tuple[float, str]] = []
+    for word, count in inside.items():
+        # The prior takes the word to be as frequent as in all texts.
+        prior = _PRIOR * (count + outside[word]) / len(texts)
+        one, two = count + prior, outside[word] + prior
+        odds = math.log(one / (size + _FULL - one)) - math.log(two / (rest + _FULL - two))
+        sure = odds / math.sqrt(1 / one + 1 / two)
+        if count > 2 and sure >= _SURE:
+            rated.append((-sure, word))
+    return tuple(word for _, word in sorted(rated)[:_WORDS])
+
+
+def _rate(places: Sequence[int], labels: Sequence[int]) -> Rate:
+    return rate(sum(labels[place] for place in places), len(places))
+
+
+def rate(hits: int, count: int) -> Rate:
+    """A share with its interval.
+
+    >>> rate(1, 2).value, rate(0, 0).value
+    (0.5, None)
+    """
+    if not count:
+        return Rate(0)
+    low, high = wilson(hits, count) or (None, None)
+    return Rate(count, hits / count, low, high)
+
+
+def tabulate_targets(rows: Sequence[TargetErrors]) -> Table:
+    """Recall and false alarms by group, in per cent."""
+    cells = tuple(
+        (
+            errors.target,
+            *_show_target(errors.found),
+            *_show_target(errors.alarms),
+            " ".join(errors.words),
+        )
+        for errors in rows
+    )
+    columns = (
+        "attacked", ">harmful", ">found", ">95 %", ">harmless", ">called harmful", ">95 %", "words",
+    )  # fmt: skip
+    return Table(columns, cells, "Errors by target; harmless: those that use the words of a target")
+
+
+def _show_target(rate: Rate) -> tuple[str, str, str]:
+    if rate.value is None or rate.low is None or rate.high is None:
+        return f"{rate.count:,}", "–", "–"
+    span = f"{100 * rate.low:.1f}–{100 * rate.high:.1f}"
+    return f"{rate.count:,}", f"{100 * rate.value:.1f}", span
+
+
+NEAR = 0.1  # of a threshold: what people look at first
+FEW = 0.1  # a recall below which a rule is hardly worth its name
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """From which probability on a meme is harmful, and the range that is for people.
+
+    ``rule`` says how the threshold was chosen, where it was chosen by one. With ``listen`` Chinese
+    texts are also judged as they sound.
+    """
+
+    threshold: float
+    review: tuple[float, float] | None = None
+    rule: str = ""
+    listen: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
+        if self.review is not None and not 0 <= self.review[0] < self.review[1] <= 1:
+            raise InputError(
+                f"{self.review[0]}..{self.review[1]} is no range", hint="such as 0.3..0.7"
+            )
+
+    def is_harmful(self, probability: float) -> bool:
+        """Whether a meme of that probability is harmful: at the threshold it is.
+
+        >>> [OperatingPoint(0.5).is_harmful(chance) for chance in (0.5, 0.49)]
+        [True, False]
+        """
+        return settle(probability) >= settle(self.threshold)
+
+    def explain_review(self, probability: float) -> str:
+        """Why a person should decide on a meme of that probability; empty where none needs to.
+
+        >>> OperatingPoint(0.5, (0.3, 0.7)).explain_review(0.7)
+        'its probability 0.70 is between 0.3 and 0.7'
+        """
+        if self.review is None:
+            return ""
+        low, high = self.review
+        if not settle(low) <= settle(probability) <= settle(high):
+            return ""
+        return f"its probability {probability:.2f} is between {low:g} and {high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdFigures(Result):
+    """What a threshold does to memes with known labels: shares with 95 % intervals.
+
+    ``precision`` is the share of flagged memes that are harmful, ``recall`` the share of harmful
+    memes that are flagged, ``flagged`` and ``near`` (within 0.1 of the threshold) shares of all.
+    """
+
+    threshold: float
+    precision: Rate
+    recall: Rate
+    flagged: Rate
+    near: Rate
+
+
+def measure_thresholds(
+    said: Sequence[tuple[float, bool]], chosen: float | None = None
+) -> tuple[ThresholdFigures, ...]:
+    """Figures along thresholds in steps of 0.05, and at the one that was chosen.
+
+    >>> rows = measure_thresholds([(0.9, True), (0.6, False), (0.2, False)], 0.6)
+    >>> [(row.threshold, row.flagged.value) for row in rows if row.threshold == 0.6]
+    [(0.6, 0.6666666666666666)]
+    """
+    steps = {step / 20 for step in range(1, 20)}
+    steps |= set() if chosen is None else {round(chosen, 4)}
+    found, harmful = [], sum(truth for _, truth in said)
+    for step in sorted(steps):
+        point = OperatingPoint(step)
+        flagged = [truth for chance, truth in said if point.is_harmful(chance)]
+        near = sum(abs(settle(chance - step)) <= NEAR for chance, _ in said)
+        found.append(
+            ThresholdFigures(
+                step,
+                rate(sum(flagged), len(flagged)),
+                rate(sum(flagged), harmful),
+                rate(len(flagged), len(said)),
+                rate(near, len(said)),
+            )
+        )
+    return tuple(found)
+
+
+def tabulate_thresholds(rows: Sequence[ThresholdFigures], chosen: float | None = None) -> Table:
+    """Every second row, and that of the chosen threshold."""
+    kept = None if chosen is None else round(chosen, 4)
+    cells = []
+    for row in rows:
+        if row.threshold == kept or not round(row.threshold * 100) % 10:
+            mark = " *" if row.threshold == kept else ""
+            shares = (_show(row.precision), _show(row.recall), _show(row.flagged, 1000))
+            cells.append((f"{row.threshold:.2f}{mark}", *shares, _show(row.near, 1000)))
+    columns = (
+        "threshold", ">precision %", ">recall %", ">flagged in 1,000", ">within 0.1, in 1,000",
+    )  # fmt: skip
+    title = "Harmful memes along thresholds, with 95 % intervals" + (
+        "; *: in force" if kept is not None else ""
+    )
+    return Table(columns, tuple(cells), title)
+
+
+def _show(rate: Rate, of: int = 100) -> str:
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "–"
+    digits = 0 if of > 100 else 1
+    return f"{of * rate.value:.{digits}f} ({of * rate.low:.0f}–{of * rate.high:.0f})"
+
+
+def read_range(text: str) -> tuple[float, float] | None:
+    """``LOW..HIGH`` of ``--review``; nothing where it is empty."""
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
+    if found is None:
+        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
+    return float(found.group(1)), float(found.group(2))
+
+
+ThresholdFlag = Annotated[float | None, Flag("Probability from which a meme is harmful.")]
+DecideFlag = Annotated[
+    str,
+    Flag(
+        "Choose the threshold on the detector's held-out memes: precision=0.9, recall=0.8.",
+        metavar="RULE",
+    ),
+]
+ReviewFlag = Annotated[
+    tuple[float, float] | None,
+    Flag(
+        "Probabilities that people are to look at.",
+        metavar="LOW..HIGH",
+        kind=str,
+        read=read_range,
+        default="",
+    ),
+]
+
+
+def list_operating_points(said: Sequence[tuple[float, bool]]) -> list[list[float]]:
+    """Rows of threshold, precision and recall, from 0.01 to 0.99; no row where nothing is flagged.
+
+    >>> list_operating_points([(0.9, True), (0.6, False), (0.2, False)])[0]
+    [0.01, 0.3333, 1.0]
+    """
+    harmful = sum(truth for _, truth in said)
+    rows = []
+    for step in range(1, 100):
+        flagged = [truth for chance, truth in said if settle(chance) >= step / 100]
+        if flagged and harmful:
+            hits = sum(flagged)
+            rows.append([step / 100, round(hits / len(flagged), 4), round(hits / harmful, 4)])
+    return rows
+
+
+def describe_point(points: Sequence[Sequence[float]], point: OperatingPoint) -> list[str]:
+    """What a threshold keeps on held-out memes, and a warning where it finds hardly any.
+
+    >>> points = [[0.3, 0.6, 0.9], [0.7, 0.95, 0.04]]
+    >>> describe_point(points, OperatingPoint(0.7, rule="precision=0.9"))[0]
+    'threshold 0.7 (precision=0.9): on held-out memes precision 95.0 %, recall 4.0 %'
+    """
+    known = [row for row in points if settle(row[0]) <= settle(point.threshold)]
+    by = f" ({point.rule})" if point.rule else ""
+    shown = f"threshold {point.threshold:.4g}{by}"
+    if not known:
+        return [f"{shown}: what it keeps on held-out memes is not known"]
+    _, precision, recall = known[-1][:3]
+    lines = [
+        f"{shown}: on held-out memes precision {100 * precision:.1f} %, recall {100 * recall:.1f} %"
+    ]
+    if recall < FEW:
+        lines.append(
+            f"warning: {100 - 100 * recall:.1f} % of harmful memes stay unflagged at that"
+            " threshold; ask for less, or train on more memes"
+        )
+    return lines
+
+
+def read_point(stored: object, name: str) -> OperatingPoint | None:
+    """The operating point that a card holds; None where it holds none."""
+    if stored is None:
+        return None
+    try:
+        found = dict(stored)  # type: ignore[call-overload]
+        review = (float(found["review"][0]), float(found["review"][1])) if found["review"] else None
+        rule, listen = str(found.get("rule", "")), found.get("listen") is True
+        return OperatingPoint(float(found["threshold"]), review, rule, listen)
+    except (TypeError, ValueError, KeyError) as error:
+        raise InputError(
+            f"{name}: its operating point is damaged", hint="memantics detector set writes it again"
+        ) from error
+
+
+def choose_operating_point(points: Sequence[Sequence[float]], rule: str) -> float:
+    """The threshold of a rule such as ``precision=0.9`` or ``recall=0.8``.
+
+    >>> points = [[0.3, 0.6, 0.9], [0.5, 0.8, 0.7], [0.7, 0.95, 0.4]]
+    >>> [choose_operating_point(points, rule) for rule in ("precision=0.8", "recall=0.7")]
+    [0.5, 0.5]
+    """
+    name, _, wanted = rule.partition("=")
+    place = {"precision": 1, "recall": 2}.get(name)
+    try:
+        share = float(wanted)
+    except ValueError:
+        share = -1.0
+    if place is None or not 0 < share <= 1:
+        raise InputError(f"{rule!r} is no rule", hint="use precision=0.9 or recall=0.8")
+    if not points:
+        raise InputError(
+            "this detector does not keep its held-out predictions", hint="train it again"
+        )
+    kept = [point[0] for point in points if point[place] >= share]
+    if not kept:
+        best = max(point[place] for point in points)
+        raise InputError(
+            f"no threshold has {name} {share:g} on held-out memes",
+            hint=f"the highest is {best:.2f}",
+        )
+    return min(kept) if name == "precision" else max(kept)

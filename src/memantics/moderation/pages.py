@@ -1,0 +1,413 @@
+"""What a screening found, on one page: shares, scores, types, and the memes worth a look.
+
+Pages about detectors: an evaluation with its error browser, and one explained decision.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from markupsafe import Markup
+
+from memantics.core.journal import write_text
+from memantics.core.parameters import Flag
+from memantics.core.result import Result, Table
+from memantics.moderation.evaluation import Evaluation, name_figure
+from memantics.moderation.examples import Example, Loaded
+from memantics.moderation.explanation import Explanation, FieldShare
+from memantics.moderation.fast import Prediction
+from memantics.moderation.novelty import OUTSIDE_NOTE
+from memantics.moderation.operating_points import ThresholdFigures
+from memantics.moderation.robustness import Robustness
+from memantics.web.page import Thumbnail, fill_page, make_thumbnails
+from memantics.web.plot import draw
+
+_MOST_ERRORS = 400
+_MOST_IMAGES = 24 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A meme that was judged wrongly; ``sure`` is how far the chance is from its label."""
+
+    example: Example
+    prediction: Prediction
+    kind: str
+    sure: float
+    image: Thumbnail | None = None
+
+
+def write_evaluation(
+    out: Path,
+    title: str,
+    loaded: Loaded,
+    said: Sequence[Prediction],
+    found: Evaluation,
+    report: Robustness | None,
+) -> None:
+    """Write figures, calibration curve and error browser as one page."""
+    mistakes = find_mistakes(loaded.examples, said)
+    shown = mistakes[:_MOST_ERRORS]
+    _write(
+        out,
+        "detector.html",
+        {
+            "title": title,
+            "loaded": loaded,
+            "found": found,
+            "report": report,
+            "targets": found.target_table,
+            "curve": draw_curve(found.curve),
+            "tradeoff": Markup(draw_thresholds(found.thresholds)),  # noqa: S704 - numbers alone
+            "thresholds": found.threshold_table,
+            "name_figure": name_figure,
+            "mistakes": _add_images(shown),
+            "total": len(mistakes),
+        },
+    )
+
+
+def write_explanation(out: Path, example: Example, found: Explanation, *, sample: bool) -> None:
+    """Write one decision with its reasons as a page."""
+    fields = [
+        {"name": share.field.replace("_", " "), "total": share.total, "letters": letters}
+        for share, letters in colour_letters(found)
+    ]
+    strongest = found.strongest(20)
+    widest = max((abs(part.contribution) for part in strongest), default=0.0) or 1.0
+    bars = [(part, draw_bar(part.contribution / widest)) for part in strongest]
+    shown = {"example": example, "found": found, "fields": fields, "bars": bars, "sample": sample}
+    _write(out, "explanation.html", {**shown, "outside": OUTSIDE_NOTE})
+
+
+def colour_letters(found: Explanation) -> list[tuple[FieldShare, list[tuple[str, str, str]]]]:
+    """The characters of each field with a class of the style sheet and their contribution."""
+    top = max((abs(v) for share in found.fields for v in share.characters), default=0.0) or 1.0
+    return [
+        (
+            share,
+            [
+                (letter, _level(value / top), f"{value:+.3f}")
+                for letter, value in zip(share.text, share.characters, strict=True)
+            ],
+        )
+        for share in found.fields
+    ]
+
+
+def find_mistakes(examples: Sequence[Example], said: Sequence[Prediction]) -> list[Mistake]:
+    """Wrong decisions, the surest first."""
+    wrong = [
+        Mistake(
+            example=example,
+            prediction=prediction,
+            kind="missed" if example.label else "false alarm",
+            sure=abs(prediction.probability - int(example.label or 0)),
+        )
+        for example, prediction in zip(examples, said, strict=True)
+        if prediction.label != example.label
+    ]
+    return sorted(wrong, key=lambda mistake: -mistake.sure)
+
+
+def _add_images(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """With small copies of the images, as long as they fit into the page."""
+    paths = [mistake.example.image for mistake in mistakes if mistake.example.image is not None]
+    small = dict(zip(paths, make_thumbnails(paths, _MOST_IMAGES), strict=True))
+    return [
+        replace(mistake, image=small[mistake.example.image])
+        if mistake.example.image is not None
+        else mistake
+        for mistake in mistakes
+    ]
+
+
+def _level(share: float) -> str:
+    """A class of the style sheet: h1-h4 for harm, g1-g4 against it, n for hardly any."""
+    size = min(4, int(abs(share) * 5))
+    return "n" if size == 0 else f"{'h' if share > 0 else 'g'}{size}"
+
+
+def draw_bar(share: float) -> Markup:
+    """A bar to the right for harm, to the left against it.
+
+    >>> "rect" in draw_bar(0.5)
+    True
+    """
+    return draw("bar", share)
+
+
+def _across(value: float) -> float:
+    return 44 + value * 260.0
+
+
+def _up(value: float) -> float:
+    return 12 + (1 - value) * 260.0
+
+
+def draw_curve(points: Sequence[tuple[float, float, int]]) -> Markup:
+    """The calibration curve: on the diagonal, a chance of 0.7 means 7 of 10 memes are harmful."""
+    return draw("calibration", points, _across, _up)
+
+
+def draw_thresholds(rows: Sequence[ThresholdFigures]) -> str:
+    """Precision and recall of harmful memes along thresholds, with 95 % bands, as a whole SVG."""
+    drawn = []
+    for name, colour, dash in (("precision", "#0868ac", ""), ("recall", "#b35806", "6 3")):
+        known = [
+            (row.threshold, rate.value, rate.low, rate.high)
+            for row in rows
+            for rate in (row.precision if name == "precision" else row.recall,)
+            if rate.value is not None and rate.low is not None and rate.high is not None
+        ]
+        if known:
+            path = _join((x, value) for x, value, _, _ in known)
+            upper = [(x, high) for x, _, _, high in reversed(known)]
+            band = _join([*((x, low) for x, _, low, _ in known), *upper])
+            drawn.append((name, colour, dash, path, band))
+    return str(draw("thresholds", drawn, _across, _up)) if rows else ""
+
+
+def _join(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{_across(x):.1f},{_up(y):.1f}" for x, y in points)
+
+
+def _write(out: Path, name: str, values: dict[str, object]) -> None:
+    write_text(out, fill_page(name, ("page.css", "detector.css"), "", **values), flag="--page")
+
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What of each verdict the page needs.
+COLUMNS = (
+    "id", "status", "reason", "text", "language", "label", "probability", "type", "readings",
+    "phash", "family", "out_of_domain",
+)  # fmt: skip
+STYLES = ("page.css", "screening.css")
+_BINS = 20
+_SHOWN = 12
+_Kept = tuple[float, int, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts over all verdicts, and a few of them: memory does not grow with their number.
+
+    ``families`` are pictures that look alike among the flagged, ``templates`` known ones.
+    """
+
+    rows: int
+    statuses: Mapping[str, int]
+    labels: Mapping[str, int]
+    types: Mapping[str, int]
+    languages: Mapping[str, int]
+    reasons: Mapping[str, int]
+    templates: Mapping[str, int]
+    scores: tuple[int, ...]
+    outside: int
+    families: tuple[tuple[str, int], ...]
+    certain: tuple[Mapping[str, Any], ...] = ()
+    doubtful: tuple[Mapping[str, Any], ...] = ()
+    heard: tuple[Mapping[str, Any], ...] = ()
+
+
+def summarize(tables: Iterable[pa.Table], families: Mapping[str, str]) -> Summary:
+    """Count verdicts in one pass over the parts; ``families`` are those of perceptual hashes."""
+    import pyarrow.compute as pc
+
+    tally = _Tally(families)
+    for table in tables:
+        tally.count("statuses", table["status"])
+        tally.rows += table.num_rows
+        judged = pc.equal(table["status"], "judged")
+        rest = table.filter(pc.invert(judged)).select(["status", "reason"]).to_pylist()
+        tally.counts["reasons"].update(
+            f"{row['status']}: {_shorten(row['reason'])}" for row in rest
+        )
+        tally.add_judged(table.filter(judged))
+    return tally.close()
+
+
+class _Tally:
+    def __init__(self, families: Mapping[str, str]) -> None:
+        names = ("statuses", "labels", "types", "languages", "reasons", "templates", "families")
+        self.counts: dict[str, Counter[str]] = {name: Counter() for name in names}
+        self.counts["labels"].update(dict.fromkeys(("harmless", "harmful", "review"), 0))
+        self.rows = self.outside = 0
+        self._families = families
+        self._scores = np.zeros(_BINS, np.int64)
+        self._certain: list[_Kept] = []
+        self._doubtful: list[_Kept] = []
+        self._heard: list[Mapping[str, Any]] = []
+        self._judged = 0
+
+    def count(self, name: str, column: pa.ChunkedArray) -> None:
+        for pair in column.value_counts().to_pylist():
+            self.counts[name][pair["values"] or "none"] += pair["counts"]
+
+    def add_judged(self, table: pa.Table) -> None:
+        import pyarrow.compute as pc
+
+        chances = table["probability"].to_numpy()
+        places = np.minimum(_BINS - 1, (chances * _BINS).astype(np.int64))
+        self._scores += np.bincount(places, minlength=_BINS)
+        self.count("labels", table["label"])
+        self.count("languages", table["language"])
+        self.outside += pc.sum(table["out_of_domain"]).as_py() or 0
+        flagged = table.filter(pc.not_equal(table["label"], "harmless"))
+        self.count("types", flagged["type"])
+        self.count("templates", flagged["family"].drop_null())
+        looks = [look for look in flagged["phash"].to_pylist() if look]
+        self.counts["families"].update(
+            self._families[look] for look in looks if look in self._families
+        )
+        for heap, order in ((self._certain, chances), (self._doubtful, -np.abs(chances - 0.5))):
+            first = np.lexsort((np.arange(len(order)), -order))[:_SHOWN]
+            for place, row in zip(first.tolist(), table.take(first).to_pylist(), strict=True):
+                _keep(heap, (float(order[place]), -(self._judged + place), row))
+        if len(self._heard) < _SHOWN:
+            heard = table.filter(pc.greater(pc.list_value_length(table["readings"]), 0))
+            self._heard += heard.slice(0, _SHOWN - len(self._heard)).to_pylist()
+        self._judged += table.num_rows
+
+    def close(self) -> Summary:
+        counts = self.counts
+        return Summary(
+            rows=self.rows,
+            statuses=dict(counts["statuses"]),
+            labels=dict(counts["labels"]),
+            types=dict(counts["types"].most_common()),
+            languages=dict(counts["languages"].most_common()),
+            reasons=dict(counts["reasons"].most_common(20)),
+            templates=dict(counts["templates"].most_common(_SHOWN)),
+            scores=tuple(self._scores.tolist()),
+            outside=self.outside,
+            families=tuple((n, k) for n, k in counts["families"].most_common(_SHOWN) if k > 1),
+            certain=_unload(self._certain),
+            doubtful=_unload(self._doubtful),
+            heard=tuple(self._heard),
+        )
+
+
+def _unload(heap: list[_Kept]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(row for _, _, row in sorted(heap, key=lambda kept: kept[:2])[::-1])
+
+
+def _keep(heap: list[_Kept], new: _Kept) -> None:
+    """Keep the few largest; places make ties comparable."""
+    if len(heap) < _SHOWN:
+        heapq.heappush(heap, new)
+    elif new[:2] > heap[0][:2]:
+        heapq.heapreplace(heap, new)
+
+
+def _shorten(reason: str) -> str:
+    """A reason without the name of its meme, so that equal ones are counted together."""
+    head, _, tail = reason.partition(": ")
+    return (tail if head.startswith("image ") and tail else reason)[:120]
+
+
+def write_summary(summary: Summary, facts: Mapping[str, Any], out: Path) -> None:
+    """Write the page in one step."""
+    most = max((*summary.scores, 1))
+    bars = [
+        (place / _BINS, count, round(100 * count / most))
+        for place, count in enumerate(summary.scores)
+    ]
+    page = fill_page("screening.html", STYLES, summary=summary, facts=facts, bars=bars)
+    write_text(out, page, "summary")
+
+
+# Two screenings beside each other, on one page: pictures, tests, and the memes behind a shift.
+
+_MOST_BARS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DriftLimits:
+    """A shift counts where it is sure and large: both limits are passed."""
+
+    alpha: Annotated[
+        float, Flag("Chance of a false alarm over all comparisons (Holm).", min=0, max=1)
+    ] = 0.01
+    distance: Annotated[
+        float, Flag("Share of memes that must lie elsewhere to count.", min=0, max=1)
+    ] = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class DriftedAspect:
+    """One distribution in both folders: ``counts`` are category, now and then.
+
+    ``p`` is corrected for the number of comparisons; ``drivers`` are memes of the category that
+    grew most.
+    """
+
+    name: str
+    p: float | None
+    distance: float
+    beyond: bool
+    counts: tuple[tuple[str, int, int], ...]
+    grown: str = ""
+    drivers: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drift(Result):
+    """What moved between two screenings, by how much, and the limits that hold.
+
+    ``note`` says where another detector judged now.
+    """
+
+    now: Path
+    then: Path
+    memes: tuple[int, int]
+    aspects: tuple[DriftedAspect, ...]
+    alpha: float
+    distance: float
+    note: str = ""
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """The aspects beyond the limits."""
+        return tuple(aspect.name for aspect in self.aspects if aspect.beyond)
+
+    @property
+    def table(self) -> Table:
+        """One row for each aspect."""
+        return Table(
+            ("aspect", ">p (Holm)", ">elsewhere", "grew most", "beyond the limits"),
+            tuple(
+                (
+                    aspect.name,
+                    "–" if aspect.p is None else f"{aspect.p:.2g}",
+                    f"{aspect.distance:.1%}",
+                    aspect.grown or "–",
+                    "yes" if aspect.beyond else "no",
+                )
+                for aspect in self.aspects
+            ),
+        )
+
+    def save(self, page: str | Path) -> Path:
+        """Write one self-contained page; returns the file."""
+        pictures = {aspect.name: _draw(aspect.counts) for aspect in self.aspects}
+        return write_text(page, fill_page("drift.html", STYLES, found=self, pictures=pictures))
+
+
+def _draw(counts: tuple[tuple[str, int, int], ...]) -> list[tuple[str, float, float, int, int]]:
+    """Categories with both shares, and both widths of bars in per cent of the largest share."""
+    total_now = max(1, sum(now for _, now, _ in counts))
+    total_then = max(1, sum(then for _, _, then in counts))
+    shares = [(name, now / total_now, then / total_then) for name, now, then in counts]
+    most = max((max(pair[1:]) for pair in shares), default=1.0) or 1.0
+    kept = sorted(shares, key=lambda row: -max(row[1:]))[:_MOST_BARS]
+    kept.sort(key=lambda row: row[0])
+    return [(n, a, b, round(100 * a / most), round(100 * b / most)) for n, a, b in kept]

@@ -1,0 +1,307 @@
+"""How easily a detector is evaded, what that costs, and how much near-duplicates flatter it.
+
+The stress test: does hiding words behind their sound get harmful captions past a judge?
+
+PunMemeCN reports that models find fewer harmful memes where the harm is in a pun. Its harmful
+subsets are not released, so the test makes its own pairs: harmful captions as they are, and the
+same captions with words swapped for others that sound alike. A judge is any function from text
+to a verdict; with readings it also hears what the caption says aloud.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from memantics.core.errors import InputError
+from memantics.core.language import find_converter
+from memantics.core.result import Result, Table
+from memantics.metrics.grouping import find_near_duplicates, find_twins
+from memantics.metrics.interval import wilson
+from memantics.moderation.calibration import macro_f1
+from memantics.moderation.evaluation import percent
+from memantics.moderation.examples import Example
+from memantics.moderation.explanation import explain
+from memantics.moderation.fast import FastDetector, Prediction
+from memantics.moderation.features import Embedder, clean
+from memantics.moderation.obfuscation import MOST_TARGETS, add_emoji, space_out, spell_out
+from memantics.understanding.phonetics.caption import clean_text, write_scripts
+from memantics.understanding.phonetics.reading import Settings
+from memantics.understanding.phonetics.senses import rate_drawable
+from memantics.understanding.phonetics.sound import Costs
+from memantics.understanding.phonetics.speech import load_lattice, read_aloud
+
+Judge = Callable[[str], bool]
+_ALIKE = Costs(change=0.0, tone=0.5, sound=3.0, common=0.3)
+_OPTIONS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class StressScores:
+    """Recall of a judge on harmful captions: plain, disguised, and disguised but read aloud.
+
+    ``alarms_plain`` and ``alarms_read`` are the shares of harmless captions called harmful
+    without and with readings: what hearing more costs.
+    """
+
+    recall_plain: float
+    recall_disguised: float
+    recall_read: float
+    alarms_plain: float
+    alarms_read: float
+    count: int
+
+    @property
+    def drop(self) -> float:
+        """What the disguise takes away."""
+        return self.recall_plain - self.recall_disguised
+
+    @property
+    def drop_with_readings(self) -> float:
+        """What is still lost when the caption is read aloud."""
+        return self.recall_plain - self.recall_read
+
+
+def disguise(
+    caption: str, targets: Sequence[str], *, seed: int = 0, settings: Settings | None = None
+) -> str:
+    """Write the target words with other characters that sound the same, drawable ones first.
+
+    >>> disguise("你真笨", ["笨"], settings=Settings(model="dictionary")) != "你真笨"
+    True
+    """
+    chosen = settings or Settings()
+    lattice = load_lattice(chosen.model, chosen.model_file)
+    text = clean_text(caption)[: chosen.max_characters]
+    script = next(write_scripts(text))
+    heard = lattice.hear(script)
+    pick = random.Random(f"{seed}:{caption}")
+    letters = list(text)
+    spots = [
+        start + offset
+        for target in targets
+        if target and (start := text.find(target)) >= 0
+        for offset in range(len(target))
+    ]
+    for number, slot in enumerate(script.slots):
+        place, said = script.tokens[slot.token].start, heard[number]
+        if place not in spots or said is None or not slot.simple:
+            continue
+        found = lattice.lexicon.find([said], _ALIKE, 0.4, _OPTIONS)
+        options = sorted({m.word for m in found[0] if m.cost < 0.6} - {slot.simple, text[place]})
+        drawable = [word for word in options if rate_drawable(word)] or options
+        if drawable:
+            letters[place] = pick.choice(drawable)
+    return "".join(letters)
+
+
+def judge_aloud(judge: Judge, settings: Settings | None = None) -> Judge:
+    """A judge that also hears the reading that is probably meant."""
+    chosen = settings or Settings()
+
+    def verdict(caption: str) -> bool:
+        if judge(caption):
+            return True
+        meant = read_aloud(caption, settings=chosen).meant
+        return meant is not None and judge(meant.text)
+
+    return verdict
+
+
+def stress(
+    judge: Judge,
+    harmful: Sequence[tuple[str, str]],
+    harmless: Sequence[str],
+    settings: Settings | None = None,
+) -> StressScores:
+    """Recall on (plain, disguised) pairs of harmful captions, with and without readings."""
+    if not harmful:
+        raise InputError("the stress test needs harmful captions", hint="give at least one pair")
+    aloud = judge_aloud(judge, settings)
+
+    def share(verdict: Judge, captions: Sequence[str]) -> float:
+        return sum(map(verdict, captions)) / len(captions) if captions else 0.0
+
+    hidden = [disguised for _, disguised in harmful]
+    return StressScores(
+        recall_plain=share(judge, [plain for plain, _ in harmful]),
+        recall_disguised=share(judge, hidden),
+        recall_read=share(aloud, hidden),
+        alarms_plain=share(judge, harmless),
+        alarms_read=share(aloud, harmless),
+        count=len(harmful),
+    )
+
+
+Attack = Callable[[str, Sequence[str], int], str]
+
+
+def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
+    """Write the targets with other characters that sound alike (the phonetics package's)."""
+    # merged
+    from memantics.understanding.phonetics.reading import Settings
+
+    return disguise(text, targets, seed=seed, settings=Settings(model="dictionary"))
+
+
+def swap_script(text: str, targets: Sequence[str], seed: int) -> str:
+    """Write simplified characters in their traditional form; needs the extra ``phonetics``."""
+    del targets, seed
+    convert = find_converter("s2t")
+    return convert(text) if convert is not None else text
+
+
+ATTACKS: Mapping[str, Attack] = {
+    "homophones": swap_homophones,
+    "emoji": add_emoji,
+    "spaces": space_out,
+    "traditional script": swap_script,
+    "pinyin letters": spell_out,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evasion:
+    """Recall on harmful memes whose text was disguised; ``alone`` is without captions."""
+
+    attack: str
+    count: int
+    recall: float
+    low: float
+    high: float
+    alone: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """Macro-F1 on all memes, and on those without a near-duplicate where it was learnt from.
+
+    ``where`` says in words what that was.
+    """
+
+    duplicates: int
+    count: int
+    everything: float
+    clean: float | None
+    where: str = "another fold"
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness(Result):
+    """The report; ``notes`` say what could not be tried."""
+
+    evasions: tuple[Evasion, ...]
+    leakage: Leakage | None
+    notes: tuple[str, ...] = ()
+
+    def table(self) -> Table:
+        """Recall of harmful memes under each disguise."""
+        rows = tuple(
+            (
+                evasion.attack,
+                percent(evasion.recall),
+                f"{percent(evasion.low)}–{percent(evasion.high)}",
+                percent(evasion.alone),
+            )
+            for evasion in self.evasions
+        )
+        columns = ("disguise", ">recall", ">95 %", ">text alone")
+        return Table(columns, rows, "Harmful memes found when their text is disguised")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is said beside the table."""
+        counted = f"{self.evasions[0].count} harmful memes" if self.evasions else ""
+        leak, shared = self.leakage, ""
+        if leak is not None:
+            shared = (
+                f"{leak.duplicates:,} of {leak.count:,} memes have a near-duplicate in"
+                f" {leak.where}; macro-F1 {percent(leak.everything)} with them,"
+                f" {percent(leak.clean)} without"
+            )
+        return tuple(line for line in (counted, shared) if line)
+
+
+def measure_evasion(
+    detector: FastDetector,
+    examples: Sequence[Example],
+    embedder: Embedder | None = None,
+    most: int = 200,
+    seed: int = 0,
+) -> tuple[Evasion, ...]:
+    """Disguise what speaks most for harm, as one who knows the detector would.
+
+    The inline text is changed; captions stay, as if they were mined before. ``alone`` takes them
+    away from both.
+    """
+    harmful = [e for e in examples if e.label == 1 and e.text.strip()]
+    if not harmful:
+        raise InputError("no harmful meme with a text to disguise", hint="give labelled memes")
+    chosen = random.Random(seed).sample(harmful, min(most, len(harmful)))
+    targets = [pick_targets(detector, example, embedder) for example in chosen]
+    found = [_measure(detector, "none", chosen, embedder)]
+    for name, attack in ATTACKS.items():
+        if name == "traditional script" and find_converter("s2t") is None:
+            continue
+        disguised = [
+            replace(example, text=attack(clean(example.text), names, seed))
+            for example, names in zip(chosen, targets, strict=True)
+        ]
+        found.append(_measure(detector, name, disguised, embedder))
+    return tuple(found)
+
+
+def pick_targets(
+    detector: FastDetector, example: Example, embedder: Embedder | None
+) -> tuple[str, ...]:
+    """The characters of the inline text that speak most for harm."""
+    shares = [
+        share for share in explain(detector, example, embedder).fields if share.field == "text"
+    ]
+    if not shares:
+        return ()
+    ranked = sorted(zip(shares[0].characters, shares[0].text, strict=True), reverse=True)
+    letters = dict.fromkeys(text for value, text in ranked if value > 0 and text.isalpha())
+    return tuple(letters)[:MOST_TARGETS]
+
+
+def _measure(
+    detector: FastDetector, name: str, examples: Sequence[Example], embedder: Embedder | None
+) -> Evasion:
+    hits = sum(p.label for p in detector.predict(examples, embedder))
+    bare = [replace(e, text_caption="", image_caption="") for e in examples]
+    alone = sum(p.label for p in detector.predict(bare, embedder)) / len(bare)
+    low, high = wilson(hits, len(examples)) or (0.0, 1.0)
+    return Evasion(name, len(examples), hits / len(examples), low, high, alone)
+
+
+def measure_leakage(
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    *,
+    folds: Sequence[int] | None = None,
+    seen: Sequence[str] = (),
+) -> Leakage:
+    """How many memes have a near-duplicate among what was learnt from, and what that is worth.
+
+    With ``folds`` a duplicate in another fold counts; otherwise one among the texts ``seen``.
+    """
+    texts = ["".join(clean(e.text).split()) for e in examples]
+    if folds is not None:
+        twins = find_twins(texts, list(folds))
+    else:
+        others = ["".join(clean(text).split()) for text in seen]
+        twins = [place is not None for place in find_near_duplicates(texts, others)]
+    truth = np.array([int(e.label or 0) for e in examples], np.int64)
+    said = np.array([p.label for p in predictions], np.int64)
+    kept = ~np.array(twins, bool)
+    return Leakage(
+        duplicates=int(sum(twins)),
+        count=len(examples),
+        everything=macro_f1(truth, said, 2),
+        clean=macro_f1(truth[kept], said[kept], 2) if kept.any() else None,
+        where="the training data" if folds is None else "another fold",
+    )

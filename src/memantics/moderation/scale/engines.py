@@ -1,0 +1,375 @@
+"""Engines run shards: a pool of processes on this machine, or Ray on any number of them.
+
+Ray as an engine (extra ``ray``): the same shards on any number of machines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import wait as wait_for
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from memantics.core.errors import InputError, MemanticsError, MissingExtra, StoreError, Unavailable
+from memantics.moderation.scale.records import (
+    Process,
+    Ref,
+    Row,
+    Shard,
+    ShardPart,
+    Work,
+    escape_all,
+    part_path,
+)
+
+# Run one shard: every reference becomes exactly one row of one Parquet part.
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def run_shard(
+    shard: Shard, work: Work, process: Process, folder: Path, *, only_failed: bool = False
+) -> ShardPart:
+    """Process a shard and put its part in place in one step.
+
+    With ``only_failed`` the rows of the existing part are kept and only failed ones done again.
+    """
+    started = time.process_time()
+    kept = _read_settled(part_path(folder, shard), len(shard.refs)) if only_failed else {}
+    todo = [place for place in range(len(shard.refs)) if place not in kept]
+    done = process_refs([shard.refs[place] for place in todo], work, process)
+    rows = kept | dict(zip(todo, done, strict=True))
+    ordered = [rows[place] for place in range(len(shard.refs))]
+    return write_part(shard, work, ordered, folder, time.process_time() - started)
+
+
+def process_refs(refs: Sequence[Ref], work: Work, process: Process) -> list[Row]:
+    """A row for each reference, in order; what fails together is tried one by one."""
+    sound = [ref for ref in refs if not ref.fault]
+    try:
+        made = process(sound) if sound else []
+        if len(made) != len(sound):
+            raise MemanticsError(f"{len(made)} rows for {len(sound)} memes")
+    except Exception:  # noqa: BLE001 - one meme must not take its shard along: see below
+        made = [_process_alone(ref, work, process) for ref in sound]
+    rows = iter(made)
+    return [work.fail(ref, ref.fault) if ref.fault else next(rows) for ref in refs]
+
+
+def _process_alone(ref: Ref, work: Work, process: Process) -> Row:
+    try:
+        (row,) = process([ref])
+    except Exception as error:  # noqa: BLE001 - the reason becomes the row's
+        return work.fail(ref, f"{type(error).__name__}: {error}"[:500])
+    return row
+
+
+def write_part(
+    shard: Shard, work: Work, rows: Sequence[Row], folder: Path, cpu: float
+) -> ShardPart:
+    """Write a part under a name of its own, flush it to disk, then give it its name."""
+    import pyarrow.parquet as pq
+
+    path = part_path(folder, shard)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        pq.write_table(_make_table(rows, work.schema), partial)
+        body = partial.read_bytes()
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    statuses = dict(sorted(Counter(str(row["status"]) for row in rows).items()))
+    digest = hashlib.sha256(body).hexdigest()
+    return ShardPart(
+        shard.number, shard.key, path.name, len(rows), len(body), digest, statuses, cpu
+    )
+
+
+def _make_table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pylist(list(rows), schema=schema)
+    except UnicodeEncodeError:  # ids and reasons with names of files that are not UTF-8
+        return pa.Table.from_pylist([escape_all(row) for row in rows], schema=schema)
+
+
+def _read_settled(path: Path, count: int) -> dict[int, Row]:
+    """Rows of an earlier part that did not fail, by their place."""
+    import pyarrow.parquet as pq
+
+    rows: list[Row] = pq.read_table(path).to_pylist() if path.is_file() else []
+    if len(rows) != count:
+        return {}
+    return {place: row for place, row in enumerate(rows) if row["status"] != "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShardOrder:
+    """A shard to run; ``only_failed`` keeps the rows of its part that did not fail."""
+
+    shard: Shard
+    only_failed: bool = False
+
+
+class ShardEngine(Protocol):
+    """Runs orders in any order and gives back each part as soon as it is in place."""
+
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
+        """Parts of all orders; an order whose worker dies is tried again, then row by row."""
+        ...
+
+
+_STARTS = 3  # a worker may be killed while it starts, not each time
+
+_worker: tuple[Work, Process, Path] | None = None
+
+
+def _open_worker(work: Work, folder: Path) -> None:
+    """Load models once per process, and end with the driver, however that ends."""
+    global _worker  # noqa: PLW0603 - what a worker process is for
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    _worker = work, work.open(), folder
+
+
+def _end_with(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)
+
+
+def _run_order(order: ShardOrder) -> ShardPart:
+    assert _worker is not None
+    work, process, folder = _worker
+    return run_shard(order.shard, work, process, folder, only_failed=order.only_failed)
+
+
+def _run_rows(order: ShardOrder, place: int) -> Row:
+    assert _worker is not None
+    work, process, _ = _worker
+    (row,) = process_refs([order.shard.refs[place]], work, process)
+    return row
+
+
+def _answer() -> None:
+    """Nothing: a worker that gives it back has started."""
+
+
+@contextmanager
+def _hide_main() -> Iterator[None]:
+    """A worker must not run the caller's script again, which need not have a guard against it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+class PoolEngine:
+    """Processes of this machine. A worker that dies takes no shard with it, and no row but one."""
+
+    def __init__(self, workers: int = 0) -> None:
+        self.workers = workers or os.cpu_count() or 1
+
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
+        """Keep every worker busy, hold no more orders than that takes."""
+        stream = iter(orders)
+        again: deque[ShardOrder] = deque()
+        while True:
+            broken: list[ShardOrder] = []
+            yield from self._run_pool(stream, again, broken, work, folder)
+            if not broken:
+                return
+            yield from self._run_apart(broken, work, folder)
+
+    def _run_pool(
+        self,
+        stream: Iterator[ShardOrder],
+        again: deque[ShardOrder],
+        broken: list[ShardOrder],
+        work: Work,
+        folder: Path,
+    ) -> Iterator[ShardPart]:
+        running: dict[Future[ShardPart], ShardOrder] = {}
+        with self._open(self.workers, work, folder) as pool:
+            while not broken:
+                while len(running) < 2 * self.workers:
+                    order = again.popleft() if again else next(stream, None)
+                    if order is None:
+                        break
+                    try:
+                        with _hide_main():
+                            running[pool.submit(_run_order, order)] = order
+                    except BrokenProcessPool:
+                        broken.append(order)
+                        break
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    order = running.pop(future)
+                    try:
+                        yield future.result()
+                    except BrokenProcessPool:
+                        broken.append(order)
+            for future, order in running.items():
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    broken.append(order)
+
+    def _run_apart(self, orders: list[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
+        """Whose shard it was cannot be told from outside: one worker runs them in turn."""
+        left = deque(orders)
+        while left:
+            try:
+                with self._open_alone(work, folder) as pool:
+                    while left:
+                        yield pool.submit(_run_order, left[0]).result()
+                        left.popleft()
+            except BrokenProcessPool:
+                order = left.popleft()
+                rows = list(self._run_row_by_row(order, work, folder))
+                yield write_part(order.shard, work, rows, folder, 0.0)
+
+    def _run_row_by_row(self, order: ShardOrder, work: Work, folder: Path) -> Iterator[Row]:
+        """One of these memes ends whoever looks at it: it alone becomes a failed row."""
+        place = 0
+        refs = order.shard.refs
+        while place < len(refs):
+            try:
+                with self._open_alone(work, folder) as pool:
+                    while place < len(refs):
+                        yield pool.submit(_run_rows, order, place).result()
+                        place += 1
+            except BrokenProcessPool:
+                yield work.fail(refs[place], "the process that looked at it died")
+                place += 1
+
+    def _open_alone(self, work: Work, folder: Path) -> ProcessPoolExecutor:
+        """One worker that has started: what ends it from now on is a meme."""
+        for _ in range(_STARTS):
+            pool = self._open(1, work, folder)
+            try:
+                with _hide_main():
+                    started = pool.submit(_answer)
+                started.result()
+            except BrokenProcessPool:
+                pool.shutdown()
+            else:
+                return pool
+        raise StoreError(
+            f"worker processes end while they start, {_STARTS} times in a row",
+            hint="what they printed above says why; is there memory left?",
+        )
+
+    @staticmethod
+    def _open(workers: int, work: Work, folder: Path) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            workers,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_open_worker,
+            initargs=(work, folder),
+        )
+
+
+_TRIES = 3
+
+
+class _Worker:
+    """Loads models once, then runs one shard after the other."""
+
+    def __init__(self, work: Work, folder: str) -> None:
+        self._work, self._process, self._folder = work, work.open(), Path(folder)
+
+    def run(self, order: ShardOrder) -> ShardPart:
+        return run_shard(
+            order.shard, self._work, self._process, self._folder, only_failed=order.only_failed
+        )
+
+
+class RayEngine:
+    """Actors of a Ray cluster, local or at ``address``; the folder must be seen by all machines.
+
+    Ray restarts workers and nodes that are lost. An order that ends three workers is run here, row
+    by row, as the pool does it.
+    """
+
+    def __init__(self, workers: int = 0, address: str | None = None) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise MissingExtra("screening on a Ray cluster", "ray")
+        self._workers, self._address = workers, address
+
+    def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
+        """Give each idle worker the next order."""
+        ray: Any = importlib.import_module("ray")
+        self._connect(ray)
+        try:
+            count = self._workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            actor: Any = ray.remote(max_restarts=-1, num_cpus=1)(_Worker)
+            place = str(folder.resolve())
+            idle = [actor.remote(work, place) for _ in range(count)]
+            yield from self._drive(ray, idle, iter(orders), work, folder)
+        finally:
+            ray.shutdown()
+
+    def _connect(self, ray: Any) -> None:
+        settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+        if self._address is None:
+            settings |= {"num_cpus": self._workers or os.cpu_count(), "include_dashboard": False}
+        else:  # Workers of a cluster of our own inherit it; saying it costs them a second start.
+            paths = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+            settings["runtime_env"] = {"env_vars": paths}
+        try:
+            # Without "local" Ray would join whatever cluster runs on this machine.
+            ray.init(address=self._address or "local", **settings)
+        except ConnectionError as error:
+            raise Unavailable(
+                f"no Ray cluster at {self._address}: {error}", hint="check --address"
+            ) from error
+        except ValueError as error:
+            raise InputError(f"Ray: {error}", hint="check --address and --workers") from error
+
+    def _drive(
+        self, ray: Any, idle: list[Any], stream: Iterator[ShardOrder], work: Work, folder: Path
+    ) -> Iterator[ShardPart]:
+        running: dict[Any, tuple[Any, ShardOrder, int]] = {}
+        again: list[tuple[ShardOrder, int]] = []
+        while True:
+            while idle:
+                order, tries = again.pop() if again else (next(stream, None), 0)
+                if order is None:
+                    break
+                worker = idle.pop()
+                running[worker.run.remote(order)] = (worker, order, tries + 1)
+            if not running:
+                return
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            worker, order, tries = running.pop(done)
+            idle.append(worker)
+            try:
+                yield ray.get(done)
+            except ray.exceptions.RayActorError:
+                if tries < _TRIES:
+                    again.append((order, tries))
+                else:
+                    yield from PoolEngine(1).run([order], work, folder)

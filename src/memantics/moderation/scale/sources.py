@@ -1,0 +1,366 @@
+"""Where memes come from: image files, folders, tables, tar shards, lists and standard input.
+
+A source is walked, never held: each meme becomes a reference, and workers fetch the bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tarfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import orjson
+
+from memantics.core.errors import DataError, InputError
+from memantics.core.memes import MEMES, SUFFIXES
+from memantics.moderation.scale.records import Ref
+from memantics.moderation.scale.tables import (
+    LINES,
+    LONGEST_LINE,
+    PARQUET,
+    TABLES,
+    TableColumns,
+    count_rows,
+    find_columns,
+    find_format,
+    read_lines,
+    read_table,
+    show_name,
+    stamp_file,
+)
+
+__all__ = ["STDIN", "TableColumns", "count_ahead", "name_sources", "read_sources"]
+# Memes in tar archives, by the convention of WebDataset.
+
+# What a header leads to that says what cannot be: sizes, times and maps of any number or word.
+_DAMAGED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError)
+_FARTHEST = 2**62
+_CUT_OFF = "the archive is cut off or damaged: what follows is lost; copy it again"
+
+
+@dataclass(slots=True)
+class _Sample:
+    """Files of an archive that share their name before the first dot."""
+
+    key: str
+    id: str = ""
+    text: str | None = None
+    language: str = ""
+    fault: str = ""
+    images: list[tuple[str, tarfile.TarInfo]] = field(default_factory=list)
+
+
+def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
+    """A reference for each image of a sample, or for its text where it has none."""
+    try:
+        archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below, also when not exhausted
+    except (*_DAMAGED, OSError) as error:
+        raise DataError(path, f"is no tar archive: {error}", hint="write it again") from error
+    with archive:
+        stamp = stamp_file(path)
+        sample: _Sample | None = None
+        damaged = _Sample(show_name(path.name), fault=_CUT_OFF)
+        for member in _walk(archive):
+            if member is None:
+                yield from _list_refs(sample, path, stamp) if sample else ()
+                sample = damaged
+                break
+            name = PurePosixPath(member.name)
+            stem, _, ending = name.name.partition(".")
+            if not stem:  # hidden, such as what macOS adds for each file
+                continue
+            key = show_name((name.parent / stem).as_posix())
+            if sample is not None and sample.key != key:
+                yield from _list_refs(sample, path, stamp)
+                sample = None
+            sample = sample or _Sample(key)
+            _add_member(sample, archive, member, ending, columns)
+        if sample is not None:
+            yield from _list_refs(sample, path, stamp)
+
+
+def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo | None]:
+    """The members of an archive but folders; None at last where it is cut off or damaged."""
+    while True:
+        try:
+            member = archive.next()
+        except tarfile.TarError:
+            member = None
+        except _DAMAGED:
+            yield None
+            return
+        archive.members = []  # type: ignore[attr-defined]  # else it keeps every header
+        if member is None and _is_end(archive):
+            return
+        # A size below zero leads back to where a reader has been, for ever.
+        if member is None or not (
+            0 <= member.size < _FARTHEST and member.offset < archive.offset < _FARTHEST
+        ):
+            yield None
+            return
+        if not member.isdir():
+            yield member
+
+
+def _is_end(archive: tarfile.TarFile) -> bool:
+    """Whether zeros or nothing follow: a damaged header is taken for the end, too.
+
+    A member that is cut off ends beyond the file, and fails when it is fetched.
+    """
+    held = archive.fileobj
+    if held is None:
+        return True
+    held.seek(archive.offset)
+    return not any(held.read(tarfile.BLOCKSIZE))
+
+
+def _add_member(
+    sample: _Sample,
+    archive: tarfile.TarFile,
+    member: tarfile.TarInfo,
+    ending: str,
+    columns: TableColumns,
+) -> None:
+    kind = ending.lower().rpartition(".")[2]  # ``input.png`` and ``mask.png`` are images, too
+    if f".{kind}" in SUFFIXES and (not member.isfile() or member.issparse()):
+        sample.fault = f"{show_name(member.name)} is stored as a link, a device or with holes"
+    elif f".{kind}" in SUFFIXES:
+        sample.images.append((ending, member))
+    elif kind in ("txt", "json") and member.isfile() and member.size <= LONGEST_LINE:
+        held = archive.extractfile(member)
+        try:
+            body = held.read() if held else b""
+        except _DAMAGED:
+            sample.fault = _CUT_OFF
+            return
+        if kind == "txt":
+            said = body.decode("utf-8", "replace").strip()
+            sample.text = said if sample.text is None else sample.text
+        else:
+            _add_fields(sample, body, member.name, columns)
+
+
+def _add_fields(sample: _Sample, body: bytes, name: str, columns: TableColumns) -> None:
+    try:
+        fields = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        sample.fault = f"{show_name(name)} is no JSON"
+        return
+    if not isinstance(fields, dict):
+        return
+    names = find_columns(fields, columns, Path(name), strict=False)
+    value, text = fields.get(names.id), fields.get(names.text)
+    language = fields.get("language")
+    sample.id = "" if value is None else str(value)
+    sample.text = text if isinstance(text, str) and text.strip() else sample.text
+    sample.language = language if isinstance(language, str) else ""
+
+
+def _list_refs(sample: _Sample, path: Path, stamp: str) -> Iterator[Ref]:
+    ref = Ref(
+        sample.id or sample.key,
+        text=sample.text,
+        language=sample.language,
+        fault=sample.fault,
+        apart="" if sample.id else f"{show_name(path)}/{sample.key}",
+    )
+    for ending, member in sample.images:
+        place = replace(
+            ref,
+            kind="member",
+            place=str(path),
+            index=member.offset_data,
+            size=member.size,
+            stamp=stamp,
+        )
+        if len(sample.images) > 1:  # each is looked at
+            tail = f".{show_name(ending)}"
+            longer = f"{place.apart}{tail}" if place.apart else ""
+            place = replace(place, id=place.id + tail, apart=longer)
+        yield place
+    if not sample.images:
+        empty = ref.text is None and not ref.fault
+        fault = f"{path.name} holds neither an image nor a text of this sample"
+        yield replace(ref, fault=fault) if empty else ref
+
+
+STDIN = "-"
+_PIPED = "standard input"
+# Beside images: what our own collections and the Hugging Face ``imagefolder`` convention name.
+_LISTS = (MEMES, "metadata.jsonl", "metadata.csv", "metadata.parquet")
+# Images that may not be read are looked at, too: then their rows say so.
+_PICTURES = SUFFIXES | {".avif", ".heic", ".heif", ".jfif", ".jxl", ".svg", ".tif", ".tiff"}
+_LONGEST_ID, _LONGEST_TEXT = 1_000, 25_000
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".tgz")
+_ASIDE = re.compile(rb'"kept"\s*:\s*false')  # what ``collect`` set aside
+
+
+def read_sources(
+    sources: Sequence[str | Path],
+    columns: TableColumns | None = None,
+    stdin: IO[bytes] | None = None,
+) -> Iterator[Ref]:
+    """References to every meme of the sources, in order."""
+    columns = columns or TableColumns()
+    for source in sources:
+        _check(source, stdin)  # all of them first: the last may be reached hours later
+    for source in sources:
+        if str(source) == STDIN and stdin is not None:
+            yield from map(_bound, read_lines(stdin, Path.cwd() / _PIPED, columns))
+        else:
+            yield from map(_bound, _read_path(Path(source), columns))
+
+
+def _bound(ref: Ref) -> Ref:
+    """A reference of which a thousand fit into memory; detectors refuse 20,000 characters."""
+    if len(ref.id) > _LONGEST_ID:
+        ref = replace(ref, id=ref.id[:_LONGEST_ID], fault=f"its id has {len(ref.id):,} characters")
+    if ref.text is not None and len(ref.text) > _LONGEST_TEXT:
+        ref = replace(ref, text=ref.text[:_LONGEST_TEXT])
+    return ref
+
+
+def _check(source: str | Path, stdin: IO[bytes] | None) -> None:
+    """Refuse what is no source."""
+    path, ending = Path(source), Path(source).suffix.lower()
+    if str(source) == STDIN:
+        if stdin is None:
+            raise InputError("there is no standard input here", hint="name a file or folder")
+    elif "://" in str(source):
+        raise InputError(f"{source}: addresses are not fetched", hint="download it, or mount it")
+    elif not path.exists():
+        raise InputError(f"{path}: no such file or folder", hint="check the path")
+    elif path.is_dir() or ending in _PICTURES or ending == ".tar" or find_format(path):
+        return
+    elif ending in _COMPRESSED:
+        raise InputError(
+            f"{path}: compressed archives cannot be read from the middle",
+            hint="decompress it, so that shards can be read and resumed on their own;"
+            " tables are read from .gz, .bz2 and .xz",
+        )
+    else:
+        raise InputError(
+            f"{path}: neither an image nor a table nor a tar archive",
+            hint=f"give {', '.join(sorted(SUFFIXES))}, {', '.join(TABLES)}, .tar or a folder",
+        )
+
+
+def name_sources(sources: Sequence[str | Path]) -> tuple[str, ...]:
+    """What tells sources apart from any folder: standard input, or the whole path."""
+    return tuple(
+        STDIN if str(source) == STDIN else show_name(Path(source).absolute()) for source in sources
+    )
+
+
+@contextmanager
+def count_ahead(
+    sources: Sequence[str | Path], columns: TableColumns | None = None
+) -> Iterator[Callable[[], int | None]]:
+    """Count the memes of the sources in a thread, so that progress can say how long it takes.
+
+    The function gives None until all are counted, and always for standard input. Faults of a
+    source are left to whoever walks it for its memes.
+    """
+    ended = threading.Event()
+    found: list[int] = []
+
+    def count() -> None:
+        with suppress(Exception):
+            number = 0
+            for some in _count_memes(sources, columns or TableColumns()):
+                if ended.is_set():
+                    return
+                number += some
+            found.append(number)
+
+    if STDIN not in map(str, sources):
+        threading.Thread(target=count, daemon=True).start()
+    try:
+        yield lambda: found[0] if found else None
+    finally:
+        ended.set()
+
+
+def _count_memes(sources: Sequence[str | Path], columns: TableColumns) -> Iterator[int]:
+    """Numbers that add up to the memes of the sources; tables are counted without being read."""
+    for path in map(Path, sources):
+        _check(path, None)
+        if path.suffix.lower() == LINES and path.is_file():
+            with path.open("rb") as lines:
+                while line := lines.readline(LONGEST_LINE):
+                    whole = line.endswith(b"\n") or len(line) < LONGEST_LINE
+                    yield whole and not _ASIDE.search(line) and bool(line.strip())
+        elif path.suffix.lower() == PARQUET and path.is_file():
+            import pyarrow.parquet as pq
+
+            with pq.ParquetFile(path) as file:
+                yield count_rows(file, path)
+        else:
+            yield from (1 for _ in _read_path(path, columns))
+
+
+def _read_path(path: Path, columns: TableColumns) -> Iterator[Ref]:
+    if path.is_dir():
+        yield from _read_folder(path, columns)
+    elif path.suffix.lower() == ".tar":
+        yield from read_tar(path, columns)
+    elif find_format(path):
+        yield from read_table(path, columns)
+    else:
+        yield _find_file(path, path.name)
+
+
+def _find_file(path: Path, name: str) -> Ref:
+    place = str(path)
+    return Ref(show_name(name), "file", place, stamp=stamp_file(place), apart=show_name(place))
+
+
+def _read_folder(folder: Path, columns: TableColumns) -> Iterator[Ref]:
+    """A published benchmark, a listed folder, splits of a data set, or images and archives."""
+    if (folder / "card.toml").is_file() and (folder / "data").is_dir():
+        folder = folder / "data"
+    for name in _LISTS:
+        if (folder / name).is_file():
+            yield from read_table(folder / name, columns)
+            return
+    found, passed = False, ""
+    for base, folders, files in os.walk(folder):
+        folders.sort()
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        here = Path(base)
+        listed = next((name for name in _LISTS if name in files), None)
+        if listed and here != folder:
+            folders.clear()
+            found = True
+            yield from _name_below(read_table(here / listed, columns), here.relative_to(folder))
+            continue
+        for name in sorted(name for name in files if not name.startswith(".")):
+            path = here / name
+            if path.suffix.lower() in _PICTURES:
+                found = True
+                yield _find_file(path, path.relative_to(folder).as_posix())
+            elif path.suffix.lower() in (".tar", PARQUET):
+                found = True
+                yield from _read_path(path, columns)
+            elif find_format(path) or path.suffix == ".arrow":
+                passed = passed or show_name(path)
+    if not found:
+        raise DataError(folder, "holds no image, Parquet table or archive", hint=_advise(passed))
+
+
+def _advise(passed: str) -> str:
+    """What to do with a folder in which only tables were found that are not read unasked."""
+    if passed.endswith(".arrow"):
+        return "this is a data set of save_to_disk: write it with to_parquet"
+    return f"name its tables one by one, such as {passed}" if passed else "check the path"
+
+
+def _name_below(refs: Iterable[Ref], place: Path) -> Iterator[Ref]:
+    """Ids of a split, told apart from the same ids of another."""
+    return (replace(ref, id=f"{show_name(place)}/{ref.id}") for ref in refs)

@@ -1,0 +1,340 @@
+"""Memes that a table lists: JSON lines, CSV, TSV and Parquet, with paths, bytes or texts."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import orjson
+
+from memantics.core.data import inside
+from memantics.core.errors import DataError, InputError, MemanticsError
+from memantics.core.parameters import Flag
+from memantics.core.text import escape_surrogates
+from memantics.moderation.scale.records import Ref
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+LINES, SEPARATORS, PARQUET = ".jsonl", {".csv": ",", ".tsv": "\t"}, ".parquet"
+TABLES = (LINES, *SEPARATORS, PARQUET)
+_UNPACK: Mapping[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+_UNREADABLE = (ValueError, OverflowError, LookupError)  # what pyarrow raises of a value
+_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+_IDS = ("id", "meme_id", "image_id", "__key__")
+_IMAGES = ("image", "file_name", "image_path", "img", "path", "file", "jpg", "png")
+_TEXTS = ("text", "caption", "ocr", "txt")
+LONGEST_LINE = 16 * 1024 * 1024
+# A file of a kilobyte may say that it holds a billion rows, or texts of a gigabyte.
+_MOST_ROWS_A_BYTE, _ROWS_AT_ONCE = 100, 64
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """The columns of tables, where they do not have one of the usual names."""
+
+    id: Annotated[str, Flag("Column of the ids in tables.", "--id-column")] = ""
+    image: Annotated[str, Flag("Column of image paths or bytes.", "--image-column")] = ""
+    text: Annotated[str, Flag("Column of texts.", "--text-column")] = ""
+
+
+def find_format(path: Path) -> str:
+    """The ending that tells a table's format, without that of its compression; else empty.
+
+    >>> find_format(Path("a.jsonl.gz")), find_format(Path("b.CSV")), find_format(Path("c.tar.gz"))
+    ('.jsonl', '.csv', '')
+    """
+    packed = path.suffix.lower() in _UNPACK
+    ending = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
+    return ending if ending in TABLES and not (packed and ending == PARQUET) else ""
+
+
+def show_name(path: Path | str) -> str:
+    r"""A path as text of which ids are made; names of files need not be UTF-8.
+
+    >>> show_name("a\udcff.png")
+    'a\\udcff.png'
+    """
+    return escape_surrogates(path if isinstance(path, str) else path.as_posix())
+
+
+def stamp_file(path: Path | str) -> str:
+    """Size and time of a file, which tell that it has changed; empty where there is none."""
+    try:
+        facts = os.stat(path)  # noqa: PTH116 - of every image: a path would be made first
+    except (OSError, ValueError):
+        return ""
+    return f"{facts.st_size:x}-{facts.st_mtime_ns:x}"
+
+
+def read_table(path: Path, columns: TableColumns) -> Iterator[Ref]:
+    """References to the memes of a table; a row that cannot be used says why."""
+    ending = find_format(path)
+    if ending == PARQUET:
+        yield from _read_parquet(path, columns)
+        return
+    unpack = _UNPACK.get(path.suffix.lower(), open)
+    text = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
+    with unpack(path, "rb") if ending == LINES else unpack(path, "rt", **text) as file:
+        try:
+            if ending == LINES:
+                yield from read_lines(file, path, columns)
+            else:
+                yield from _read_separated(file, path, columns, SEPARATORS[ending])
+        except _DAMAGED as error:
+            fault = f"{path.name} is damaged: what follows is lost; copy it again ({error})"
+            yield Ref(show_name(path), fault=fault)
+
+
+def read_lines(lines: IO[bytes], path: Path, columns: TableColumns) -> Iterator[Ref]:
+    """JSON lines; a line that is none becomes a row with its fault, and the next is read."""
+    number = 0
+    while line := lines.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            while (rest := lines.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                pass
+            yield _fault(path, number, f"line {number} is longer than {LONGEST_LINE:,} bytes")
+            continue
+        line = line.removeprefix(_BOM) if number == 1 else line
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            yield _fault(path, number, f"line {number} is no JSON: {error}")
+            continue
+        if not isinstance(row, dict):
+            yield _fault(path, number, f"line {number} is no object")
+        elif row.get("kept") is not False:  # what ``collect`` set aside
+            names = find_columns(row, columns, path, strict=False)
+            yield _make_ref(row, names, path, number)
+
+
+def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str) -> Iterator[Ref]:
+    csv.field_size_limit(LONGEST_LINE)
+    taken = _TakenLines(lines)
+    rows = csv.DictReader(taken, delimiter=mark, strict=True)
+    try:
+        names = find_columns(rows.fieldnames or (), columns, path)
+    except csv.Error as error:
+        raise DataError(
+            path, f"its first row is no CSV: {error}", hint="mend its quotes"
+        ) from error
+    number = 1
+    while True:
+        number += 1
+        taken.size = 0
+        try:
+            row = next(rows)
+            "".join(map(str, row.values())).encode()
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield _fault(path, number, f"row {number} is no CSV: {error}; mend its quotes")
+        except UnicodeEncodeError:
+            yield _fault(path, number, f"row {number} is not UTF-8; save the table as UTF-8")
+        else:
+            yield _make_ref(row, names, path, number)
+
+
+class _TakenLines(Iterator[str]):
+    """Lines of a table; those of one row have an end, also where a quote is left open."""
+
+    def __init__(self, lines: IO[str]) -> None:
+        self._lines, self.size = lines, 0
+
+    def __next__(self) -> str:
+        line = self._lines.readline(LONGEST_LINE)
+        self.size += len(line)
+        if self.size >= LONGEST_LINE:
+            while line and not line.endswith(("\n", "\r")):
+                line = self._lines.readline(LONGEST_LINE)
+            raise csv.Error(f"it is longer than {LONGEST_LINE:,} characters")
+        if not line:
+            raise StopIteration
+        return line
+
+
+def _fault(path: Path, number: int, fault: str) -> Ref:
+    return _number(Ref("", fault=fault), path, number)
+
+
+def _number(ref: Ref, path: Path, number: int) -> Ref:
+    """An id for a row without one."""
+    apart = f"{show_name(path)}:{number}"
+    return replace(ref, id=f"{show_name(path.name)}:{number}", apart=apart)
+
+
+def find_columns(
+    known: Iterable[str], columns: TableColumns, path: Path, *, strict: bool = True
+) -> TableColumns:
+    """The columns as named by the user, else the first of the usual names."""
+    names = list(known)
+    for asked in (columns.id, columns.image, columns.text):
+        if strict and asked and asked not in names:
+            raise InputError(
+                f"{path} has no column {asked!r}", hint=f"it has {', '.join(names)[:300]}"
+            )
+    found = TableColumns(
+        columns.id or next((name for name in _IDS if name in names), ""),
+        columns.image or next((name for name in _IMAGES if name in names), ""),
+        columns.text or next((name for name in _TEXTS if name in names), ""),
+    )
+    if strict and not found.image and not found.text:
+        raise InputError(
+            f"{path} has neither an image nor a text column",
+            hint=f"name one with --image-column or --text-column: {', '.join(names)[:300]}",
+        )
+    return found
+
+
+def _make_ref(row: Mapping[str, object], names: TableColumns, path: Path, number: int) -> Ref:
+    given = row.get(names.id) if names.id else None
+    text = row.get(names.text) if names.text else None
+    image = row.get(names.image) if names.image else None
+    if isinstance(image, dict):  # as ``datasets`` writes it
+        image = image.get("path") or image
+    language = row.get("language")
+    ref = Ref(
+        str(given),
+        text=text if isinstance(text, str) else None,
+        language=language if isinstance(language, str) else "",
+    )
+    if given in (None, ""):
+        ref = _number(ref, path, number)
+        if isinstance(image, str) and image:
+            ref = replace(ref, id=show_name(image))
+    if not isinstance(text, str | None):
+        return replace(ref, fault=f"the text of row {number} is no text but {str(text)[:40]!r}")
+    if isinstance(image, str) and image:
+        return _find_image(ref, image, path)
+    if image and not isinstance(image, str):
+        return replace(ref, fault=f"the image of row {number} is neither a path nor bytes")
+    if ref.text is None:
+        known = ", ".join(map(str, row))[:200]
+        return replace(ref, fault=f"row {number} has neither an image nor a text; it has: {known}")
+    return ref
+
+
+def _find_image(ref: Ref, image: str, path: Path) -> Ref:
+    """The file of an image, which lies below the folder of its table."""
+    if "://" in image[:20] or image.startswith("data:"):
+        return replace(ref, fault="the image is an address, and none is fetched; give a file")
+    try:
+        place = inside(path.parent, image)
+    except MemanticsError as error:
+        return replace(ref, fault=str(error))
+    return replace(ref, kind="file", place=str(place), stamp=stamp_file(place))
+
+
+def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
+    """Rows of a Parquet file; images inside are read by the workers, row group by row group."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise DataError(path, f"is no Parquet file: {error}", hint="write it again") from error
+    with file:
+        count_rows(file, path)
+        names = find_columns(file.schema_arrow.names, columns, path)
+        inner = bool(names.image) and _holds_bytes(file.schema_arrow.field(names.image), path)
+        plain = [names.id, names.text, "language", "" if inner else names.image]
+        wanted = [name for name in plain if name and name in file.schema_arrow.names]
+        stamp = stamp_file(path)
+        for number, row in enumerate(_list_rows(file, wanted, path)):
+            if isinstance(row, str):
+                yield _fault(path, number, row)
+            elif inner:
+                text, value = row.get(names.text), row.get(names.id)
+                ref = Ref(
+                    str(value),
+                    "table",
+                    str(path),
+                    number,
+                    column=names.image,
+                    text=text if isinstance(text, str) else None,
+                    language=str(row.get("language") or ""),
+                    stamp=stamp,
+                )
+                yield _number(ref, path, number) if value in (None, "") else ref
+            else:
+                yield _make_ref(row, names, path, number)
+
+
+def count_rows(file: pq.ParquetFile, path: Path) -> int:
+    """How many rows a Parquet file says it has, unless that is absurd."""
+    count, size = int(file.metadata.num_rows), path.stat().st_size
+    if not 0 <= count <= max(100_000, _MOST_ROWS_A_BYTE * size):
+        raise DataError(
+            path, f"says that it holds {count:,} rows in {size:,} bytes", hint="write it again"
+        )
+    return count
+
+
+def _list_rows(
+    file: pq.ParquetFile, wanted: list[str], path: Path
+) -> Iterator[dict[str, object] | str]:
+    """Some columns row by row; of a row that cannot be read, why."""
+    import pyarrow as pa
+
+    batches = file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted)
+    while True:
+        try:
+            batch = next(batches, None)
+        except (pa.ArrowException, ValueError, OSError) as error:
+            yield f"{path.name} is damaged: what follows is lost; copy it again ({error})"
+            return
+        if batch is None:
+            return
+        try:
+            rows = batch.to_pylist() if wanted else [{}] * batch.num_rows
+        except _UNREADABLE:
+            rows = [_read_row(batch, place) for place in range(batch.num_rows)]
+        yield from rows
+
+
+def _read_row(batch: pa.RecordBatch, place: int) -> dict[str, object] | str:
+    """A row of a batch in which a value is no UTF-8, or a date beyond the calendar."""
+    row: dict[str, object] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = column[place].as_py()
+        except _UNREADABLE as error:
+            return f"its {name} cannot be read: {error}"
+    return row
+
+
+def _holds_bytes(field: pa.Field, path: Path) -> bool:
+    """Whether a column holds images; else it holds their paths, or nothing."""
+    import pyarrow as pa
+
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    is_kind = pa.types
+    if is_kind.is_struct(kind) or is_kind.is_binary(kind) or is_kind.is_large_binary(kind):
+        return True
+    if is_kind.is_binary_view(kind) or is_kind.is_fixed_size_binary(kind):
+        return True
+    texts = (is_kind.is_string, is_kind.is_large_string, is_kind.is_string_view, is_kind.is_null)
+    if any(of_kind(kind) for of_kind in texts):
+        return False
+    raise InputError(
+        f"{path}: the column {field.name!r} holds {kind}, neither paths nor bytes",
+        hint="name the images with --image-column, or rename that column",
+    )

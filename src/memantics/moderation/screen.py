@@ -1,0 +1,495 @@
+"""``screen``: images or texts in, verdicts out, a million at a time, each meme once.
+
+The review queue of a screening: the memes that need a human decision.
+
+Memes and what was found about them as files that other tools read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+import math
+import os
+import shutil
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.errors import ImageError, InputError
+from memantics.core.images import probe
+from memantics.core.journal import hide_bytes, replace_file, whole_file
+from memantics.core.labels import name_judges
+from memantics.core.parameters import Argument, Flag, MadeBy
+from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+from memantics.core.result import Result
+from memantics.core.tables import guard_cell, need_parquet
+from memantics.moderation.classifiers import open_judges
+from memantics.moderation.detect import Detector
+from memantics.moderation.operating_points import OperatingPoint
+from memantics.moderation.pages import COLUMNS, summarize, write_summary
+from memantics.moderation.scale.driver import (
+    ScaleProgress,
+    ScaleResult,
+    ScaleSettings,
+    find_shard_size,
+    run_shards,
+)
+from memantics.moderation.scale.engines import PoolEngine, ShardEngine
+from memantics.moderation.scale.records import Fetcher, Ref, Row
+from memantics.moderation.scale.sources import STDIN, count_ahead, name_sources, read_sources
+from memantics.moderation.scale.tables import TableColumns
+from memantics.moderation.screening import (
+    FAMILY_BITS,
+    ScreenSettings,
+    ScreenWork,
+    read_rows,
+    read_tables,
+    read_templates,
+)
+from memantics.moderation.training import find_detector
+from memantics.understanding.templates import Face, find_kin
+
+__all__ = ["ScaleProgress", "ScreenSettings", "Screened", "open_engine", "read_rows", "screen"]
+
+# The memes of a screening that people are to look at, as a queue of the annotation app.
+
+REVIEW = "review"
+WORKFLOW = "review-harm"
+DOUBT = "the detector is in doubt"
+
+
+def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
+    """Queue what is doubtful, unlike the training texts or, with a range for people, unjudged.
+
+    Return how many memes there are. A queue of an earlier run is emptied where none is left.
+    """
+    queue = folder / REVIEW
+    items = list(_list_items(folder, point))
+    if not items and not queue.exists():
+        return 0
+    span = "" if point.review is None else "probability {:g} to {:g}, or ".format(*point.review)
+    unjudged = "" if point.review is None else " or unjudged"
+    languages = Counter(str(item.hidden["language"] or "en") for item in items)
+    card = QueueCard(
+        title=f"Screening: {span}unlike the training texts{unjudged}",
+        workflow=WORKFLOW,
+        language=max(sorted(languages), key=lambda name: languages[name], default="en"),
+        warning="Memes that may be harmful.",
+        origin="memantics screen",
+        people=people,
+    )
+    return write_queue(queue, card, items)
+
+
+def _list_items(folder: Path, point: OperatingPoint) -> Iterator[QueueItem]:
+    pictures = {path.stem: path.name for path in (folder / REVIEW / "images").glob("*.*")}
+    for number, row in enumerate(row for row in read_rows(folder) if _is_for_people(row, point)):
+        picture = pictures.get(row["sha256"] or "")
+        if not picture and not row["text"].strip():
+            continue  # nothing that a person could look at
+        hidden = ("id", "text", "probability", "type", "status", "reason", "language", "detector")
+        yield QueueItem(
+            id=f"{number:06d}",
+            group=row["id"][:300],
+            images=[f"images/{picture}"] if picture else [],
+            shown=[
+                *([Shown(label="text", value=row["text"])] if row["text"] else []),
+                Shown(label="why", value=_explain(row)),
+            ],
+            hidden={name: row[name] for name in hidden},
+        )
+
+
+def _explain(row: Row) -> str:
+    """Why a person sees a meme; a probability would lead them."""
+    doubt = row["status"] == "judged" and not row["out_of_domain"]
+    return DOUBT if doubt and row["reason"].startswith("its probability") else str(row["reason"])
+
+
+def _is_for_people(row: Row, point: OperatingPoint) -> bool:
+    unjudged = row["status"] == "unjudged" and point.review is not None
+    return row["label"] == "review" or unjudged
+
+
+Format = Literal["webdataset", "imagefolder"]
+_IN_ONE_FILE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One meme with its facts; ``image`` is None where it is a text alone."""
+
+    facts: Row
+    image: bytes | None = None
+
+    @property
+    def ending(self) -> str:
+        """The ending of the image's file, by what its bytes are."""
+        return probe(self.image or b"", str(self.facts["id"])).format.lower().replace("jpeg", "jpg")
+
+
+def write_samples(folder: Path, samples: Iterable[Sample], form: Format) -> int:
+    """Write samples in place of what the folder held; return how many.
+
+    ``webdataset``: tar shards in which ``NUMBER.png``, ``NUMBER.txt`` and ``NUMBER.json`` are one
+    sample. ``imagefolder``: images and ``metadata.jsonl``, as Hugging Face ``datasets`` reads it;
+    a text without an image has no place there.
+    """
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    return (_write_shards if form == "webdataset" else _write_images)(folder, iter(samples))
+
+
+def _write_shards(folder: Path, samples: Iterator[Sample]) -> int:
+    number = 0
+    while block := list(islice(samples, _IN_ONE_FILE)):
+        path = folder / f"shard-{number // _IN_ONE_FILE:06d}.tar"
+        opened = whole_file(path, masked=False)
+        with opened as file, tarfile.open(fileobj=file, mode="w") as archive:
+            for sample in block:
+                for ending, body in _list_members(sample):
+                    member = tarfile.TarInfo(f"{number:08d}.{ending}")
+                    member.size = len(body)
+                    archive.addfile(member, io.BytesIO(body))
+                number += 1
+    return number
+
+
+def _list_members(sample: Sample) -> Iterator[tuple[str, bytes]]:
+    if sample.image is not None:
+        yield sample.ending, sample.image
+    if sample.facts.get("text"):
+        yield "txt", hide_bytes(str(sample.facts["text"]).encode())
+    yield "json", hide_bytes(orjson.dumps(sample.facts))
+
+
+def _write_images(folder: Path, samples: Iterator[Sample]) -> int:
+    number = 0
+    (folder / "images").mkdir()
+    with whole_file(folder / "metadata.jsonl") as lines:
+        for sample in samples:
+            if sample.image is None:
+                continue
+            name = f"images/{number:08d}.{sample.ending}"
+            (folder / name).write_bytes(sample.image)
+            line = {"file_name": name, **sample.facts}
+            lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            number += 1
+    return number
+
+
+FAMILIES = "families.parquet"
+FLAGGED = ("harmful", "review")
+_TEXTS, _IMAGES = 1000, 100  # memes in a shard of many
+_NESTED = ("types", "because")  # a table of metadata is flat
+_MOST_PICTURES = 20_000  # that are compared with each other, the most frequent first
+
+
+@dataclass(frozen=True, slots=True)
+class Screened(Result):
+    """Where the verdicts are, and how many of which kind.
+
+    ``queued`` memes are for people; ``decided`` says what a chosen threshold keeps.
+    """
+
+    folder: Path
+    rows: int
+    statuses: Mapping[str, int]
+    labels: Mapping[str, int]
+    repeated: int
+    done_now: int
+    seconds: float
+    cpu: float
+    detector: str
+    threshold: float
+    note: str = ""
+    review_queue: Path | None = None
+    summary: Path | None = None
+    saved: int = 0
+    queued: int = 0
+    decided: tuple[str, ...] = ()
+
+    def rows_iter(self) -> Iterator[Row]:
+        """The verdicts one by one."""
+        return read_rows(self.folder)
+
+    def to_pandas(self) -> Any:
+        """All verdicts as a data frame."""
+        import pyarrow.parquet as pq
+
+        return pq.read_table(self.folder / "parts").to_pandas()
+
+
+def open_engine(
+    name: Annotated[
+        Literal["pool", "ray"], Flag("Processes here, or a Ray cluster.", "--engine")
+    ] = "pool",
+    workers: Annotated[int, Flag("Processes. Default: one for each core.", min=0)] = 0,
+    address: Annotated[str | None, Flag("Address of a Ray cluster.")] = None,
+) -> ShardEngine:
+    """The engine of that name."""
+    if name == "ray":
+        from memantics.moderation.scale.engines import RayEngine
+
+        return RayEngine(workers, address)
+    if address is not None:
+        raise InputError("an address is that of a Ray cluster", hint="add --engine ray")
+    return PoolEngine(workers)
+
+
+Sources = Annotated[
+    str | Path | Sequence[str | Path],
+    Argument(
+        "Images, folders, .jsonl/.csv/.parquet tables, .tar shards; - reads JSON lines.",
+        metavar="SOURCE…",
+        kind=list[str],
+    ),
+]
+EngineChoice = Annotated[ShardEngine | None, MadeBy(open_engine)]
+ShardSize = Annotated[
+    int,
+    Flag("Memes in one part. 0: 1,000, or up to 100 where images are read.", min=0, max=100_000),
+]
+SavedForm = Annotated[
+    Format | None,
+    Flag("Also copy flagged memes: tar shards, or a folder that datasets reads."),
+]
+RetryFailed = Annotated[bool, Flag("Also try failed memes again.")]
+
+
+def screen(
+    sources: Sources,
+    settings: ScreenSettings | None = None,
+    *,
+    out: Annotated[str | Path, Flag("Folder of the verdicts.")] = "screened",
+    columns: TableColumns | None = None,
+    engine: EngineChoice = None,
+    shard_size: ShardSize = 0,
+    retry_failed: RetryFailed = False,
+    csv: Annotated[bool, Flag("Also write verdicts.csv.")] = False,
+    save: SavedForm = None,
+    stdin: IO[bytes] | None = None,
+    progress: Callable[[ScaleProgress], None] | None = None,
+) -> Screened:
+    """Judge every meme of the sources and write the verdicts as Parquet parts.
+
+    ``sources`` are image files, folders, ``.jsonl``/``.csv``/``.parquet`` tables, tar shards, a
+    published benchmark, or ``-`` for JSON lines on ``stdin``. Calling it again does only what is
+    not finished; ``retry_failed`` also tries failed rows again. ``settings`` say who judges and
+    how, ``columns`` which columns of a table are what, ``engine`` where it runs. A shard has 1,000
+    memes, or 100 where the first is an image to be read, unless ``shard_size`` says. ``save``
+    copies flagged memes with verdicts to ``flagged``, as tar shards or as a folder of images.
+    """
+    need_parquet()
+    settings = settings or ScreenSettings()
+    settings = replace(settings, detector=find_detector(settings.detector))
+    listed = [sources] if isinstance(sources, str | Path) else list(sources)
+    if save and STDIN in map(str, listed):
+        raise InputError("standard input cannot be read twice", hint="write it to a file first")
+    judge = Detector.load(settings.detector) if settings.detector else Detector.starter()
+    point = settings.choose_point(judge)
+    folder = Path(out)
+    templates = read_templates(settings.templates) if settings.templates else ()
+    pictures = folder / REVIEW / "images"
+    experts = open_judges()
+    topics = tuple(sorted(experts))
+    work = ScreenWork(settings, point, judge.version, templates, pictures, topics)
+    taught = judge.memory.version if judge.memory else ""
+    identity = _identify(work, name_judges(experts), taught)
+    refs = read_sources(listed, columns, stdin or _find_stdin(listed))
+    first, size = _look_ahead(refs)
+    with count_ahead(listed if progress else (), columns) as count:
+        done = run_shards(
+            chain(first, refs),
+            work,
+            ScaleSettings(
+                folder,
+                identity,
+                shard_size or find_shard_size(folder) or size,
+                retry_failed,
+                name_sources(listed),
+            ),
+            engine or PoolEngine(),
+            progress or (lambda _: None),
+            count,
+        )
+    if csv:
+        write_csv(folder)
+    saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
+    return _sum_up(folder, done, judge, point, settings.reviewers, saved)
+
+
+def _identify(work: ScreenWork, experts: str, precedents: str) -> dict[str, JsonValue]:
+    """What a screening was made with: it goes on only with the same."""
+    settings = work.settings
+    return {
+        "detector": work.detector,
+        "threshold": work.point.threshold,
+        "review": list(work.point.review or ()),
+        "explain": settings.explain,
+        "readings": settings.readings,
+        "ocr": settings.ocr,
+        "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
+        **({"experts": experts} if experts else {}),
+        **({"language": settings.language} if settings.language else {}),
+        **({"precedents": precedents} if precedents else {}),
+    }
+
+
+def _look_ahead(refs: Iterator[Ref]) -> tuple[list[Ref], int]:
+    """The first memes, as many as tell how to divide them, and the size of a shard."""
+    processes = os.cpu_count() or 1
+    first = list(islice(refs, 1))
+    first += islice(refs, _IMAGES * processes if first and _is_to_be_read(first[0]) else 0)
+    return first, choose_size(first, processes)
+
+
+def choose_size(first: Sequence[Ref], processes: int) -> int:
+    """Memes in a shard: reading an image takes as long as hundreds of texts.
+
+    Where so few images come that some processes would have no shard, each gets two.
+
+    >>> image = Ref("a", "file", "a.png")
+    >>> choose_size([], 4), choose_size([image] * 401, 4), choose_size([image] * 400, 4)
+    (1000, 100, 50)
+    >>> choose_size([image] * 9, 4), choose_size([Ref("a", "file", "a.png", text="given")], 4)
+    (2, 1000)
+    """
+    if not first or not _is_to_be_read(first[0]):
+        return _TEXTS
+    few = len(first) <= _IMAGES * processes
+    return math.ceil(len(first) / (2 * processes)) if few else _IMAGES
+
+
+def _is_to_be_read(ref: Ref) -> bool:
+    return ref.kind != "text" and not ref.text
+
+
+def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:
+    """Standard input where a source asks for it; tests and notebooks may have none."""
+    return getattr(sys.stdin, "buffer", None) if STDIN in map(str, sources) else None
+
+
+def write_csv(folder: Path) -> Path:
+    """The verdicts as one CSV file; spreadsheets run text that begins like a formula."""
+    import csv
+
+    path = folder / "verdicts.csv"
+    names = ("id", "status", "reason", "label", "probability", "type", "language", "text")
+    with whole_file(path) as file:
+        rows = csv.writer(codecs.getwriter("utf-8")(file))
+        rows.writerow(names)
+        for row in read_rows(folder):
+            rows.writerow([guard_cell(row[name]) for name in names])
+    return path
+
+
+def save_flagged(folder: Path, refs: Iterable[Ref], form: Format) -> int:
+    """Copy memes that are harmful or for people, with their verdicts; return how many.
+
+    Verdicts lie in the order of the source, so that both are walked side by side.
+    """
+    fetcher, rows = Fetcher(), read_rows(folder)
+
+    def list_samples() -> Iterator[Sample]:
+        row = next(rows, None)
+        for ref in refs:
+            if row is None or row["id"] not in (ref.id, ref.apart):
+                continue  # the same meme again: it was judged once
+            if row["label"] in FLAGGED:
+                with suppress(ImageError):  # deleted since it was judged
+                    yield Sample({n: row[n] for n in row if n not in _NESTED}, fetcher.fetch(ref))
+            row = next(rows, None)
+
+    return write_samples(folder / "flagged", list_samples(), form)
+
+
+def _sum_up(
+    folder: Path,
+    done: ScaleResult,
+    judge: Detector,
+    point: OperatingPoint,
+    reviewers: int,
+    saved: int,
+) -> Screened:
+    summary = summarize(read_tables(folder, COLUMNS), write_families(folder))
+    page = folder / "summary.html"
+    queued = write_review(folder, point, reviewers)
+    facts = {"detector": judge.name, "threshold": point.threshold, "note": judge.note}
+    decided: list[str] = []
+    if point.rule or point != OperatingPoint(judge.threshold, point.review):
+        harmful, judged = summary.labels["harmful"], done.statuses.get("judged", 0)
+        flags = f"it flags {harmful:,} of the {judged:,} memes that were judged here"
+        decided = [*judge.describe_point(point), flags]
+    write_summary(summary, facts, page)
+    return Screened(
+        folder=folder,
+        rows=done.rows,
+        statuses={name: done.statuses.get(name, 0) for name in ("judged", "unjudged", "failed")},
+        labels=summary.labels,
+        repeated=done.repeated,
+        done_now=done.done_now,
+        seconds=done.seconds,
+        cpu=done.cpu,
+        detector=judge.name,
+        threshold=point.threshold,
+        note=judge.note,
+        review_queue=folder / REVIEW if queued else None,
+        queued=queued,
+        decided=tuple(decided),
+        summary=page,
+        saved=saved,
+    )
+
+
+def _choose_pictures(memes: Counter[str], flagged: Counter[str], most: int) -> list[str]:
+    return sorted(memes, key=lambda look: (-flagged[look], -memes[look], look))[:most]
+
+
+def write_families(folder: Path) -> Mapping[str, str]:
+    """Write which pictures look alike, by perceptual hash; return the family of each.
+
+    All pictures would be too many to compare with each other: the most frequent are.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    memes: Counter[str] = Counter()
+    flagged: Counter[str] = Counter()
+    for table in read_tables(folder, ("phash", "label")):
+        looks, labels = table["phash"].to_pylist(), table["label"].to_pylist()
+        memes.update(look for look in looks if look)
+        flagged.update(
+            look for look, label in zip(looks, labels, strict=True) if look and label in FLAGGED
+        )
+        if len(memes) > 10 * _MOST_PICTURES:  # memory must not grow with the number of memes
+            kept = _choose_pictures(memes, flagged, 5 * _MOST_PICTURES)
+            memes = Counter({look: memes[look] for look in kept})
+            flagged = Counter({look: flagged[look] for look in kept})
+    if not memes:
+        return {}
+    most = _choose_pictures(memes, flagged, _MOST_PICTURES)
+    kin = find_kin([Face(look, look, int(look, 16), "", 0) for look in most], 0, FAMILY_BITS)
+    found = {look: value.family or look for look, value in kin.items()}
+    columns = {
+        "phash": most,
+        "family": [found[look] for look in most],
+        "memes": [memes[look] for look in most],
+        "flagged": [flagged[look] for look in most],
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    replace_file(folder / FAMILIES, sink.getvalue().to_pybytes(), "families")
+    return found

@@ -1,0 +1,187 @@
+"""What a study trains: variants by name, ``FAMILY[+CAPTIONS][@WAY]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, cast
+
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.parameters import Flag
+from memantics.moderation.heads import PRESETS as FAST
+from memantics.moderation.neural import settings
+from memantics.moderation.neural.settings import CaptionUse, Training
+
+_NAME = re.compile(r"([a-z]+)(?:\+(text|image|both))?(?:@(printed|pooled|sum))?")
+# The paper's encoders by family, and which of our networks stands on them.
+FAMILIES: Mapping[str, tuple[settings.Preset, tuple[str, ...]]] = MappingProxyType(
+    {
+        "roberta": ("text", ("text",)),
+        "resnet": ("image", ("resnet",)),
+        "vit": ("image", ("image",)),
+        "fusion": ("mke", ("text", "image")),
+        "clip": ("clip-mke", ("clip",)),
+    }
+)
+# The rows of the paper's Table 5 that are trained, in its order.
+PAPER: tuple[str, ...] = (
+    *("roberta", "resnet", "vit"),
+    *("fusion", "fusion+text", "fusion+image", "fusion+both"),
+    *("clip", "clip+text", "clip+image", "clip+both"),
+)
+CHECKS: tuple[str, ...] = tuple(
+    f"{family}+both@{way}" for family in ("fusion", "clip") for way in ("printed", "pooled", "sum")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Folders of encoders as transformers saves them; ``text`` may be the word ``scratch``."""
+
+    text: settings.TextBackbone = None
+    image: settings.ImageBackbone = None
+    resnet: Annotated[Path | None, Flag("Folder of a ResNet.", "--resnet-backbone")] = None
+    clip: settings.ClipBackbone = None
+    from_scratch: settings.FromScratch = False
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The kinds that are there."""
+        found = {
+            "text": self.text, "image": self.image, "resnet": self.resnet, "clip": self.clip
+        }  # fmt: skip
+        return frozenset(kind for kind, place in found.items() if place)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One row of a study. ``family`` is a kind of encoder or a preset of the fast detectors."""
+
+    name: str
+    family: str
+    captions: CaptionUse = "none"
+    way: str = ""
+
+    @property
+    def fast(self) -> bool:
+        """Whether it is a fast detector: no network, no seeds."""
+        return self.family not in FAMILIES
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The kinds of encoders that it stands on."""
+        return () if self.fast else FAMILIES[self.family][1]
+
+    @property
+    def sees(self) -> bool:
+        """Whether it looks at images."""
+        return any(kind != "text" for kind in self.needs)
+
+    @property
+    def base(self) -> str:
+        """The same encoders without captions: what captions are compared with."""
+        return self.family
+
+    @property
+    def slug(self) -> str:
+        """Its name as that of a folder."""
+        return re.sub(r"[^a-z]+", "-", self.name)
+
+
+def read_variant(name: str) -> Variant:
+    """A variant by name.
+
+    >>> read_variant("fusion+both@sum")
+    Variant(name='fusion+both@sum', family='fusion', captions='both', way='sum')
+    >>> read_variant("ridge").fast
+    True
+    """
+    parts = _NAME.fullmatch(name)
+    if parts is None or not (parts[1] in FAMILIES or parts[1] in FAST):
+        raise UnknownName("variant", name, (*PAPER, *CHECKS, *FAST))
+    family, captions, way = parts.groups()
+    joins = family in ("fusion", "clip", "roberta")
+    if (captions and not joins) or (way and not captions):
+        raise InputError(
+            f"variant {name} is not possible",
+            hint="captions join roberta, fusion and clip: fusion+both, fusion+both@sum",
+        )
+    return Variant(name, str(family), cast("CaptionUse", captions or "none"), way or "")
+
+
+def choose_variants(names: Sequence[str], encoding: Encoding) -> tuple[Variant, ...]:
+    """The variants that were named, else the paper's that the encoders at hand allow, and fast.
+
+    ``paper`` stands for the paper's rows, ``checks`` for the other ways in which captions join.
+    """
+    groups: dict[str, Sequence[str]] = {"paper": PAPER, "checks": CHECKS}
+    if not names:
+        found = [read_variant(name) for name in PAPER]
+        kept = [value for value in found if set(value.needs) <= encoding.named]
+        return (*kept, read_variant("fast"))
+    chosen = dict.fromkeys(group for name in names for group in groups.get(name, (name,)))
+    found = [read_variant(name) for name in chosen]
+    for variant in found:
+        for kind in variant.needs:
+            if kind not in encoding.named:
+                raise InputError(
+                    f"variant {variant.name} needs an encoder of the kind {kind}",
+                    hint=f"name its folder with --{kind}-backbone",
+                )
+    return tuple(found)
+
+
+def make_shape(
+    variant: Variant, target: settings.Target, pooling: settings.Pooling, length: int
+) -> settings.NetworkShape:
+    """The network of a variant; pooling is the same in all of a study's networks.
+
+    >>> make_shape(read_variant("fusion"), "type", "mean", 80).joined
+    ()
+    >>> make_shape(read_variant("clip+both@printed"), "type", "mean", 80).values
+    'text'
+    """
+    preset = FAMILIES[variant.family][0]
+    way = {"pooled": "pooled", "sum": "sum"}.get(variant.way, "attention")
+    shape = settings.choose_shape(
+        preset, way if variant.captions != "none" else "none", target, length
+    )
+    return replace(
+        shape,
+        captions=variant.captions,
+        pooling=pooling,
+        values="text" if variant.way == "printed" else "captions",
+    )
+
+
+def make_backbones(variant: Variant, encoding: Encoding) -> settings.Backbones:
+    """The folders that a variant's network is built on."""
+    image = encoding.resnet if variant.family == "resnet" else encoding.image
+    needs = set(variant.needs)
+    return settings.Backbones(
+        text=encoding.text if "text" in needs else None,
+        image=image if needs & {"image", "resnet"} else None,
+        clip=encoding.clip if "clip" in needs else None,
+        from_scratch=encoding.from_scratch,
+    )
+
+
+def make_training(
+    variant: Variant, training: Training, epochs: int | None, rate: float | None
+) -> Training:
+    """The paper's epochs and rate for the family, unless told otherwise.
+
+    >>> make_training(read_variant("resnet"), Training(), None, None).rate
+    5e-05
+    >>> make_training(read_variant("clip"), Training(), None, None).epochs
+    10
+    """
+    pictures = variant.family in ("resnet", "vit")
+    return replace(
+        training,
+        epochs=epochs or (20 if pictures else 10),
+        rate=rate or (5e-5 if pictures else 1e-5),
+    )

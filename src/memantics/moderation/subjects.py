@@ -1,0 +1,163 @@
+"""What is judged, its picture while a detector looks at it, and the decided meme it copies.
+
+Why a text is not judged, and what a text says aloud.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memantics.core.images import decode, read_bytes
+from memantics.core.language import UNKNOWN, understand
+from memantics.core.lines import ImageReading, explain_unread
+from memantics.core.memes import SUFFIXES
+from memantics.moderation.examples import Example
+from memantics.moderation.judges import OpenDetector
+from memantics.moderation.match_index import Copied, Memory, hash_meaning
+from memantics.understanding.vision.hashes import hash_image, hash_pdq
+
+MOST_TEXT = 20_000
+_SURE = 0.8  # how sure the ear must be that something else is meant
+NO_PICTURE = "the detector looks at pictures, and there is none"
+_ENDINGS = "|".join(map(re.escape, sorted(SUFFIXES)))
+# An address of an image may end in a query or a fragment.
+_IMAGE_NAME = re.compile(rf".*({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
+
+
+def explain_unjudged(
+    text: str, foreign: str, languages: Sequence[str], *, image: bool, unread: int = 0
+) -> str:
+    """Why a detector of these languages does not judge a text; empty where it does.
+
+    ``foreign`` is another language, where one was recognised.
+
+    >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
+    'the text is in fr; the detector was trained on zh'
+    >>> explain_unjudged("", "", ("zh",), image=True)
+    'no text can be read in the image'
+    >>> explain_unjudged("memes/今晚.png", "", ("zh",), image=False)
+    'the text is the name of an image, which was not opened'
+    """
+    if not text:
+        return "no text can be read in the image" if image else "the text is empty"
+    if len(text) > MOST_TEXT:
+        return f"the text is longer than {MOST_TEXT:,} characters"
+    if not image and _IMAGE_NAME.fullmatch(text):
+        return "the text is the name of an image, which was not opened"
+    if unread:
+        return explain_unread(unread)
+    if not foreign:
+        return ""
+    shown = "letters of another language" if foreign == UNKNOWN else foreign
+    return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
+
+
+def hear_meant(text: str) -> str:
+    """What a Chinese text means by its sound, where that is sure and something else is written."""
+    from memantics.understanding.phonetics.reading import MAX_CHARACTERS, Settings
+    from memantics.understanding.phonetics.speech import read_aloud
+
+    if not text.strip() or len(text) > MAX_CHARACTERS:
+        return ""
+    meant = read_aloud(text, settings=Settings(language="zh", threshold=_SURE)).meant
+    return meant.text if meant is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is judged: a text, or what was read in an image.
+
+    ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text
+    stands on one, ``given`` that it was told and not read there; ``unread`` is how many regions an
+    OCR left out. ``data`` are the bytes of a picture that lies in no file, for detectors that look.
+    The example's text is the caption; ``text`` is all text of an image that has more, ``left_out``
+    what is no caption.
+    """
+
+    example: Example
+    language: str = ""
+    image: bool = False
+    given: bool = True
+    unread: int = 0
+    sha256: str | None = None
+    phash: str | None = None
+    family: str | None = None
+    data: bytes | None = None
+    text: str = ""
+    left_out: str = ""
+
+    def read(self, found: ImageReading) -> Subject:
+        """The same with what was read in its image."""
+        more = found.said[:MOST_TEXT] if found.left_out else ""
+        return replace(
+            self,
+            example=replace(self.example, text=found.caption[: MOST_TEXT + 1]),
+            image=True,
+            given=False,
+            unread=found.unread,
+            text=more,
+            left_out=found.left_out[:MOST_TEXT],
+        )
+
+
+def see_example(example: Example, language: str = "", *, given: bool = True) -> Subject:
+    """What is judged of an example: its caption, and beside it all text of its image."""
+    captions = example.text.split("\n")
+    others = [line for line in example.printed.split("\n") if line not in captions]
+    return Subject(
+        example,
+        language,
+        example.image is not None,
+        given,
+        text=example.printed[:MOST_TEXT],
+        left_out="\n".join(others)[:MOST_TEXT],
+    )
+
+
+def widen(detector: OpenDetector, subject: Subject) -> Subject:
+    """All text in the caption's place, where the caption alone is in a language nobody learnt."""
+    if not subject.text or not detector.machine.reads_texts:
+        return subject
+    texts = (subject.example.text, subject.text)
+    known = [not understand(text, detector.languages, subject.language).foreign for text in texts]
+    if known != [False, True]:
+        return subject
+    return replace(subject, example=replace(subject.example, text=subject.text))
+
+
+@contextmanager
+def put_pictures(
+    detector: OpenDetector, subjects: Sequence[Subject]
+) -> Iterator[Sequence[Subject]]:
+    """Subjects whose pictures lie in files while a detector looks at them."""
+    if not detector.machine.sees_images or not any(subject.data for subject in subjects):
+        yield subjects
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        placed = list(subjects)
+        for place, subject in enumerate(subjects):
+            if subject.data is not None and subject.example.image is None:
+                file = Path(folder) / str(place)
+                file.write_bytes(subject.data)
+                placed[place] = replace(subject, example=replace(subject.example, image=file))
+        yield placed
+
+
+def find_precedent(memory: Memory, subject: Subject) -> Copied | None:
+    """The precedent of a meme; hashes that are not known yet are made of its picture."""
+    sha256, look, pdq = subject.sha256 or "", subject.phash or "", ""
+    image, data, lists = subject.example.image, subject.data, memory.knows_lists
+    if image is not None and data is None and (lists or not sha256):
+        data = read_bytes(image)
+    if data is not None and (lists or not sha256):
+        picture = decode(data, subject.example.id)
+        sha256, look = hashlib.sha256(data).hexdigest(), f"{hash_image(picture):016x}"
+        pdq = hash_pdq(picture) if lists else ""
+    text = subject.example.text
+    return memory.find(text=text, sha256=sha256, phash=look, pdq=pdq, mean=hash_meaning)

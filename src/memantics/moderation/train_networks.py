@@ -1,0 +1,235 @@
+"""Train networks that detect harmful memes, and tune local models by LoRA (extra ``detector``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.punmemecn import detection
+from memantics.benchmarks.punmemecn.examples import DETECTION
+from memantics.benchmarks.punmemecn.official import official_prompts, strip_lines
+from memantics.benchmarks.punmemecn.wording import one_line
+from memantics.benchmarks.registry import find_benchmark, find_source
+from memantics.core.data import Skip
+from memantics.core.errors import DataError, InputError
+from memantics.core.language import guess_language
+from memantics.core.parameters import Flag, MadeBy
+from memantics.core.result import Result, Table, to_plain
+from memantics.moderation.data import (
+    load_examples,
+    load_external_cases,
+    load_harm_cases,
+    load_pun_cases,
+)
+from memantics.moderation.examples import Loaded, keep_typed, list_languages
+from memantics.moderation.lora.judging import Language, Question, Style, TuningCase, Wording
+from memantics.moderation.lora.tuning import Tuned, TunedWriter, Tuning, TuningTools, tune
+from memantics.moderation.lora.tuning import write_card as write_tuned_card
+from memantics.moderation.neural import seeds, settings
+from memantics.moderation.neural.seeds import CARD, write_card
+
+__all__ = [
+    "Language",
+    "Style",
+    "TrainedNetwork",
+    "TuneOptions",
+    "TunedModel",
+    "Tuning",
+    "train_network",
+    "tune_model",
+]
+Say = Callable[[str], None]
+INTENT = "intent"
+
+
+def plan_network(
+    preset: Annotated[
+        settings.Preset,
+        Flag(
+            "mke and clip-mke read captions, too; rgcl is HateCLIPper with retrieval-guided"
+            " contrast; the others are baselines.",
+            default="mke",
+        ),
+    ],
+    backbones: settings.Backbones,
+    training: settings.Training,
+    integration: Annotated[
+        settings.Integration | None, Flag("How captions join the text. Default: the preset's own.")
+    ] = None,
+    target: Annotated[settings.Target, Flag("Two classes, or five types.")] = "harmful",
+    length: Annotated[int, Flag("Most tokens of a text.", min=8)] = 80,
+) -> seeds.SeedPlan:
+    """What is trained; an encoder that the preset needs and nobody named is refused."""
+    settings.check_backbones(preset, backbones)
+    if preset == "rgcl" and training.save_every:
+        raise InputError(
+            "the preset rgcl looks neighbours up once an epoch, and goes on behind whole ones",
+            hint="leave --save-every out",
+        )
+    return seeds.SeedPlan(
+        backbones, settings.choose_shape(preset, integration, target, length), training
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedNetwork(Result):
+    """A network for each seed, and what they were trained on."""
+
+    trained: seeds.TrainedSeeds
+    data: Loaded
+
+    @property
+    def card(self) -> Path:
+        """The model card."""
+        return self.trained.folder / CARD
+
+    @property
+    def skips(self) -> tuple[Skip, ...]:
+        """Memes that were left out."""
+        return (*self.data.skips, *self.trained.skips)
+
+    def table(self) -> Table:
+        """Mean and spread of each figure over the seeds, in per cent."""
+        return seeds.tabulate(self.trained.seeds)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The folder, the seed that validation chose, and the figures."""
+        found = to_plain(seeds.summarise(self.trained.seeds))
+        chosen = self.trained.chosen
+        return {"detector": str(self.trained.folder), "chosen": chosen, "figures": found}
+
+
+def train_network(
+    data: Annotated[Loaded, MadeBy(load_examples)],
+    plan: Annotated[seeds.SeedPlan, MadeBy(plan_network)],
+    out: Annotated[Path, Flag("The folder to write.", default=Path("detector"))],
+    say: Say = print,
+) -> TrainedNetwork:
+    """Train every seed of a plan and write the model card.
+
+    Of several processes that train together only rank 0 writes the card.
+    """
+    loaded = keep_typed(data) if plan.shape.target == "type" else data
+    trained = seeds.train_neural(loaded, plan, out, say)
+    if trained.first:
+        write_card(trained, loaded)
+    return TrainedNetwork(trained, loaded)
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """What a local model is tuned on: ``data`` by name, ``external`` a folder to judge last.
+
+    ``language`` is that of the questions; without one, that of most captions. ``official`` asks in
+    the words of PunMemeCN's authors, read from a registered clone.
+    """
+
+    model: Path
+    tuning: Tuning
+    out: Path
+    question: Question = "pun"
+    style: Style = "caption"
+    language: Language | None = None
+    data: str | None = None
+    external: Path | None = None
+    official: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TunedModel(Result):
+    """A tuned model, and how many memes were left out for want of an image."""
+
+    tuned: Tuned | TunedWriter
+    left_out: int = 0
+
+
+def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
+    """Tune a local model by LoRA to tell puns or harm, judge held-out groups, write its card."""
+    load = load_pun_cases if options.question == "pun" else load_harm_cases
+    cases, origin = load(options.data)
+    captions = [case.caption for case in cases if case.caption.strip()]
+    origin = replace(origin, languages=tuple(list_languages(captions)))
+    language = options.language or find_language(captions)
+    wording = Wording(options.question, options.style, language)
+    wording = read_official(wording, cases) if options.official else wording
+    examples = {case.group for case in cases if case.image in wording.shown}
+    cases = tuple(case for case in cases if case.group not in examples)
+    usable = tuple(case for case in cases if case.image is not None)
+    if not usable:
+        raise InputError("no meme of the data has an image", hint="add the images to the data")
+    outside = () if options.external is None else load_external_cases(options.external)
+    tools = TuningTools(outside, say, origin)
+    tuning, model = options.tuning, options.model
+    tuned = tune(model, usable, wording, tuning, options.out, tools)
+    given = ", in words that were given" if wording.text else ""
+    facts = {
+        "Asked": f"whether a meme {'puns' if wording.question == 'pun' else 'harms'};"
+        f" style {wording.style}, questions in {wording.language}{given}",
+        "Memes": f"{tuned.trained_on:,} to train on,"
+        f" {tuned.after.memes:,} of other groups to judge",
+        "Training": describe_tuning(tuning),
+    }
+    invalid = "A reply without a verdict counts as a miss of its class; it is never guessed."
+    write_tuned_card(options.out, model, facts, tuned.table(), origin, invalid)
+    return TunedModel(tuned, len(cases) - len(usable))
+
+
+def describe_tuning(tuning: Tuning) -> str:
+    return (
+        f"rank {tuning.rank}, rate {tuning.rate:g}, batch {tuning.batch},"
+        f" {tuning.epochs} epochs, seed {tuning.seed}"
+    )
+
+
+def find_language(captions: Sequence[str]) -> Language:
+    """The language in which to ask about captions: Chinese where half of them are."""
+    chinese = sum(guess_language(text).language == "zh" for text in captions)
+    return "zh" if 2 * chinese >= len(captions) else "en"
+
+
+def read_official(wording: Wording, cases: Sequence[TuningCase] = ()) -> Wording:
+    """The wording in the authors' words, of which they have none for harm.
+
+    Before a verdict with reasons they show three memes of theirs, which must be among the cases.
+    """
+    numbers: dict[Style, str] = {"image": "1", "caption": "2", "reasons": "6"}
+    if wording.question != "pun":
+        raise InputError(
+            f"the authors of PunMemeCN have no words for {wording.question}",
+            hint="use --question pun, or leave --wording out",
+        )
+    source = find_source(find_benchmark("punmemecn"), "release")
+    chosen = {"language": wording.language, "prompt": numbers[wording.style]}
+    name = f"official_detection.{wording.language}"
+    prompt = official_prompts(source, chosen).get(name)
+    if prompt is None:
+        raise DataError(source.root, "the authors' script holds no such prompt")
+    words = detection.WORDS[wording.language]
+    said = (words[detection.NON_PUN], words[detection.PUN])
+    made = replace(wording, text=strip_lines(prompt.text), said=said)
+    return _show_examples(made, cases) if wording.style == "reasons" else made
+
+
+def _show_examples(wording: Wording, cases: Sequence[TuningCase]) -> Wording:
+    """The wording with the authors' examples put in, and what their answers begin with."""
+    names = DETECTION["authors"]
+    known = {case.id: case for case in cases}
+    examples = [known[name] for name in names if name in known and known[name].image]
+    # A line of reasons, and below it one that ends in the verdict.
+    head = r"([^：:\n]{1,40}[：:] ?)"
+    marks = re.search(rf"(?m)^{head}.+\n{head}{wording.words[1]}$", wording.text)
+    if len(examples) < len(names) or marks is None:
+        raise DataError(
+            "punmemecn",
+            f"the authors' examples ({names[0]} and its look-alikes) or their images are not here",
+            hint="use --style image or caption, or leave --wording out",
+        )
+    captions = [one_line(case.caption).replace("$", "$$") for case in examples]
+    text = re.sub(r"\$caption([1-3])\b", lambda hole: captions[int(hole[1]) - 1], wording.text)
+    shown = tuple(case.image for case in examples if case.image is not None)
+    return replace(wording, text=text, marks=(marks[1], marks[2]), shown=shown)

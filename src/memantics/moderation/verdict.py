@@ -1,0 +1,407 @@
+"""A verdict on a text or an image: the record that every face shows, and the place that makes it.
+
+Whoever asks a detector (``screen``, the service, the studio, ``analyze``, ``detector predict``,
+Python) shows what :func:`judge` says; none of them knows a threshold, a range for people, a
+language or a bound of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from memantics.core.language import understand
+from memantics.core.result import Result
+from memantics.core.tables import make_schema
+from memantics.moderation.examples import Example
+from memantics.moderation.fast import Prediction
+from memantics.moderation.judges import OpenDetector
+from memantics.moderation.novelty import OUTSIDE_NOTE, cut_sentences
+from memantics.moderation.obfuscation import Unmasked, unmask
+from memantics.moderation.operating_points import OperatingPoint
+from memantics.moderation.subjects import (
+    MOST_TEXT,
+    NO_PICTURE,
+    Subject,
+    explain_unjudged,
+    find_precedent,
+    hear_meant,
+    put_pictures,
+    see_example,
+    widen,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VerdictStatus = Literal["judged", "unjudged", "failed"]
+TextSource = Literal["given", "ocr", "none"]
+HARMFUL: Final = "harmful"
+HARMLESS: Final = "harmless"
+REVIEW: Final = "review"
+WHOLE_NOTE = "harmful with the text around its caption"
+_REASONS = 6  # pieces behind a verdict
+_SHOWN = 200  # characters of a text as it was read
+
+
+@dataclass(frozen=True, slots=True)
+class TypeChance:
+    """How likely a meme is of one type."""
+
+    type: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a text and how far it moved the verdict; positive speaks for harm."""
+
+    piece: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLabel:
+    """What an expert in use says on its topic: a label, or ``unknown``."""
+
+    topic: str
+    label: str
+    expert: str
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Result):
+    """What a detector says of one text or image, or why it says nothing.
+
+    ``label``, ``probability`` and ``type`` are empty unless ``status`` is ``judged``; ``reason``
+    says why it is not. ``review`` says why a person should decide, whatever the label is.
+    ``because`` are pieces of the text with their shares, ``readings`` what it may be heard as,
+    ``labels`` those of experts in use, each where somebody asked. ``disguise`` says how the text
+    was hidden, where that was undone before it was judged, ``precedent`` which decided meme it is
+    a copy of, whose label it has then. ``novelty`` is the share of the
+    text that no training text has, ``out_of_domain`` whether that is too much; both are None where
+    the detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs
+    beside its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's.
+    ``text`` is all that was given or read, ``caption`` the part that belongs to the joke,
+    ``left_out`` the rest: signs, watermarks, status bars.
+    """
+
+    id: str = ""
+    sha256: str | None = None
+    phash: str | None = None
+    status: VerdictStatus
+    reason: str = ""
+    text: str = ""
+    caption: str = ""
+    left_out: str = ""
+    text_source: TextSource = "none"
+    language: str = ""
+    label: Literal["harmless", "harmful"] | None = None
+    probability: float | None = None
+    type: str | None = None
+    types: tuple[TypeChance, ...] = ()
+    because: tuple[Piece, ...] = ()
+    readings: tuple[str, ...] = ()
+    family: str | None = None
+    disguise: str = ""
+    precedent: str = ""
+    labels: tuple[TopicLabel, ...] = ()
+    novelty: float | None = None
+    out_of_domain: bool | None = None
+    detector: str
+    note: str = ""
+    review: str = ""
+
+    @property
+    def outcome(self) -> str | None:
+        """What happens to the meme: ``harmless``, ``harmful`` or ``review``; None if unjudged."""
+        return REVIEW if self.review else self.label
+
+    @property
+    def flagged(self) -> bool:
+        """Whether it is harmful, or for people."""
+        return self.outcome in (HARMFUL, REVIEW)
+
+    def to_row(self) -> dict[str, Any]:
+        """The verdict as a row of ``screen``'s table."""
+        row = {name: getattr(self, name) for name in _list_columns()}
+        row |= {"label": self.outcome, "language": self.language or None}
+        row["reason"] = self.reason or self.review
+        row["readings"] = list(self.readings)
+        for name in ("types", "because", "labels"):
+            row[name] = [asdict(value) for value in row[name]]
+        return row
+
+
+@cache
+def _list_columns() -> tuple[str, ...]:
+    # What ``review`` tells is in the column of the label, ``note`` in the result of the screening.
+    return tuple(field.name for field in fields(Verdict) if field.name not in ("note", "review"))
+
+
+def make_verdict_schema() -> pa.Schema:
+    """The columns of ``screen``'s table."""
+    return make_schema(Verdict, _list_columns())
+
+
+def judge(
+    detector: OpenDetector,
+    subjects: Sequence[Subject],
+    point: OperatingPoint | None = None,
+    *,
+    explain: bool = False,
+    said: Sequence[Prediction] | None = None,
+    beside: Collection[str] = (),
+) -> list[Verdict]:
+    """One verdict for each subject, in order, by the detector's own operating point or another.
+
+    ``explain`` adds the pieces behind verdicts that are flagged; ``said`` are the detector's
+    predictions for all subjects as they are written, where they were asked for before, and
+    ``beside`` languages that other detectors judge.
+    """
+    if said is None:
+        subjects = [widen(detector, subject) for subject in subjects]
+    with put_pictures(detector, subjects) as placed:
+        return _judge(detector, placed, point or detector.point, explain, said, beside)
+
+
+def _judge(
+    detector: OpenDetector,
+    subjects: Sequence[Subject],
+    point: OperatingPoint,
+    explain: bool,
+    said: Sequence[Prediction] | None,
+    beside: Collection[str],
+) -> list[Verdict]:
+    most = MOST_TEXT if detector.machine.reads_texts else 0
+    read = [unmask(subject.example.text[:most], detector.words) for subject in subjects]
+    found = [_look(detector, *pair, beside) for pair in zip(subjects, read, strict=True)]
+    ready = [place for place, known in enumerate(found) if known.status == "judged"]
+    plain = [subjects[place].example for place in ready]
+    masked = [place for place in ready if read[place].disguises]
+    shown = {place: replace(subjects[place].example, text=read[place].text) for place in masked}
+    first = detector.machine.predict(plain) if said is None else [said[place] for place in ready]
+    seen = dict(zip(masked, detector.machine.predict([*shown.values()]), strict=True))
+    for place, prediction in zip(ready, first, strict=True):
+        worst = max(prediction, seen.get(place, prediction), key=lambda one: one.probability)
+        if point.listen and not point.is_harmful(worst.probability):
+            example = replace(subjects[place].example, text=read[place].text)
+            worst, found[place] = _listen(detector, worst, found[place], example)
+        verdict = _decide(detector, found[place], worst, point, read[place].text)
+        if explain and verdict.flagged:
+            example = shown.get(place, subjects[place].example)
+            verdict = replace(verdict, because=_list_pieces(detector, example))
+        found[place] = verdict
+    found = _judge_whole(detector, subjects, found, point)
+    found = _look_for_padding(detector, found, [text.text for text in read], point)
+    pairs = zip(subjects, found, strict=True)
+    return [_follow_precedent(detector, subject, verdict) for subject, verdict in pairs]
+
+
+def _listen(
+    detector: OpenDetector, said: Prediction, known: Verdict, example: Example
+) -> tuple[Prediction, Verdict]:
+    """What the detector says of a Chinese text as it sounds, where that is worse; said so."""
+    heard = (
+        hear_meant(example.text) if known.language == "zh" and detector.machine.reads_texts else ""
+    )
+    if not heard:
+        return said, known
+    (other,) = detector.machine.predict([replace(example, text=heard)])
+    if other.probability <= said.probability:
+        return said, known
+    shown = f"heard as {heard[:_SHOWN]!r}"
+    return other, replace(
+        known,
+        disguise=", ".join(filter(None, (known.disguise, "homophones"))),
+        note="; ".join(filter(None, (known.note, shown))),
+    )
+
+
+def _judge_whole(
+    detector: OpenDetector, subjects: Sequence[Subject], found: list[Verdict], point: OperatingPoint
+) -> list[Verdict]:
+    """The verdict on all text of an image, where that is graver than on its caption alone."""
+    more = {
+        place: replace(subject.example, text=unmask(subject.text, detector.words).text)
+        for place, subject in enumerate(subjects)
+        if subject.text and found[place].status == "judged" and detector.machine.reads_texts
+    }
+    said = detector.machine.predict([*more.values()]) if more else ()
+    for (place, example), prediction in zip(more.items(), said, strict=True):
+        known = found[place]
+        if prediction.probability > (known.probability or 0.0):
+            whole = _decide(detector, known, prediction, point, example.text)
+            if whole.label != known.label:
+                found[place] = replace(
+                    whole, note="; ".join(filter(None, (known.note, WHOLE_NOTE)))
+                )
+    return found
+
+
+def _follow_precedent(detector: OpenDetector, subject: Subject, verdict: Verdict) -> Verdict:
+    """The label of a decided meme for its copies, whatever the detector says."""
+    if detector.memory is None or not detector.memory.folder.is_dir():
+        return verdict
+    copied = find_precedent(detector.memory, subject)
+    if copied is None:
+        return verdict
+    if not copied.sure:
+        return replace(verdict, precedent=copied.cite(), review=verdict.review or copied.cite())
+    harmful = copied.precedent.label == HARMFUL
+    return replace(
+        verdict,
+        status="judged",
+        reason="",
+        label=copied.precedent.label,
+        probability=float(harmful),
+        type=verdict.type if harmful else None,
+        types=verdict.types if harmful else (),
+        precedent=copied.cite(),
+        note="; ".join(filter(None, (verdict.note, copied.cite()))),
+        review="",
+    )
+
+
+def judge_by_all(detectors: Sequence[OpenDetector], subjects: Sequence[Subject]) -> list[Verdict]:
+    """The gravest verdict of all detectors that know a part of a text, in order of subjects."""
+    known = {name for detector in detectors for name in detector.languages}
+    said = [judge(detector, subjects, beside=known) for detector in detectors]
+    return [choose_gravest(verdicts) for verdicts in zip(*said, strict=True)]
+
+
+def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
+    """Harmful before review before harmless, then the likelier; unjudged only where all are."""
+    judged = [verdict for verdict in verdicts if verdict.probability is not None]
+    if not judged:
+        reasons = dict.fromkeys(verdict.reason for verdict in verdicts)
+        return replace(verdicts[0], reason="; ".join(reasons))
+    rank = (HARMLESS, REVIEW, HARMFUL)
+    return max(judged, key=lambda one: (rank.index(one.outcome or ""), one.probability or 0.0))
+
+
+def _look_for_padding(
+    detector: OpenDetector, found: list[Verdict], texts: Sequence[str], point: OperatingPoint
+) -> list[Verdict]:
+    """Leave to people what is harmless as a whole, and harmful by one of its sentences.
+
+    Kind words around a cruel sentence must not hide it. A sentence alone makes no verdict: as many
+    sentences of harmless memes are harmful without the others as would double some false alarms.
+    """
+    # Networks are too slow to read each sentence, and look at the picture besides.
+    if detector.fast is None:
+        return found
+    cut = {
+        place: sentences
+        for place, verdict in enumerate(found)
+        if verdict.outcome == HARMLESS and (sentences := cut_sentences(texts[place]))
+    }
+    asked = [Example("", text) for sentences in cut.values() for text in sentences]
+    said = iter(detector.machine.predict(asked) if asked else ())
+    for place, sentences in cut.items():
+        worst = max(next(said).probability for _ in sentences)
+        if point.is_harmful(worst):
+            reason = f"one of its sentences is harmful on its own ({worst:.2f})"
+            found[place] = replace(found[place], review=reason)
+    return found
+
+
+def mark_predictions(
+    detector: OpenDetector,
+    examples: Sequence[Example],
+    said: Sequence[Prediction],
+    language: str = "",
+) -> list[Prediction]:
+    """Predictions that say what the verdict is; where there is none, ``unjudged`` says why."""
+    subjects = [see_example(example, language) for example in examples]
+    marked = []
+    for verdict, prediction in zip(judge(detector, subjects, said=said), said, strict=True):
+        if verdict.probability is None:
+            marked.append(replace(prediction, unjudged=verdict.reason))
+            continue
+        marked.append(
+            replace(
+                prediction,
+                label=int(verdict.label == HARMFUL),
+                probability=verdict.probability,
+                out_of_domain=verdict.out_of_domain,
+                review=verdict.review,
+            )
+        )
+    return marked
+
+
+def fail(detector: str, reason: str, note: str = "", **known: Any) -> Verdict:
+    """The verdict on what could not be read."""
+    return Verdict(status="failed", reason=reason, detector=detector, note=note, **known)
+
+
+def _look(
+    detector: OpenDetector, subject: Subject, unmasked: Unmasked, beside: Collection[str]
+) -> Verdict:
+    """Everything before the decision; ``judged`` where one is to be made."""
+    example, image = subject.example, subject.image
+    text, learnt = example.text.strip(), detector.languages
+    read = understand(unmasked.text.strip(), learnt, subject.language)
+    disguise = ", ".join(unmasked.disguises)
+    plain = f"written with {disguise}; judged as {unmasked.text[:_SHOWN]!r}" if disguise else ""
+    # A picture without a text is judged by what it shows, or by what is said of it.
+    looks = not detector.machine.reads_texts
+    seen = looks or (not text and example.image is not None and detector.reads(example))
+    why = NO_PICTURE if detector.needs_image and example.image is None else ""
+    if not why and not seen:
+        why = explain_unjudged(text, read.foreign, learnt, image=image, unread=subject.unread)
+    part = f"part of the text is in {read.also}; the detector was trained on {', '.join(learnt)}"
+    source: TextSource = "given" if subject.given else "ocr"
+    return Verdict(
+        id=example.id,
+        sha256=subject.sha256,
+        phash=subject.phash,
+        status="unjudged" if why else "judged",
+        reason=why,
+        text=subject.text or example.text[:MOST_TEXT],
+        caption=example.text[:MOST_TEXT],
+        left_out=subject.left_out,
+        text_source=source if text else "none",
+        language=read.language if text else "",
+        family=subject.family,
+        detector=detector.version,
+        disguise=disguise,
+        note="; ".join(filter(None, (detector.note, plain))),
+        review=part if read.also and read.also not in beside and not why and not looks else "",
+    )
+
+
+def _decide(
+    detector: OpenDetector, known: Verdict, said: Prediction, point: OperatingPoint, text: str
+) -> Verdict:
+    """What a chance means: the label, whether a person should decide, and the type."""
+    share = outside = None
+    if detector.novelty is not None and text.strip():
+        share = detector.novelty.measure_worst(text)
+        outside = detector.novelty.is_outside(share)
+    harmful = point.is_harmful(said.probability)
+    # What is harmful by the part that is known needs no word on the other.
+    part = "" if harmful else known.review
+    doubt = OUTSIDE_NOTE if outside else part or point.explain_review(said.probability)
+    flagged = harmful or bool(doubt)
+    return replace(
+        known,
+        label=HARMFUL if harmful else HARMLESS,
+        probability=said.probability,
+        type=said.type if flagged and said.type != "none" else None,
+        types=tuple(TypeChance(*pair) for pair in sorted((said.types or {}).items())),
+        novelty=share,
+        out_of_domain=outside,
+        note="; ".join(filter(None, (known.note, OUTSIDE_NOTE if outside else ""))),
+        review=doubt,
+    )
+
+
+def _list_pieces(detector: OpenDetector, example: Example) -> tuple[Piece, ...]:
+    found = detector.find_reasons(example)  # language models give none
+    parts = found.strongest(_REASONS) if found else ()
+    return tuple(Piece(part.text, part.contribution) for part in parts)

@@ -1,0 +1,247 @@
+"""A classifier of others as a detector: its folder, what its labels stand for, its calibration.
+
+A wrapped detector is one JSON file. It names the folder and pins what lies there by a digest; the
+weights stay where they are.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+from pydantic import Field, ValidationError
+
+from memantics.core.errors import DataError, InputError, StoreError, first_fault
+from memantics.core.images import load
+from memantics.core.journal import replace_file
+from memantics.core.records import Closed
+from memantics.metrics.rounding import settle
+from memantics.models.embedders import TEXT_HOLE, LocalClassifier
+from memantics.models.local.settings import digest
+from memantics.moderation.calibration import Floats, Ints, fit_softmax
+from memantics.moderation.examples import TYPES, Example
+from memantics.moderation.fast import Prediction
+
+Meaning = Literal["harmless", "harmful", "targeted", "offence", "sexual", "dispirited", "ignore"]
+_LARGEST = 50_000_000
+
+
+class LabelMap(Closed):
+    """``labels.toml``: what each label of a classifier, or each prompt, stands for.
+
+    A meaning is harmless, harmful, a type of harm, or ignore. ``languages`` are those that the
+    classifier reads, where the rows that it is calibrated on do not tell.
+    """
+
+    labels: dict[str, Meaning] = Field(default_factory=dict)
+    prompts: dict[str, Meaning] = Field(default_factory=dict)
+    languages: tuple[str, ...] = ()
+    licence: str = "not said"
+
+    @property
+    def meanings(self) -> dict[str, Meaning]:
+        """Of labels, or of prompts where there are any."""
+        return self.prompts or self.labels
+
+
+class WrappedFile(Closed):
+    """What the file holds; probabilities are the logistic of ``slope`` × log-odds + ``shift``."""
+
+    format: Literal["memantics-wrapped"] = "memantics-wrapped"
+    version: Literal[1] = 1
+    folder: str
+    digest: str
+    meanings: LabelMap
+    slope: float = Field(default=1.0, allow_inf_nan=False)
+    shift: float = Field(default=0.0, allow_inf_nan=False)
+    card: dict[str, Any] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedJudge:
+    """An open classifier with its label map and calibration."""
+
+    classifier: LocalClassifier
+    file: WrappedFile
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """Its model card, with its operating point."""
+        return self.file.card
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether it looks at pictures."""
+        return self.classifier.kind != "text"
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether the text of a meme tells it anything."""
+        prompts = self.file.meanings.prompts
+        return self.classifier.kind == "text" or any(TEXT_HOLE in name for name in prompts)
+
+    def predict(self, examples: Sequence[Example]) -> list[Prediction]:
+        """One prediction per example, in order; a missing picture is an error here."""
+        return self.name_predictions(examples, self.score(examples))
+
+    def score(self, examples: Sequence[Example]) -> Floats:
+        """A row of logits for each example."""
+        missing = [e.id for e in examples if e.image is None] if self.sees_images else []
+        if missing:
+            raise InputError(
+                f"{len(missing)} memes cannot be judged: {missing[0]}: no image",
+                hint="leave them out, or use a detector of texts",
+            )
+        rows = [
+            self.classifier.score(e.text, load(e.image) if self.sees_images and e.image else None)
+            for e in examples
+        ]
+        return np.array(rows).reshape(len(rows), len(self.classifier.labels))
+
+    def weigh(self, logits: Floats) -> tuple[Floats, dict[str, Floats]]:
+        """Log-odds of harm, and of each type its share in what speaks for harm."""
+        meant = [self.file.meanings.meanings[name] for name in self.classifier.labels]
+        harmful = [place for place, what in enumerate(meant) if what not in ("harmless", "ignore")]
+        powers = logits[:, harmful]
+        if self.classifier.several:
+            # None of the harmful labels holds with the product of their absences.
+            absent = -np.logaddexp(0, powers).sum(axis=1)
+            odds = np.log(-np.expm1(np.minimum(absent, -1e-300))) - absent
+            weights = make_chances(powers)
+        else:
+            harmless = [place for place, what in enumerate(meant) if what == "harmless"]
+            odds = _sum_up(powers) - _sum_up(logits[:, harmless])
+            weights = np.exp(powers - powers.max(axis=1, keepdims=True))
+        total = weights.sum(axis=1)
+        shares: dict[str, Floats] = {
+            kind: weights[:, [place for place, at in enumerate(harmful) if meant[at] == kind]].sum(
+                1
+            )
+            / total
+            for kind in TYPES
+            if kind in meant
+        }
+        return odds, shares
+
+    def name_predictions(
+        self, examples: Sequence[Example], logits: Floats, chances: Floats | None = None
+    ) -> list[Prediction]:
+        """Predictions from logits; ``chances`` where they are calibrated otherwise."""
+        odds, shares = self.weigh(logits)
+        if chances is None:
+            chances = make_chances(self.file.slope * odds + self.file.shift)
+        threshold = float(self.card.get("threshold") or 0.5)
+        found = []
+        for place, (example, chance) in enumerate(zip(examples, chances.tolist(), strict=True)):
+            harmful = settle(chance) >= settle(threshold)
+            types = {kind: chance * float(share[place]) for kind, share in shares.items()}
+            kind = "none" if types else None
+            if harmful and types:  # labels that are harmful without a type may outweigh them
+                best = max(types, key=lambda name: types[name])
+                kind = best if types[best] >= chance - sum(types.values()) else None
+            types |= {"none": 1 - chance} if types else {}
+            found.append(Prediction(example.id, int(harmful), chance, kind, types))
+        return found
+
+
+def _sum_up(logits: Floats) -> Floats:
+    found: Floats = np.logaddexp.reduce(logits, axis=1)
+    return found
+
+
+def make_chances(odds: Floats) -> Floats:
+    """Probabilities of log-odds.
+
+    >>> make_chances(np.array([0.0, 800.0])).tolist()
+    [0.5, 1.0]
+    """
+    found: Floats = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
+    return found
+
+
+def fit_platt(odds: Floats, labels: Ints) -> tuple[float, float]:
+    """Slope and shift of calibrated log-odds (Platt's scaling, with a light ridge)."""
+    found = fit_softmax(odds[:, None], labels, 2)
+    slope = float((found.weights[0, 1] - found.weights[0, 0]) / found.deviation[0])
+    return slope, float(found.intercepts[1] - found.intercepts[0] - slope * found.mean[0])
+
+
+def read_map(path: Path) -> LabelMap:
+    """Read ``labels.toml``."""
+    try:
+        return LabelMap.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(
+            path, f"cannot be read: {error}", hint="it is TOML with [labels]"
+        ) from error
+    except ValidationError as error:
+        raise DataError(
+            path, first_fault(error), hint="a label is harmless, harmful, ignore or a type of harm"
+        ) from error
+
+
+def wrap_folder(folder: Path, meanings: LabelMap, source: str) -> WrappedJudge:
+    """Open a classifier with a map that names all its labels, and harm among them."""
+    classifier = LocalClassifier(folder, tuple(meanings.prompts))
+    known, named = set(classifier.labels), set(meanings.meanings)
+    if classifier.kind != "image-text" and meanings.prompts:
+        raise InputError(
+            f"{source}: {classifier.architecture} has labels and no prompts",
+            hint="write [labels] in place of [prompts]",
+        )
+    if known != named:
+        missing, more = sorted(known - named), sorted(named - known)
+        what = f"lacks {missing[0]!r}" if missing else f"names {more[0]!r}, which is none"
+        listed = ", ".join(classifier.labels[:20])
+        raise InputError(f"{source} {what}", hint=f"the labels are: {listed}"[:300])
+    meant = set(meanings.meanings.values())
+    if not meant - {"harmless", "ignore"} or ("harmless" not in meant and not classifier.several):
+        raise InputError(f"{source} needs harmless and harmful labels", hint="map one to each")
+    return WrappedJudge(
+        classifier, WrappedFile(folder=str(folder), digest=digest(folder), meanings=meanings)
+    )
+
+
+def save_wrapped(path: Path, file: WrappedFile) -> None:
+    """Write the file; a folder below its own is named from there, so that both can be moved."""
+    folder, home = Path(file.folder).resolve(), path.resolve().parent
+    named = os.path.relpath(folder, home) if folder.is_relative_to(home) else str(folder)
+    body = file.model_copy(update={"folder": named}).model_dump(mode="json")
+    replace_file(path, orjson.dumps(body, option=orjson.OPT_INDENT_2, default=str), "detector")
+
+
+def is_wrapped(path: Path) -> bool:
+    """Whether a path is the file of a wrapped classifier."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(1) == b"{"
+
+
+def open_wrapped(path: Path) -> WrappedJudge:
+    """Open a wrapped classifier; a folder that is not as it was wrapped is refused."""
+    if path.stat().st_size > _LARGEST:
+        raise StoreError(f"{path} is too large for a detector")
+    try:
+        file = WrappedFile.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise StoreError(
+            f"{path} is no wrapped detector, or a damaged one: {first_fault(error)}",
+            hint="memantics detector wrap writes one",
+        ) from error
+    folder = path.resolve().parent / file.folder
+    if not folder.is_dir():
+        raise InputError(f"{path} wraps {folder}, which is not there", hint="put it there again")
+    if digest(folder) != file.digest:
+        raise StoreError(
+            f"{folder} is not what {path} wraps: its files were changed",
+            hint="fetch them again, or wrap it anew",
+        )
+    judge = wrap_folder(folder, file.meanings, str(path))
+    return WrappedJudge(judge.classifier, file.model_copy(update={"folder": str(folder)}))

@@ -1,1 +1,0 @@
-"""Whole pages for people: one module per page, with its template."""

@@ -1,1 +1,0 @@
-"""Asking and scoring."""

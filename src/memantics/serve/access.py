@@ -1,0 +1,182 @@
+"""Coming in with a browser: a form that asks for a token and keeps it in a cookie.
+
+Who may come in: tokens, scopes, rates, and browsers of other sites.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from memantics.serve.pages import Pages
+from memantics.serve.refusals import Refusal, make_busy
+from memantics.serve.settings import Scope, ServeSettings, Token, digest
+from memantics.web.shell import SECRET_BYTES, open_form
+
+COOKIE = "memantics-serve"
+LOCAL = "local"
+_OTHER_SITES = frozenset({"cross-site", "same-site"})
+
+
+@dataclass(slots=True)
+class Bucket:
+    """A rate with room for a burst of ten seconds.
+
+    >>> bucket = Bucket(rate=1.0, room=2.0, left=2.0, at=0.0)
+    >>> [bucket.take(now) for now in (0.0, 0.0, 0.5, 1.0)]
+    [0.0, 0.0, 0.5, 0.0]
+    """
+
+    rate: float
+    room: float
+    left: float
+    at: float
+
+    def take(self, now: float) -> float:
+        """Take one; 0, or the seconds until one is there."""
+        self.left = min(self.room, self.left + (now - self.at) * self.rate)
+        self.at = now
+        if self.left >= 1:
+            self.left -= 1
+            return 0.0
+        return (1 - self.left) / self.rate
+
+
+class Gate:
+    """Lets requests in. Without tokens, which only this machine may do without, all are."""
+
+    def __init__(
+        self, settings: ServeSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tokens = {token.sha256: token for token in settings.tokens}
+        self._origins = frozenset(settings.reach.origins)
+        self._public = urlsplit(settings.reach.public_url).netloc
+        self._share = settings.workers  # each process counts for itself
+        self._clock = clock
+        self._buckets: dict[str, Bucket] = {}
+
+    @property
+    def guarded(self) -> bool:
+        """Whether a token is needed."""
+        return bool(self._tokens)
+
+    def admit(self, request: Request, scope: Scope) -> str:
+        """The name of who asks, or a refusal."""
+        self.check_site(request)
+        if not self._tokens:
+            return LOCAL
+        secret = _read_secret(request)
+        token = self.find(secret)
+        if token is None:
+            what = "the token is not known here" if secret else "a token is needed"
+            raise Refusal(
+                401,
+                "invalid_api_key",
+                f"{what}; send it as 'Authorization: Bearer …'",
+                {"www-authenticate": "Bearer"},
+            )
+        if scope not in token.scopes:
+            raise Refusal(
+                403, "insufficient_scope", f"this token's scopes do not include {scope!r}"
+            )
+        wait = self._take(token)
+        if wait:
+            raise make_busy(math.ceil(wait), "the rate of this token is used up")
+        return token.name
+
+    def knows(self, request: Request) -> bool:
+        """Whether a request comes with a token, or none is needed."""
+        return not self._tokens or self.find(_read_secret(request)) is not None
+
+    def find(self, secret: str) -> Token | None:
+        """The token with that secret. Looking up a digest tells nothing about the secret."""
+        return self._tokens.get(digest(secret)) if secret else None
+
+    def check_site(self, request: Request, *, reads: bool = False) -> None:
+        """Browsers say where a script or a form comes from: those of other sites are not served.
+
+        With ``reads`` that holds for GET too, where one costs as much as another request.
+        """
+        if request.method in ("GET", "HEAD") and not reads:
+            return
+        origin = request.headers.get("origin", "")
+        site = request.headers.get("sec-fetch-site", "")
+        named = origin.partition("://")[2] or origin  # "null" has no host
+        home = (request.headers.get("host", ""), self._public)
+        foreign = site in _OTHER_SITES or (not site and origin and named not in home)
+        if foreign and origin not in self._origins:
+            raise Refusal(403, "foreign_origin", "scripts of other sites are not served")
+
+    def _take(self, token: Token) -> float:
+        now = self._clock()
+        bucket = self._buckets.get(token.name)
+        if bucket is None:
+            rate = token.rate / 60 / self._share
+            room = max(1.0, rate * 10)
+            bucket = self._buckets[token.name] = Bucket(rate, room, room, now)
+        return bucket.take(now)
+
+
+def _read_secret(request: Request) -> str:
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else request.cookies.get(COOKIE, "")
+
+
+router = APIRouter(include_in_schema=False)
+
+
+def admit_reader(request: Request) -> str:
+    """Who reads a page; somebody without a token is sent to the form that asks for it.
+
+    Every router with pages is included with this as a dependency.
+    """
+    gate: Gate = request.app.state.gate
+    try:
+        return gate.admit(request, "pages")
+    except Refusal as refusal:
+        if refusal.status != 401 or request.method != "GET":
+            raise
+        raise Refusal(303, "login", "a token is needed", {"location": "/login"}) from refusal
+
+
+@router.get("/login")
+def show_login(request: Request) -> Response:
+    """The form that asks for a token."""
+    if not request.app.state.gate.guarded:
+        return RedirectResponse("/", 303)
+    return _show(request, 200, wrong=False)
+
+
+def _show(request: Request, status: int, *, wrong: bool) -> Response:
+    pages: Pages = request.app.state.pages
+    return pages.show(request, "login.html", {"wrong": wrong}, status)
+
+
+@router.post("/login")
+async def log_in(request: Request) -> Response:
+    """Keep a known token in a cookie that scripts cannot read."""
+    gate: Gate = request.app.state.gate
+    gate.check_site(request)
+    async with open_form(request, files=0, fields=10, field_bytes=SECRET_BYTES) as form:
+        given = str(form.get("token", "")).strip()
+    if gate.find(given) is None:
+        return _show(request, 401, wrong=True)
+    response = RedirectResponse("/", 303)
+    secure = request.app.state.settings.reach.public_url.startswith("https://")
+    response.set_cookie(COOKIE, given, httponly=True, samesite="strict", secure=secure)
+    return response
+
+
+@router.post("/logout")
+def log_out(request: Request) -> Response:
+    """Forget the token."""
+    request.app.state.gate.check_site(request)
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(COOKIE)
+    return response

@@ -1,1 +1,0 @@
-"""Pieces from which tasks are made: parsers, prompts, options."""

@@ -1,0 +1,247 @@
+"""The two questions that no other chain asks: is it harmful, and what does it feel like.
+
+What counts as harmful: one taxonomy and threshold (``harm.toml``) for every prompt that asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from string import Template
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, get_args
+
+from pydantic import Field, model_validator
+
+from memantics.core.data import toml_beside
+from memantics.core.meaning import Dimension
+from memantics.core.memes import HEARD, Meme
+from memantics.core.model import Step
+from memantics.core.prompt import prompts_beside
+from memantics.core.records import Closed
+from memantics.core.reply import read_object
+from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
+from memantics.models import drafts
+from memantics.models.drafts import choice, make_request, name_language, record, show_material, text
+from memantics.understanding.analysis.records import Feeling, Harm, PunSeen, Seen
+from memantics.understanding.knowledge.ontology.vocabulary import DIMENSION_TERMS
+from memantics.understanding.knowledge.records import Knowledge
+
+# What counts as toxic: the six kinds as M-QUEST's paper defines them, or what "analyze" calls harm.
+ToxicityRule = Literal["paper", "reviewer"]
+_ANY = "Harmful"  # the kind of toxicity that says no more than that there is harm
+
+
+class HarmTerm(NamedTuple):
+    """A type of harm, and the kinds of toxicity that say the same."""
+
+    name: str
+    definition: str
+    kinds: frozenset[str]
+
+
+def _read_taxonomy() -> tuple[str, Mapping[str, str], Mapping[str, HarmTerm]]:
+    told = toml_beside(__file__, "harm.toml")
+    terms = {
+        name: HarmTerm(name, value["definition"], frozenset((*value["kinds"], _ANY)))
+        for name, value in told["types"].items()
+    }
+    return told["threshold"], MappingProxyType(told["rules"]), MappingProxyType(terms)
+
+
+THRESHOLD, RULES, HARM_TERMS = _read_taxonomy()
+
+
+def list_types() -> str:
+    """The types of harm for a prompt, one a line."""
+    return "\n".join(f"- {term.name}: {term.definition}." for term in HARM_TERMS.values())
+
+
+def tell_rule(rule: ToxicityRule) -> dict[str, str]:
+    """What the holes of a prompt about toxicity say: what counts, types of harm, the threshold.
+
+    >>> tell_rule("paper")["counts"]
+    'Whatever is of one of the kinds below counts.'
+    """
+    types = "; ".join(term.definition for term in HARM_TERMS.values())
+    holes = {"types": types, "threshold": THRESHOLD}
+    return {"counts": Template(RULES[rule]).substitute(holes), **holes}
+
+
+def agrees(type_: str, kind: str) -> bool:
+    """Whether a type of harm and a kind of toxicity can both be right; unknown ones can.
+
+    >>> agrees("targeted", "Hateful"), agrees("dispirited", "Propaganda"), agrees("", "Abusive")
+    (True, False, True)
+    """
+    return type_ not in HARM_TERMS or not kind or kind in HARM_TERMS[type_].kinds
+
+
+NONE = "none"
+Emotion = Literal[
+    "happy", "calm", "relaxed", "excited", "sad", "angry", "tense", "bored", "neutral"
+]
+_MOST_ELEMENTS = 8
+
+
+class _HarmReply(Closed):
+    harmful: bool
+    type: str
+    target: str
+    elements: list[str] = Field(max_length=_MOST_ELEMENTS)
+    reason: str
+
+
+class WordedFeeling(Closed):
+    """A feeling by one of our emotions, and in ``word`` what it was called where that is none.
+
+    A word that we know goes to its nearest emotion: "tired" is bored, "disgusted" angry.
+    """
+
+    emotion: str
+    word: str = Field(default="", max_length=60)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name(cls, given: Any) -> Any:
+        said = str(given.get("emotion")) if isinstance(given, dict) else ""
+        nearest = _NEAREST.get(said.strip().casefold())
+        return given if nearest is None else {**given, "emotion": nearest, "word": said[:60]}
+
+
+_NEAREST = {
+    word: emotion
+    for emotion, words in toml_beside(__file__, "emotions.toml").items()
+    for word in words
+}
+
+
+class _FeelingReply(WordedFeeling):
+    emotion: Emotion
+    reason: str
+
+
+find_prompts = prompts_beside(__file__)
+
+
+def ask_harm(meme: Meme, language: str, model: str, known: Knowledge | None = None) -> Step[Harm]:
+    """Is it harmful, and through what? It is told the toxicity and background read before."""
+    names = (*HARM_TERMS, NONE)
+    body = find_prompts()["harm"].fill(
+        **_show(meme, known, "Toxicity", "BackgroundKnowledge"),
+        types=list_types(),
+        threshold=THRESHOLD,
+        names=" or ".join(f'"{name}"' for name in names),
+        language=drafts.name_language(language),
+    )
+    schema = drafts.record(
+        harmful={"type": "boolean"},
+        type=drafts.choice(*names),
+        target=drafts.text(),
+        elements=drafts.array(drafts.text(), 0, _MOST_ELEMENTS),
+        reason=drafts.text(),
+    )
+    request = drafts.make_request(body, schema, meme=meme, language=language)
+    return Step(f"{meme.id}/harm", request, partial(_read_harm, model))
+
+
+def ask_feeling(
+    meme: Meme, language: str, model: str, known: Knowledge | None = None
+) -> Step[Feeling]:
+    """Which emotion does it carry? It is told the emotions that a first reading listed."""
+    emotions = get_args(Emotion)
+    body = find_prompts()["feeling"].fill(
+        **_show(meme, known, "Emotion"),
+        language=drafts.name_language(language),
+        emotions=", ".join(emotions),
+    )
+    schema = drafts.record(emotion=drafts.choice(*emotions), reason=drafts.text())
+    request = drafts.make_request(body, schema, meme=meme, language=language)
+    return Step(f"{meme.id}/feeling", request, partial(_read_feeling, model))
+
+
+def _read_harm(model: str, reply: str) -> Harm:
+    said = read_object(reply, _HarmReply)
+    if said.type not in (*HARM_TERMS, NONE):
+        raise Unparsed(f"the field 'type' must be one of {', '.join((*HARM_TERMS, NONE))}")
+    if said.harmful != (said.type != NONE):
+        raise Unparsed(f"harmful is {said.harmful}, but type is {said.type}: make both agree")
+    return Harm(
+        said.harmful,
+        model,
+        type="" if said.type == NONE else said.type,
+        target=clean_line(said.target, 200),
+        elements=tuple(clean_line(element, 200) for element in said.elements if element.strip()),
+        reason=clean_line(said.reason, 1000),
+    )
+
+
+def _read_feeling(model: str, reply: str) -> Feeling:
+    said = read_object(reply, _FeelingReply)
+    word = f"{said.word}: " if said.word.casefold() not in ("", said.emotion) else ""
+    return Feeling(said.emotion, model, clean_line(word + said.reason, 1000))
+
+
+def _show(meme: Meme, known: Knowledge | None, *dimensions: Dimension) -> dict[str, str]:
+    """What is told of a meme, and a caution where some of it was read by a model before."""
+    first = {
+        f"{DIMENSION_TERMS[dimension].label}, by a first reading": "\n".join(
+            f"{individual.label}: {individual.description}".rstrip(": ")
+            for individual in (known.of(dimension) if known else ())
+        )
+        for dimension in dimensions
+    }
+    caution = find_prompts()["caution"].text.rstrip() if any(first.values()) else ""
+    told = drafts.show_material({"printed text": meme.text, **meme.notes, **first})
+    return {"material": told, "caution": caution}
+
+
+# One structured question about puns: which word has two readings, and which of them is seen?
+
+
+class _Reply(Closed):
+    picture: str
+    word: str
+    written: str
+    other: str
+    seen: Seen
+    pun: bool
+    reason: str
+
+
+def ask_pun(meme: Meme, language: str, model: str, heard: str) -> Step[PunSeen]:
+    """Is it a pun? ``heard`` is what the caption sounds like, empty for nothing else."""
+    body = find_prompts()["pun"].fill(
+        material=show_material({"caption": meme.text, HEARD: heard}),
+        language=name_language(language),
+    )
+    schema = record(
+        picture=text(),
+        word=text(),
+        written=text(),
+        other=text(),
+        seen=choice(*get_args(Seen)),
+        pun={"type": "boolean"},
+        reason=text(),
+    )
+    request = make_request(body, schema, meme=meme, language=language)
+    return Step(f"{meme.id}/pun", request, partial(_read, model))
+
+
+def _read(model: str, reply: str) -> PunSeen:
+    said = read_object(reply, _Reply)
+    if said.pun and not (said.word.strip() and said.other.strip()):
+        raise Unparsed("a pun needs a word and its other reading: name both, or say pun is false")
+    if said.pun and said.seen == "neither":
+        raise Unparsed("a pun shows one of its readings: say which is seen, or say pun is false")
+    return PunSeen(
+        said.pun,
+        clean_line(said.picture, 1000),
+        clean_line(said.word, 200),
+        clean_line(said.written, 200),
+        clean_line(said.other, 200),
+        said.seen,
+        clean_line(said.reason, 1000),
+        model,
+    )

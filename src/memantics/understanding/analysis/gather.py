@@ -1,0 +1,325 @@
+"""Bring the parts of an analysis together: what is on this machine first, then the model's."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from PIL.Image import Image
+
+from memantics.core.errors import MissingExtra
+from memantics.core.images import decode, read_bytes
+from memantics.core.labels import Judges, Opinion
+from memantics.core.lines import ImageReading, explain_unread
+from memantics.core.meaning import Dimension
+from memantics.core.memes import HEARD, Meme
+from memantics.core.model import Asker, Taken
+from memantics.core.retrieval import FamilyUse, NearMeme
+from memantics.core.text import show_chance
+from memantics.models.embedded.lexicon import MoodLexicon
+from memantics.understanding.analysis.asking import agrees, ask_feeling, ask_harm, ask_pun
+from memantics.understanding.analysis.records import (
+    Contradiction,
+    Feeling,
+    Findings,
+    Harm,
+    Missing,
+    Sound,
+    tell_sounds,
+)
+from memantics.understanding.extraction.chain import Extraction, ExtractSettings, extract_meme
+from memantics.understanding.extraction.reading import ROLES
+from memantics.understanding.intents.draft import IntentSettings, make_intent_step
+from memantics.understanding.knowledge.records import Individual
+from memantics.understanding.vision.appearance import (
+    Sight,
+    YuNet,
+    describe_picture,
+    has_nudity_check,
+    list_notes,
+    rate_nudity,
+)
+from memantics.understanding.vision.panels import find_panels
+
+# Where the parts of an analysis contradict each other, in words: harm and emotion.
+
+_CLEAR = 0.3  # a word's valence from which its side is clear
+_GOOD = frozenset({"happy", "calm", "relaxed", "excited"})
+_BAD = frozenset({"sad", "angry", "tense", "bored"})
+# A meme may amuse whatever feeling it carries.
+_LAUGHTER = re.compile(
+    r"amus|laugh|\bfun|humou?r|好笑|发笑|有趣|搞笑|逗乐|幽默|会心一笑", re.IGNORECASE
+)
+_VIEWER = ROLES["Emotion"][1]["viewer"]
+
+
+def find_contradictions(
+    found: Findings, answered: Collection[Dimension]
+) -> Iterator[Contradiction]:
+    """What two parts say differently about one meme; baselines contradict nobody.
+
+    ``answered`` are the dimensions that a model did answer: an empty list of one of them says
+    that there is nothing, that of another says nothing.
+    """
+    harms = [harm for harm in found.harms if not harm.baseline]
+    known = found.knowledge
+    toxic = known.of("Toxicity") if known and "Toxicity" in answered else None
+    yield from _compare_verdicts(harms, toxic, found.model)
+    if toxic:
+        yield from _compare_types(harms, toxic, found.model)
+    emotions = known.of("Emotion") if known else ()
+    for feeling in found.feelings:
+        if not feeling.baseline:
+            yield from _compare_feelings(feeling, emotions, found.model)
+
+
+def _compare_verdicts(
+    harms: Sequence[Harm], toxic: Sequence[Individual] | None, model: str
+) -> Iterator[Contradiction]:
+    sides: dict[bool, list[str]] = {True: [], False: []}
+    for harm in harms:
+        sides[harm.harmful].append(_tell_harm(harm))
+    if toxic is not None:
+        listed = _quote(toxic) if toxic else "nothing"
+        sides[bool(toxic)].append(f"the dimensions of {model} (toxicity: {listed})")
+    if sides[True] and sides[False]:
+        yield Contradiction(
+            "harm",
+            f"harmful according to {' and '.join(sides[True])}; "
+            f"not harmful according to {' and '.join(sides[False])}",
+        )
+
+
+def _compare_types(
+    harms: Sequence[Harm], toxic: Sequence[Individual], model: str
+) -> Iterator[Contradiction]:
+    """Both say harmful, but no kind of toxicity goes with the type of harm."""
+    for harm in harms:
+        if harm.harmful and not any(agrees(harm.type, one.kind) for one in toxic):
+            yield Contradiction(
+                "kind of harm",
+                f"{harm.type} according to {harm.by}; "
+                f"the dimensions of {model} say {_quote(toxic)}",
+            )
+
+
+def _compare_feelings(
+    feeling: Feeling, emotions: Sequence[Individual], model: str
+) -> Iterator[Contradiction]:
+    """Against what a viewer is said to feel: a figure may well feel the opposite."""
+    sign = (feeling.emotion in _GOOD) - (feeling.emotion in _BAD)
+    lexicon = MoodLexicon()
+    felt = [
+        individual
+        for individual in emotions
+        if individual.description.endswith(f"({_VIEWER})")
+        and not _LAUGHTER.search(individual.label)
+    ]
+    clear = [
+        individual for individual in felt if abs(lexicon.feel(individual.label).valence) >= _CLEAR
+    ]
+    opposed = all(lexicon.feel(individual.label).valence * sign < 0 for individual in clear)
+    if sign and clear and opposed:
+        yield Contradiction(
+            "emotion",
+            f"{feeling.emotion} according to the verdict of {feeling.by}; the dimensions of "
+            f"{model} say that the viewer feels {_quote(clear)}",
+        )
+
+
+def _tell_harm(harm: Harm) -> str:
+    if harm.score is not None:
+        return f"{harm.by} (chance {show_chance(harm.score)})"
+    return f"the verdict of {harm.by}" + (f" ({harm.type})" if harm.type else "")
+
+
+def _quote(listed: Sequence[Individual]) -> str:
+    return ", ".join(
+        f"“{value.label}”" + (f" ({value.kind.lower()})" if value.kind else "")
+        for value in listed[:3]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What this machine can do without a model; each part can be absent.
+
+    ``read`` gives what is printed on an image (bytes and name), each line with its role,
+    ``tell_language`` the language of a text, ``listen`` what a caption may be heard as, ``screen``
+    a detector's verdict on a meme and on what was read in its image, or why it gives none;
+    ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and its template
+    family; ``faces`` is a detector of faces.
+    """
+
+    read: Callable[[bytes, str], ImageReading]
+    tell_language: Callable[[str], str]
+    listen: Callable[[str, str], Sequence[Sound]]
+    screen: Callable[[Meme, ImageReading], Harm | str] | None = None
+    judges: Judges = field(default_factory=dict)
+    retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], FamilyUse | None]] | None = None
+    faces: YuNet | None = None
+
+
+EMOTION = "emotion"
+MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge", "emotion")
+BASELINE = "embedded/reader"
+VERDICTS = 4  # calls beside those of the dimensions: intents, harm, emotion, pun
+
+
+def look(meme: Meme, tools: Tools) -> Findings:
+    """What can be said without asking a model."""
+    data = read_bytes(meme.image)
+    image = decode(data, meme.image.name)
+    printed = tools.read(data, meme.image.name)
+    lines = tuple(line.text for line in printed.captions)
+    text = meme.text or " ".join(lines)
+    language = meme.language or tools.tell_language(text)
+    told = {**list_notes(image, printed), **meme.notes}
+    known = replace(meme, text=text, language=language, notes=told)
+    opinions = tuple(judge.ask(text, language) for _, judge in sorted(tools.judges.items()))
+    missing = _list_unsaid(opinions)
+    unread = explain_unread(printed.unread)
+    if unread:
+        missing.append(Missing("some of its text", unread))
+    screened: Harm | str | None = None
+    if tools.screen:
+        screened = tools.screen(known, ImageReading((), 0) if meme.text else printed)
+    if isinstance(screened, str):
+        missing.append(Missing("harm by a detector", screened))
+    sounds: tuple[Sound, ...] = ()
+    try:
+        sounds = tuple(tools.listen(text, language)) if text else ()
+    except MissingExtra as error:
+        missing.append(Missing("what it sounds like", str(error)))
+    panels = find_panels(image)
+    near, family = tools.retrieve(known) if tools.retrieve else ((), None)
+    seen, unseen = _look_closer(image, meme.image.name, tools)
+    return Findings(
+        known,
+        lines,
+        language,
+        len(panels),
+        (*describe_picture(image, panels, printed.lines), *seen),
+        harms=(screened,) if isinstance(screened, Harm) else (),
+        sounds=sounds,
+        feelings=tuple(
+            _feel(opinion) for opinion in opinions if opinion.topic == EMOTION and opinion.known
+        ),
+        opinions=tuple(opinion for opinion in opinions if opinion.topic != EMOTION),
+        near=near,
+        family=family,
+        missing=(*missing, *unseen),
+        printed=printed.lines,
+        size=image.size,
+    )
+
+
+def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], list[Missing]]:
+    """What networks see that the user brought, and which of them are absent."""
+    seen, unseen = [], []
+    if tools.faces is not None:
+        found = len(tools.faces.find(image, name))
+        seen.append(Sight("faces", str(found), f"{tools.faces.name}, not measured on memes"))
+    else:
+        unseen.append(Missing("faces", "needs --faces FILE, the ONNX file of YuNet"))
+    if has_nudity_check():
+        seen.append(
+            Sight(
+                "nudity",
+                f"chance {show_chance(rate_nudity(image))}",
+                "open_nsfw, not measured on memes",
+            )
+        )
+    else:
+        unseen.append(Missing("nudity", "not installed (pip install 'memantics[nudity]')"))
+    return seen, unseen
+
+
+def _feel(opinion: Opinion) -> Feeling:
+    return Feeling(
+        opinion.label, opinion.by, opinion.source.partition(", ")[2], baseline=opinion.sample
+    )
+
+
+def _list_unsaid(opinions: Sequence[Opinion]) -> list[Missing]:
+    """What only a model says; an emotion is unknown unless an expert tells it."""
+    parts = [part for part in MODEL_PARTS if part != EMOTION]
+    missing = [Missing(part, "needs --model") for part in parts]
+    felt = [opinion for opinion in opinions if opinion.topic == EMOTION]
+    if not any(opinion.known for opinion in felt):
+        needs = "needs --model, or an expert: memantics expert train mer_bench/emotion"
+        missing.append(Missing(EMOTION, f"unknown: {felt[0].why if felt else needs}"))
+    return missing
+
+
+async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Findings:
+    """The same with all that a model says about it; what it did not answer is in ``missing``.
+
+    The dimensions are read first. Nothing is asked twice: background comes from them, and the
+    four verdicts (intents, harm, emotion, pun) are told what they found. All are told what the text
+    sounds like.
+    """
+    language, model = settings.language, asker.model
+    meme = replace(seen.meme, notes={**seen.meme.notes, **tell_sounds(seen.sounds)})
+    extraction = await extract_meme(asker, meme, settings)
+    known = extraction.knowledge
+    background = tuple(
+        individual.description or individual.label for individual in known.of("BackgroundKnowledge")
+    )
+    told = "\n".join(
+        individual.description or individual.label for individual in known.of("OverallIntent")
+    )
+    notes = {**meme.notes, **({"intent, by a first reading": told} if told else {})}
+    meant = replace(meme, notes=notes)
+    heard = meme.notes.get(HEARD, "")
+    intents, harm, feeling, pun = await asyncio.gather(
+        asker.take(make_intent_step(meant, language, background, IntentSettings(language))),
+        asker.take(ask_harm(meme, language, model, known)),
+        asker.take(ask_feeling(meme, language, model, known)),
+        asker.take(ask_pun(meme, language, model, heard)),
+    )
+    if model == BASELINE:
+        # It would choose an emotion by nearness of words, right no more often than by chance.
+        why = "unknown: the embedded reader cannot tell it; an expert can"
+        feeling = replace(feeling, status="refused", value=None, reason=why)
+        pun = replace(pun, status="refused", value=None, reason="unknown: it sees no picture")
+    taken: dict[str, Taken[Any]] = {
+        "intents": intents,
+        "harm": harm,
+        EMOTION: feeling,
+        "pun, as it is seen": pun,
+    }
+    found = replace(
+        seen,
+        model=model,
+        knowledge=known,
+        intents=intents.value or (),
+        background=background,
+        harms=(*((harm.value,) if harm.value else ()), *seen.harms),
+        pun=pun.value,
+        feelings=(*((feeling.value,) if feeling.value else ()), *seen.feelings),
+        missing=tuple(_list_missing(extraction, taken))
+        + tuple(missing for missing in seen.missing if missing.part not in MODEL_PARTS),
+        statuses=_count(extraction, taken),
+    )
+    answered = {step.dimension for step in extraction.steps if step.status == "answered"}
+    return replace(found, contradictions=tuple(find_contradictions(found, answered)))
+
+
+def _list_missing(extraction: Extraction, taken: Mapping[str, Taken[Any]]) -> Iterator[Missing]:
+    for step in extraction.steps:
+        if step.status not in ("answered", "skipped"):
+            yield Missing(f"{step.dimension} ({step.stage})", f"{step.status}: {step.reason}")
+    for name, step_result in taken.items():
+        if step_result.value is None:
+            yield Missing(name, f"{step_result.status}: {step_result.reason}")
+
+
+def _count(extraction: Extraction, taken: Mapping[str, Taken[Any]]) -> dict[str, int]:
+    counts = Counter(str(step.status) for step in extraction.steps if step.status != "skipped")
+    counts.update(str(step_result.status) for step_result in taken.values())
+    return dict(counts)

@@ -1,0 +1,181 @@
+"""Mining captions: two steps for a meme, none for what is known already.
+
+The meaning of the text is asked without the image and the description without the text, so that
+each stays a view of its own part; a detector weighs them as separate blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from memantics.core.journal import write_lines
+from memantics.core.language import language_of
+from memantics.core.memes import BESIDE, CAPTIONS, HEARD, Meme
+from memantics.core.model import Asker, Step
+from memantics.core.prompt import prompts_beside
+from memantics.core.records import Closed
+from memantics.core.reply import read_object
+from memantics.models import drafts
+
+SOURCES = "captions-sources.jsonl"
+LONGEST = 600
+# Ours, or the two templates of ToxiCN MM's paper in our words, which name language and culture.
+CaptionWording = Literal["plain", "culture"]
+Origin = Literal["given", "mined", "no text", "unseen", "missing"]
+# How the two are called in a detector's data, in a meme's notes, and in the ids of steps.
+_NOTES = {"text_caption": "meaning", "image_caption": "description"}
+
+
+class _Said(Closed):
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Captioned:
+    """A meme with both captions; ``origins`` and ``sources`` say where each is from."""
+
+    meme: Meme
+    language: str
+    captions: Mapping[str, str]
+    origins: Mapping[str, Origin]
+    sources: Mapping[str, drafts.DraftSource] = field(default_factory=dict)
+
+
+find_prompts = prompts_beside(__file__)
+
+
+async def mine_captions(
+    asker: Asker,
+    memes: Sequence[Meme],
+    language: str = "",
+    expect: Callable[[int], None] = lambda _: None,
+    wording: CaptionWording = "plain",
+) -> drafts.Drafted[Captioned]:
+    """Both captions of every meme; ``language`` "" writes each in its meme's own language."""
+    plans = [(meme, language or language_of(meme)) for meme in memes]
+    blind = sees_nothing(asker.model)
+    expect(sum(len(list_missing(meme, blind=blind)) for meme in memes))
+    tally = drafts.Tally()
+    found = await asyncio.gather(
+        *(_mine(asker, meme, plan, tally, wording) for meme, plan in plans)
+    )
+    return drafts.Drafted(tuple(found), tally)
+
+
+def sees_nothing(model: str) -> bool:
+    """Whether a model reads text only; what it would say of a picture is made up.
+
+    >>> sees_nothing("llm/smollm2"), sees_nothing("openai/some-vlm")
+    (True, False)
+    """
+    return model.startswith("llm/")
+
+
+def list_missing(meme: Meme, *, blind: bool = False) -> list[str]:
+    """Which captions must be asked for; of a blind model, none about the picture.
+
+    >>> list_missing(Meme("a", Path("a.png"), "hello", notes={"meaning": "a greeting"}))
+    ['image_caption']
+    """
+    return [
+        name
+        for name, note in _NOTES.items()
+        if not meme.notes.get(note, "").strip()
+        and (not blind if note == "description" else bool(meme.text.strip()))
+    ]
+
+
+async def _mine(
+    asker: Asker, meme: Meme, language: str, tally: drafts.Tally, wording: CaptionWording
+) -> Captioned:
+    wanted = list_missing(meme, blind=sees_nothing(asker.model))
+    steps = (make_step(meme, name, language, wording) for name in wanted)
+    taken = await asyncio.gather(*map(asker.take, steps))
+    captions = {name: meme.notes.get(note, "").strip() for name, note in _NOTES.items()}
+    lacking: dict[str, Origin] = {"text_caption": "no text", "image_caption": "unseen"}
+    origins = {name: "given" if said else lacking[name] for name, said in captions.items()}
+    sources = {}
+    for name, step_result in zip(wanted, taken, strict=True):
+        tally.add(step_result)
+        origins[name] = "mined" if step_result.value is not None else "missing"
+        if step_result.value is not None:
+            captions[name] = step_result.value
+            sources[name] = drafts.note_source(step_result)
+    return Captioned(meme, language, captions, origins, sources)
+
+
+def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "plain") -> Step[str]:
+    """The step that brings one caption."""
+    note = _NOTES[name]
+    holes = {"language": drafts.name_language(language)}
+    if wording == "culture":
+        holes["spoken"] = drafts.name_language(language_of(meme))
+    if note == "meaning":
+        holes["material"] = drafts.show_material(
+            {
+                "printed text": meme.text,
+                **{name: meme.notes.get(name, "") for name in (HEARD, BESIDE)},
+            }
+        )
+    body = find_prompts()[note if wording == "plain" else f"{note}_{wording}"].fill(**holes)
+
+    seen = meme if note == "description" else None
+    request = drafts.make_request(
+        body, drafts.record(caption=drafts.text()), meme=seen, language=language
+    )
+    return Step(f"{meme.id}/captions/{note}", request, lambda reply: read_caption(reply, language))
+
+
+def read_caption(reply: str, language: str) -> str:
+    """The caption of a reply as one safe line in the language asked for."""
+    return drafts.check_wording(read_object(reply, _Said).caption, "caption", language, LONGEST)
+
+
+def write_captions(folder: Path, report: drafts.Drafted[Captioned]) -> Path:
+    """Write ``captions.jsonl`` and, beside it, where each caption is from.
+
+    The first has the fields of a detector's data and no others: with labels added it can be
+    trained on as it is.
+    """
+    origins = (
+        {
+            "id": captioned.meme.id,
+            "language": captioned.language,
+            "origins": captioned.origins,
+            "sources": captioned.sources,
+        }
+        for captioned in report.drafts
+    )
+    write_lines(folder / SOURCES, origins)
+    return write_lines(folder / CAPTIONS, (make_line(one, folder) for one in report.drafts))
+
+
+def make_line(captioned_meme: Captioned, folder: Path) -> dict[str, str]:
+    """A meme with its captions as a line of a detector's data in that folder."""
+    image = _relative(captioned_meme.meme.image, folder)
+    return {
+        "id": captioned_meme.meme.id,
+        "image": image,
+        "text": captioned_meme.meme.text,
+        **captioned_meme.captions,
+    }
+
+
+def _relative(image: Path, folder: Path) -> str:
+    place = image.resolve()
+    root = folder.resolve()
+    return place.relative_to(root).as_posix() if place.is_relative_to(root) else image.name
+
+
+def count_origins(report: drafts.Drafted[Captioned]) -> dict[str, Counter[str]]:
+    """Where captions come from, by kind of caption."""
+    names = ("text_caption", "image_caption")
+    return {
+        name: Counter(captioned_meme.origins[name] for captioned_meme in report.drafts)
+        for name in names
+    }

@@ -1,0 +1,514 @@
+"""In which order the dimensions of a meme are asked for, and what each step is told.
+
+What a step sends: the meme, what is known already as compact typed lists, and a strict schema.
+
+Printed text, notes, background files and earlier answers are material between marks
+(:func:`~memantics.core.prompt.enclose`); the prompt says that nothing in there is an instruction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from string import Template
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import JsonValue
+
+from memantics.core.errors import InputError, UnknownName, require_known
+from memantics.core.meaning import DIMENSIONS, Dimension
+from memantics.core.memes import Meme
+from memantics.core.prompt import enclose, prompts_beside
+from memantics.core.records import Form, Image, Message, Request, Sampling
+from memantics.core.retrieval import Passage
+from memantics.core.text import cut_short
+from memantics.models.drafts import choice, name_language, record, show_material
+from memantics.understanding.analysis.asking import ToxicityRule, tell_rule
+from memantics.understanding.extraction import reading
+from memantics.understanding.knowledge.ontology.vocabulary import (
+    DIMENSION_TERMS,
+    KIND_TERMS,
+    RELATIONS,
+    SPATIAL,
+    SPECS,
+    DimensionSpec,
+    RelationTerm,
+)
+from memantics.understanding.knowledge.records import Individual
+
+Refine = Literal["same", "second", "off"]
+
+
+def list_relations(
+    dimension: Dimension, spec: DimensionSpec | None = None
+) -> tuple[RelationTerm, ...]:
+    """The relations that are asked for with the individuals of one dimension.
+
+    What stands for what is asked with the analogy that says so, and nowhere else.
+
+    >>> [term.name for term in list_relations("Scene")], list_relations("VisualMaterial")
+    (['hasParticipant'], ())
+    """
+    dimension_spec = spec or SPECS[dimension]
+    terms = {
+        one.name: RelationTerm(
+            name=one.name,
+            label=one.name,
+            definition=one.definition,
+            domain=(dimension,),
+            range=one.to,
+        )
+        for one in dimension_spec.relation
+    }
+    unknown = [
+        name for name in dimension_spec.relations if name not in terms and name not in RELATIONS
+    ]
+    if unknown:
+        raise UnknownName(f"relation of {dimension}:", unknown[0], [*terms, *RELATIONS])
+    named = (terms.get(name) or RELATIONS[name] for name in dimension_spec.relations)
+    return tuple(dict.fromkeys((*named, *terms.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One call: the dimension it fills and those it is told about.
+
+    ``needs`` are inputs without which there is nothing to ask: when one of them turned out to be
+    empty, the step is passed over. ``background`` says whether it is given the user's files.
+    """
+
+    dimension: Dimension
+    inputs: tuple[Dimension, ...] = ()
+    needs: tuple[Dimension, ...] = ()
+    background: bool = True
+    spec: DimensionSpec | None = None
+
+    @property
+    def told(self) -> DimensionSpec:
+        """What the dimension is, and how it is asked for."""
+        return self.spec or SPECS[self.dimension]
+
+    def all_relations(self) -> tuple[RelationTerm, ...]:
+        """The relations that the individuals of this step can have."""
+        return list_relations(self.dimension, self.spec)
+
+    def relations(self) -> tuple[RelationTerm, ...]:
+        """The relations that this step itself can state: those that lead to one of its inputs.
+
+        ``mappedOnto`` links the two ends of an analogy, not the analogy: a second pass can ask it.
+        """
+        return tuple(
+            term
+            for term in self.all_relations()
+            if set(term.range) & set(self.inputs) and term.name != "mappedOnto"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionPlan:
+    """Steps in a declared order; every input of a step comes before it.
+
+    ``refine`` is when relations are asked for: with the individuals, in a second pass, or never.
+    """
+
+    name: str
+    note: str
+    steps: tuple[PlannedStep, ...]
+    refine: Refine = "same"
+
+    def __post_init__(self) -> None:
+        done: set[Dimension] = set()
+        for step in self.steps:
+            if missing := (set(step.inputs) | set(step.needs)) - done:
+                names = ", ".join(sorted(missing))
+                raise InputError(f"plan {self.name}: {step.dimension} needs {names} before it")
+            if step.dimension in done:
+                raise InputError(f"plan {self.name}: {step.dimension} comes twice")
+            done.add(step.dimension)
+
+    def waves(self) -> tuple[tuple[Dimension, ...], ...]:
+        """Steps that can run at the same time, wave by wave.
+
+        >>> DEFAULT.waves()[0]
+        ('TextualMaterial', 'VisualMaterial')
+        """
+        depth: dict[Dimension, int] = {}
+        for step in self.steps:
+            before = (depth[name] for name in {*step.inputs, *step.needs})
+            depth[step.dimension] = 1 + max(before, default=-1)
+        return tuple(
+            tuple(s.dimension for s in self.steps if depth[s.dimension] == wave)
+            for wave in range(max(depth.values(), default=-1) + 1)
+        )
+
+
+def _chain(*names: Dimension) -> tuple[PlannedStep, ...]:
+    """Each step is told all that came before it."""
+    return tuple(PlannedStep(name, names[:place]) for place, name in enumerate(names))
+
+
+_ORDER = (
+    *("TextualMaterial", "VisualMaterial", "Scene", "BackgroundKnowledge", "Emotion"),
+    *("SemioticProjection", "AnalogicalMapping", "TargetCommunity", "OverallIntent", "Toxicity"),
+)
+DEFAULT = ExtractionPlan(
+    "default",
+    "seen and read first, then what it means, then whom it may hurt; as parallel as it can be",
+    tuple(
+        PlannedStep(name, SPECS[name].inputs or (), background=SPECS[name].background)
+        for name in _ORDER
+    ),
+)
+PAPER = ExtractionPlan(
+    "paper",
+    "the paper's words: the most basic first, each step told all that came before; toxicity last",
+    _chain(
+        "TextualMaterial",
+        "VisualMaterial",
+        "Scene",
+        "BackgroundKnowledge",
+        "OverallIntent",
+        "Emotion",
+        "TargetCommunity",
+        "SemioticProjection",
+        "AnalogicalMapping",
+        "Toxicity",
+    ),
+)
+_SEEN: tuple[Dimension, ...] = ("OverallIntent", "VisualMaterial", "TextualMaterial", "Scene")
+_KNOWN: tuple[Dimension, ...] = (*_SEEN, "BackgroundKnowledge")
+OFFICIAL = ExtractionPlan(
+    "official",
+    "the order of the released code: the intent first, and told to every later step",
+    (
+        PlannedStep("OverallIntent"),
+        PlannedStep("TextualMaterial", ("OverallIntent",)),
+        PlannedStep("VisualMaterial", ("OverallIntent",)),
+        PlannedStep("Scene", ("OverallIntent", "VisualMaterial"), ("VisualMaterial",)),
+        PlannedStep("BackgroundKnowledge", _SEEN),
+        PlannedStep("Emotion", _KNOWN),
+        PlannedStep("AnalogicalMapping", (*_KNOWN, "Emotion")),
+        PlannedStep("SemioticProjection", (*_KNOWN, "AnalogicalMapping")),
+        PlannedStep("Toxicity", (*_KNOWN, "Emotion", "AnalogicalMapping", "SemioticProjection")),
+        PlannedStep("TargetCommunity", (*_KNOWN, "AnalogicalMapping", "Toxicity")),
+    ),
+    refine="second",
+)
+PLANS: Mapping[str, ExtractionPlan] = MappingProxyType(
+    {p.name: p for p in (DEFAULT, PAPER, OFFICIAL)}
+)
+
+
+def find_plan(name: str) -> ExtractionPlan:
+    """The plan of that name.
+
+    >>> find_plan("official").steps[0].dimension
+    'OverallIntent'
+    """
+    require_known("order", name, PLANS)
+    return PLANS[name]
+
+
+def adapt_plan(plan: ExtractionPlan, given: Mapping[str, DimensionSpec]) -> ExtractionPlan:
+    """A plan with dimensions of the user's own: changed, added, or dropped.
+
+    A new one is told of its inputs, or of all others; steps come after what they are told of.
+    """
+    dropped = {name for name, spec in given.items() if spec.drop}
+    kept = [step for step in plan.steps if step.dimension not in dropped]
+    known = {step.dimension for step in kept}
+    steps = [_adapt(step, given.get(step.dimension), dropped) for step in kept]
+    for name, spec in given.items():
+        if name in known or spec.drop:
+            continue
+        if not spec.label or not spec.definition:
+            raise InputError(
+                f"dimension {name} has no label or no definition", hint=f"say both in {name}.toml"
+            )
+        inputs = tuple(sorted(known)) if spec.inputs is None else spec.inputs
+        steps.append(PlannedStep(name, inputs, spec.needs, spec.background, spec))
+    names = {step.dimension for step in steps}
+    for step in steps:
+        for name in (*step.inputs, *step.needs):
+            require_known(f"input of {step.dimension}:", name, names)
+    return replace(plan, name=f"{plan.name}, adapted", steps=tuple(_sort(steps)))
+
+
+def _adapt(step: PlannedStep, spec: DimensionSpec | None, dropped: set[str]) -> PlannedStep:
+    inputs = tuple(name for name in step.inputs if name not in dropped)
+    needs = tuple(name for name in step.needs if name not in dropped)
+    if spec is None:
+        return replace(step, inputs=inputs, needs=needs)
+    return PlannedStep(
+        step.dimension,
+        inputs if spec.inputs is None else spec.inputs,
+        spec.needs or needs,
+        spec.background if "background" in spec.model_fields_set else step.background,
+        spec.over(step.told),
+    )
+
+
+def _sort(steps: list[PlannedStep]) -> Iterator[PlannedStep]:
+    """In their order, but each after what it is told of."""
+    left, done = list(steps), set[str]()
+    while left:
+        ready = next((s for s in left if {*s.inputs, *s.needs} <= done), None)
+        if ready is None:
+            names = ", ".join(step.dimension for step in left)
+            raise InputError(f"dimensions are told of each other in a circle: {names}")
+        left.remove(ready)
+        done.add(ready.dimension)
+        yield ready
+
+
+# A list of allowed targets makes dangling references impossible where decoding is constrained;
+# servers bound how long such lists may be.
+_MOST_LISTED = 400
+# Characters of a description that later steps are told; what can be seen needs none.
+_TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
+
+MOST_ARRANGED = 50
+_THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
+Known = Mapping[Dimension, Sequence[Individual] | None]
+"""What is known by dimension; None: that step brought no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What does not change between the steps of one meme.
+
+    ``background`` are the user's files, ``passages`` what was retrieved for this meme,
+    ``toxicity`` says what counts as toxic.
+    """
+
+    meme: Meme
+    background: str = ""
+    language: str = "en"
+    sampling: Sampling = field(default_factory=Sampling)
+    passages: tuple[Passage, ...] = ()
+    toxicity: ToxicityRule = "paper"
+
+
+find_prompts = prompts_beside(__file__)
+
+
+def ask_individuals(
+    situation: Situation, step: PlannedStep, known: Known, relations: Sequence[RelationTerm]
+) -> Request:
+    """The request for the individuals of a dimension, with relations where some are allowed."""
+    told = step.told
+    listed = [individual for name in step.inputs for individual in known.get(name) or ()]
+    usable = _usable(relations, listed)
+    prompts = find_prompts()
+    text = prompts["individuals"].fill(
+        label=f'"{told.label}" ({step.dimension})',
+        definition=told.definition,
+        guidance=_guide(step, situation.toxicity),
+        language=name_language(situation.language),
+        extra=_describe_extra(step.dimension, usable, listed),
+        reply=_example(step.dimension, usable, listed),
+    )
+    before = _show_before(situation, step.inputs, known, background=step.background)
+    return _request(situation, before, text, _schema(step.dimension, usable, listed))
+
+
+def _arranges(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> bool:
+    """Whether to ask how things stand to each other: it takes two of them."""
+    things = [individual for individual in listed if individual.dimension in _THINGS]
+    return dimension == reading.ARRANGED and bool(relations) and len(things) > 1
+
+
+def _guide(step: PlannedStep, rule: ToxicityRule) -> str:
+    """What to look for, and of toxicity what counts."""
+    text = step.told.guidance
+    return Template(text).safe_substitute(tell_rule(rule)) if step.dimension == "Toxicity" else text
+
+
+def ask_links(
+    situation: Situation,
+    dimension: Dimension,
+    sources: Sequence[Individual],
+    known: Known,
+    relations: Sequence[RelationTerm],
+) -> Request:
+    """The request for the relations of a dimension's individuals, in a pass of their own."""
+    names = tuple(dict.fromkeys(name for term in relations for name in term.range))
+    listed = [individual for name in names for individual in known.get(name) or ()]
+    lines = [_describe(term, listed) for term in relations]
+    free = _arranges(dimension, relations, listed)
+    if free:
+        lines.append(f"- {_tell_spatial('arrangement_links')}")
+    text = find_prompts()["relations"].fill(
+        label=DIMENSION_TERMS[dimension].label if dimension in DIMENSION_TERMS else dimension,
+        context=enclose("entries to link", _list_individuals(sources)),
+        relations="\n".join(lines),
+        reply='{"relations": [{"source": "Dimension/name", "relation": "…", '
+        '"target": "Dimension/name"}]}',
+    )
+    link = _link_schema(_usable(relations, listed), listed, sources)
+    if free:
+        link = {"anyOf": [link, _free_schema(listed)]}
+    before = _show_before(situation, names, known, background=False)
+    return _request(
+        situation, before, text, record(relations=_list_of(link, reading.MOST_RELATIONS))
+    )
+
+
+def _request(situation: Situation, before: str, text: str, schema: dict[str, JsonValue]) -> Request:
+    """The image, then what is known in a fixed order, then the task: prefix caches can work."""
+    form = Form("", (), situation.language, "json", {"text": situation.meme.text})
+    texts = (before, text) if before else (text,)
+    parts = (Image(situation.meme.image), *texts)
+    return Request((Message("user", parts),), form, situation.sampling, schema)
+
+
+def _show_before(
+    situation: Situation, names: Iterable[Dimension], known: Known, *, background: bool
+) -> str:
+    meme = situation.meme
+    notes = {f"note: {name}": text for name, text in sorted(meme.notes.items())}
+    files = {}
+    if background:
+        found = "\n".join(passage.cited for passage in situation.passages)
+        files = {"background files": situation.background, "retrieved background": found}
+    given = show_material({"printed text": meme.text, **notes, **files}, "")
+    lines = []
+    for name in sorted(names, key=_rank):
+        entries = known.get(name)
+        unknown = "not known" if entries is None else "none found"
+        lines.append(_list_individuals(entries) if entries else f"{name}: {unknown}")
+    told = enclose("known so far", "\n".join(lines)) if lines else ""
+    return "\n\n".join(part for part in (given, told) if part)
+
+
+def _rank(name: Dimension) -> int:
+    return DIMENSIONS.index(name) if name in DIMENSIONS else len(DIMENSIONS)
+
+
+def _list_individuals(entries: Iterable[Individual]) -> str:
+    """By dimension, one a line; a long description ends early."""
+    lines, last = [], ""
+    for individual in entries:
+        if individual.dimension != last:
+            lines.append(f"{individual.dimension}/")
+            last = individual.dimension
+        told = cut_short(individual.description, _TOLD.get(individual.dimension, 0))
+        label = "" if reading.make_name(individual.label) == individual.name else individual.label
+        said = f"{label} ({told})" if label and told else label or told
+        lines.append(f"{individual.name}: {said}" if said else individual.name)
+    return "\n".join(lines)
+
+
+def _usable(
+    relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> tuple[RelationTerm, ...]:
+    present = {individual.dimension for individual in listed}
+    return tuple(term for term in relations if present & set(term.range))
+
+
+def _describe(term: RelationTerm, listed: Iterable[Individual]) -> str:
+    """A relation with the dimensions that it may lead to, of those that are listed."""
+    present = {individual.dimension for individual in listed}
+    ends = [name for name in term.range if name in present]
+    where = f" (to {', '.join(ends)})" if present - set(ends) else ""
+    return f"- {term.name}{where}: {term.definition}"
+
+
+def _describe_extra(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> str:
+    lines = []
+    if dimension == "Toxicity":
+        kinds = " ".join(f"{kind.name}: {kind.definition}" for kind in KIND_TERMS.values())
+        lines.append(f"Kinds. {kinds}")
+    if relations:
+        lines.append("Relations link an entry to what is known so far:")
+        lines += [_describe(term, listed) for term in relations]
+    if _arranges(dimension, relations, listed):
+        lines.append(_tell_spatial("arrangement"))
+    return "\n".join(lines)
+
+
+def _tell_spatial(prompt: str) -> str:
+    return find_prompts()[prompt].fill(spatial=", ".join(SPATIAL))
+
+
+def _example(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> str:
+    """The form of a reply; its values say what belongs into each field."""
+    entry: dict[str, JsonValue] = {
+        "name": "short_name",
+        "label": reading.EXAMPLE,
+        "description": "one sentence",
+    }
+    if dimension in reading.ROLES:
+        name, words = reading.ROLES[dimension]
+        entry[name] = " or ".join(words)
+    if dimension == "Toxicity":
+        entry["kind"] = "…"
+    if relations:
+        entry["relations"] = [{"relation": "…", "target": "Dimension/name as listed"}]
+    if _arranges(dimension, relations, listed):
+        entry["arrangement"] = [{"source": "…", "relation": "isLeftOf", "target": "…"}]
+    return json.dumps({"individuals": [entry]}, ensure_ascii=False)
+
+
+def _schema(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> dict[str, JsonValue]:
+    text: dict[str, JsonValue] = {"type": "string"}
+    fields: dict[str, JsonValue] = {"name": text, "label": text | {"minLength": 1}}
+    fields["description"] = text
+    if dimension in reading.ROLES:
+        name, words = reading.ROLES[dimension]
+        fields[name] = choice(*words)
+    if dimension == "Toxicity":
+        fields["kind"] = choice(*KIND_TERMS)
+    if relations:
+        fields["relations"] = {"type": "array", "items": _link_schema(relations, listed)}
+    if _arranges(dimension, relations, listed):
+        fields["arrangement"] = _list_of(_free_schema(listed), MOST_ARRANGED)
+    return record(individuals=_list_of(record(**fields), reading.MOST))
+
+
+def _free_schema(listed: Sequence[Individual]) -> JsonValue:
+    """A relation in space, or in words of one's own, between two things that are listed."""
+    end = _reference(listed, _THINGS, _MOST_LISTED)
+    said: JsonValue = {"anyOf": [choice(*SPATIAL), {"type": "string", "minLength": 1}]}
+    return record(source=end, relation=said, target=end)
+
+
+def _link_schema(
+    relations: Sequence[RelationTerm],
+    listed: Sequence[Individual],
+    sources: Sequence[Individual] | None = None,
+) -> JsonValue:
+    """Each relation with its own targets (and sources); long lists give way to plain text."""
+    shapes: list[JsonValue] = []
+    room = _MOST_LISTED // max(1, len(relations))
+    for term in relations:
+        fields: dict[str, JsonValue] = {"relation": {"type": "string", "enum": [term.name]}}
+        if sources is not None:
+            fields = {"source": _reference(sources, term.domain, room), **fields}
+        shapes.append(record(**fields, target=_reference(listed, term.range, room)))
+    return shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+
+
+def _reference(
+    listed: Sequence[Individual], dimensions: Sequence[Dimension], room: int
+) -> dict[str, JsonValue]:
+    keys: list[JsonValue] = [
+        individual.key for individual in listed if individual.dimension in dimensions
+    ]
+    if 0 < len(keys) <= room:
+        return {"type": "string", "enum": keys}
+    return {"type": "string"}
+
+
+def _list_of(items: JsonValue, most: int) -> JsonValue:
+    return {"type": "array", "maxItems": most, "items": items}

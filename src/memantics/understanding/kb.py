@@ -1,0 +1,503 @@
+"""Look into a knowledge store: search it, ask it, and show one meme with its graph.
+
+Knowledge about memes: a store that is imported into, asked, checked, drawn and exported.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from markupsafe import Markup
+
+from memantics.benchmarks.registry import find_warning
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.journal import replace_file
+from memantics.core.meaning import DIMENSIONS
+from memantics.core.result import Result, Table
+from memantics.core.retrieval import NearMeme, Passage
+from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.understanding.knowledge.formats import Format, guess_format, serialize
+from memantics.understanding.knowledge.layout import Legend, choose_cards, make_legend, tame
+from memantics.understanding.knowledge.official import Account
+from memantics.understanding.knowledge.ontology.vocabulary import (
+    DIMENSION_TERMS,
+    RELATIONS,
+    name_dimension,
+)
+from memantics.understanding.knowledge.page import (
+    Entry,
+    find_image,
+    make_entries,
+    tell_intent,
+    write_page,
+)
+from memantics.understanding.knowledge.querying import MOST_CHARACTERS, PATIENCE, QueryRows, shorten
+from memantics.understanding.knowledge.records import (
+    Dangling,
+    Individual,
+    Knowledge,
+    Provenance,
+    Relation,
+    meme_of,
+    tell_apart,
+)
+from memantics.understanding.knowledge.retrieval import Pool, open_pool, pool_knowledge
+from memantics.understanding.knowledge.sources import import_path
+from memantics.understanding.knowledge.store import GRAPHS, GraphStore, search
+from memantics.understanding.knowledge.validation import (
+    Breach,
+    StoreFigures,
+    list_dangling,
+    measure,
+    validate,
+    validate_slowly,
+)
+from memantics.web.page import Thumbnail, make_thumbnail
+
+__all__ = [
+    "MOST_CHARACTERS",
+    "PATIENCE",
+    "STARTER",
+    "Dangling",
+    "Format",
+    "Individual",
+    "Knowledge",
+    "KnowledgeStore",
+    "MemeKnowledge",
+    "NearMeme",
+    "Passage",
+    "QueryRows",
+    "open_known",
+    "retrieve",
+    "retrieve_background",
+    "tabulate_near",
+]
+_SHOWN = 15
+STARTER, STARTER_SOURCE = "starter", "starter pack"
+
+
+@dataclass(frozen=True)
+class MemeKnowledge(Knowledge, Result):
+    """What is known about one meme; a notebook shows it as a drawing."""
+
+    def save(self, page: Path | str, *, images: Path | str | None = None) -> Path:
+        """Write a page with the drawing beside the meme; ``images`` is the memes' folder."""
+        folder = None if images is None else Path(images)
+        image = find_image(self, folder)
+        warning = self.warning or find_warning(image, self.collection)
+        write_page(replace(self, warning=warning), Path(page), image)
+        return Path(page)
+
+    def _repr_html_(self) -> str:
+        return f"<style>{read_style()}</style>{draw(self)}"
+
+
+class KnowledgeStore(GraphStore):
+    """What is known about many memes, by id.
+
+    >>> store = KnowledgeStore.in_memory()
+    >>> store.add([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
+    1
+    >>> store.ids(), store.get("7").of("Scene")[0].label
+    (('7',), 'two knights')
+    """
+
+    def get(self, meme: str) -> MemeKnowledge:
+        """What is known about one meme."""
+        known = super().get(meme)
+        return MemeKnowledge(**{field.name: getattr(known, field.name) for field in fields(known)})
+
+    def import_path(self, source: Path | str) -> Account:
+        """Add what lies at a path, and say what was found; ``starter`` is the pack that ships.
+
+        A path is a folder or file of official knowledge bases, of a build, or of an export.
+        """
+        if str(source) != STARTER:
+            return import_path(self, Path(source))
+        account, known = Account(), read_starter_knowledge()
+        for knowledge in known:
+            account.add(knowledge)
+        self.add(known)
+        return account
+
+    def validate(
+        self,
+        shapes: Path | None = None,
+        engine: Literal["store", "pyshacl"] = "store",
+        timeout: float = PATIENCE,
+    ) -> tuple[Breach, ...]:
+        """Every breach of the ontology's SHACL shapes, or of those in a file."""
+        if engine == "store":
+            return validate(self, shapes, timeout)
+        return validate_slowly(self, shapes)
+
+    def figures(self, timeout: float = PATIENCE) -> StoreFigures:
+        """What the store holds, in figures; an error after ``timeout`` seconds."""
+        return measure(self, timeout)
+
+    def dangling(self, timeout: float = PATIENCE) -> tuple[Dangling, ...]:
+        """Every statement of which an end is no individual."""
+        return tuple(list_dangling(self, timeout))
+
+    def serialize(self, memes: Sequence[str] | None = None, form: Format = "nquads") -> bytes:
+        """Statements about some memes, or about all, in a format that can be imported again."""
+        return serialize((quad for meme in memes or self.ids() for quad in self.quads(meme)), form)
+
+    def export(
+        self, out: Path, memes: Sequence[str] | None = None, form: Format | None = None
+    ) -> None:
+        """Write statements to a file; its name says the format where none is given."""
+        replace_file(out, self.serialize(memes, form or guess_format(out)), "export")
+
+
+def read_starter_knowledge() -> tuple[Knowledge, ...]:
+    """What we wrote down about our own memes."""
+    from memantics.core.samples import read_starter
+
+    origin = Provenance(source=STARTER_SOURCE)
+    return tuple(
+        Knowledge(
+            meme.id,
+            tell_apart(
+                Individual(
+                    said.dimension,
+                    said.name,
+                    said.label,
+                    said.description,
+                    tuple(Relation(link.relation, link.target) for link in said.relations),
+                    provenance=origin,
+                )
+                for said in meme.knowledge
+            ),
+            image=meme.file,
+            language="en",
+            collection=STARTER,
+        )
+        for meme in read_starter()
+    )
+
+
+Outline = list[tuple[str, list[tuple[Individual, list[str]]]]]
+
+
+def outline(known: Knowledge) -> Outline:
+    """What is known about a meme: each dimension that holds something, its individuals, links."""
+    return [
+        (
+            name_dimension(name),
+            [(individual, _tell_links(known, individual)) for individual in members],
+        )
+        for name in known.counts()
+        if (members := known.of(name))
+    ]
+
+
+def _tell_links(known: Knowledge, individual: Individual) -> list[str]:
+    told = []
+    for link in individual.relations:
+        term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)
+        verb = term.label if term else f"“{link.relation}”"
+        end = f"{link.target} (leads nowhere)"
+        if target is not None:
+            end = f"{target.label} [{name_dimension(target.dimension)}]"
+        told.append(f"{verb} → {end}")
+    return told
+
+
+def tabulate_rows(found: QueryRows) -> Table:
+    """The rows that a query found, with known prefixes in place of long names."""
+    rows = (tuple("" if cell is None else shorten(cell) for cell in row) for row in found.rows)
+    return Table(found.variables, tuple(rows))
+
+
+def tabulate_account(source: str, account: Account) -> Table:
+    """What an import found, in counts."""
+    counts = {
+        "memes": account.memes,
+        "individuals": sum(account.individuals.values()),
+        "relations of the ontology": sum(account.relations.values()),
+        "relations in other words, kept": sum(account.said.values()),
+        "references that lead nowhere, kept": len(account.dangling),
+        "references mended": len(account.mended),
+        "same names told apart": account.renamed,
+        "names that fit several individuals": account.ambiguous,
+        "statements said twice": account.repeated,
+        "individuals that two files tell differently": len(account.differing),
+        "statements not understood": sum(account.unread.values()),
+        "statements of the copied ontology, set aside": account.copied,
+    }
+    kept = {n: c for n, c in counts.items() if c or n in ("memes", "individuals")}
+    return _count_table(f"from {source}", kept)
+
+
+def tabulate_figures(found: StoreFigures) -> list[Table]:
+    """What a store holds: dimensions, relations, and kinds of toxicity where there are any."""
+    dimensions = tuple(
+        (name, f"{figures.individuals:,}", f"{figures.memes:,}")
+        for name, figures in found.dimensions.items()
+    )
+    said = list(found.said.items())
+    relations = dict(found.relations) | {f"said: {name}": n for name, n in said[:_SHOWN]}
+    if len(said) > _SHOWN:
+        rest = sum(count for _, count in said[_SHOWN:])
+        relations[f"said: {len(said) - _SHOWN:,} others"] = rest
+    relations["references that lead nowhere"] = found.dangling
+    tables = [Table(("dimension", ">individuals", ">in memes"), dimensions)]
+    tables.append(_count_table("relation", relations))
+    if any(found.kinds.values()):
+        unknown = found.dimensions["Toxicity"].individuals - sum(found.kinds.values())
+        tables.append(_count_table("toxicity", dict(found.kinds) | {"no known kind": unknown}))
+    return tables
+
+
+def tabulate_dangling(found: Sequence[Dangling]) -> Table:
+    """Every reference that leads nowhere; the end that is missing is marked."""
+    rows = (
+        (
+            dangling.meme,
+            dangling.source + ("" if dangling.end == "target" else " (missing)"),
+            dangling.relation,
+            dangling.target + ("" if dangling.end == "source" else " (missing)"),
+        )
+        for dangling in found
+    )
+    return Table(("meme", "from", "relation", "to"), tuple(rows))
+
+
+def _count_table(name: str, counts: Mapping[str, int]) -> Table:
+    return Table((name, ">count"), tuple((text, f"{count:,}") for text, count in counts.items()))
+
+
+def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
+    """Breaches of the shapes: each, or their kinds with an example, the gravest first."""
+    if every:
+        rows = tuple((breach.severity, shorten(breach.focus), breach.message) for breach in found)
+        return Table(("severity", "where", "what"), rows)
+    kinds: dict[tuple[str, str], list[Breach]] = {}
+    for breach in found:
+        kinds.setdefault((breach.severity, breach.message), []).append(breach)
+    ordered = sorted(kinds.items(), key=lambda kind: ("VWI".index(kind[0][0][0]), -len(kind[1])))
+    return Table(
+        ("severity", "what", ">count", "such as"),
+        tuple(
+            (*kind, f"{len(breaches):,}", shorten(breaches[0].focus)) for kind, breaches in ordered
+        ),
+    )
+
+
+# Find known memes, and what was said of them, near a meme.
+
+Known = str | Path | Pool | Sequence[str | Path]
+
+
+def retrieve(
+    text: str = "",
+    *,
+    image: str | Path | None = None,
+    known: Known,
+    count: int = 5,
+    without: Container[str] = (),
+) -> tuple[NearMeme, ...]:
+    """The memes nearest to a text and a picture, each with what was said of it.
+
+    ``text`` and ``image`` are what is compared (one of them is enough), ``count`` how many are
+    given. ``known`` is a knowledge store, a build of knowledge, a collection, ``starter``, or
+    several of them; texts are compared by meaning, pictures by hash. ``without`` are ids that do
+    not count.
+    """
+    if not text.strip() and image is None:
+        raise InputError("nothing to look for", hint="give a text, an image or both")
+    place = None if image is None else Path(image)
+    return open_known(known).find_memes(text, place, count, without)
+
+
+def retrieve_background(
+    text: str,
+    *,
+    known: Known,
+    count: int = 5,
+    dimension: str = "BackgroundKnowledge",
+    without: Container[str] = (),
+) -> tuple[Passage, ...]:
+    """Statements that may help to understand a text, with their provenance, the nearest first.
+
+    ``known`` is a knowledge store, a build, or a folder of texts and tables; ``dimension`` is the
+    one whose statements count, ``count`` how many are given; ids in ``without`` do not count.
+    ``text`` is what a meme says.
+    """
+    return open_known(known).find_passages(text, count, dimension, without)
+
+
+def open_known(known: Known) -> Pool:
+    """What is known, opened; ``starter`` is the pack that ships."""
+    if isinstance(known, Pool):
+        return known
+    places = [known] if isinstance(known, str | Path) else list(known)
+    if [str(place) for place in places] == [STARTER]:
+        return pool_knowledge(read_starter_knowledge(), STARTER)
+    return open_pool(*places)
+
+
+def tabulate_near(found: Sequence[NearMeme]) -> Table:
+    """The nearest memes: how near, how different their pictures, and what they intend."""
+    rows = []
+    for meme in found:
+        told = [said.text for said in meme.statements if said.dimension == "OverallIntent"]
+        near = "–" if meme.nearness is None else f"{meme.nearness:.2f}"
+        bits = "–" if meme.bits is None else str(meme.bits)
+        rows.append((meme.meme, near, bits, meme.text[:60], (told or [""])[0][:60], meme.source))
+    columns = ("meme", ">nearness", ">bits", "says", "intends", "source")
+    return Table(columns, tuple(rows))
+
+
+_SMALL, _LARGE = 320, 720
+_SUMMARY = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MemeCard:
+    """A meme in a list: its picture, and its intent in a line."""
+
+    id: str
+    picture: Thumbnail
+    blurred: bool
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemeSheet:
+    """All that a page shows about one meme; ``left_out`` individuals are not drawn."""
+
+    known: Knowledge
+    picture: Thumbnail
+    blurred: bool
+    intents: tuple[str, ...]
+    wide: Markup
+    narrow: Markup
+    legend: tuple[Legend, ...]
+    entries: tuple[Entry, ...]
+    left_out: int
+
+
+class StoreReader:
+    """A store for readers; what others write into its folder is seen at the next look.
+
+    Without a folder it holds the starter pack's knowledge. ``images`` is the memes' folder.
+    """
+
+    def __init__(self, folder: Path | None, images: Path | None = None) -> None:
+        self.folder, self.images = folder, images
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, ...] | None = None
+        self._store = self._open()
+
+    def _open(self) -> KnowledgeStore:
+        if self.folder is not None:
+            self._stamp = _stamp(self.folder)
+            return KnowledgeStore.open(self.folder)
+        made = KnowledgeStore.in_memory()
+        made.import_path(STARTER)
+        return made
+
+    @property
+    def store(self) -> KnowledgeStore:
+        """The store as it is now: an open one is a snapshot, opened again after a write."""
+        with self._lock:
+            if self.folder is not None and _stamp(self.folder) != self._stamp:
+                self._store = self._open()
+            return self._store
+
+    def search(
+        self, text: str, dimension: str, start: int, count: int
+    ) -> tuple[int, tuple[MemeCard, ...]]:
+        """How many memes fit, and one page of them; no dimension is all of them."""
+        store = self.store
+        known = next((name for name in DIMENSIONS if name == dimension), None)
+        if dimension and known is None:
+            raise UnknownName("dimension", dimension, DIMENSIONS)
+        hits = search(store, text, known)
+        page = hits[start : start + count]
+        return len(hits), tuple(self._make_card(store.get(meme)) for meme in page)
+
+    def query(self, sparql: str, seconds: float, limit: int = 500) -> QueryRows:
+        """The rows of a query, bounded in number and time."""
+        return self.store.query(sparql, limit=limit, timeout=seconds)
+
+    def sheet(self, meme: str) -> MemeSheet:
+        """One meme with its graph and everything that is said about it."""
+        known = self._warn(self.store.get(meme))
+        drawn = sum(len(card.numbers) for card in choose_cards(known))
+        return MemeSheet(
+            known,
+            self._show(known, _LARGE),
+            _is_harmful(known),
+            tuple(tell_intent(individual) for individual in known.of("OverallIntent"))[:3],
+            draw(known),
+            draw_narrow(known),
+            make_legend(known),
+            tuple(make_entries(known)),
+            len(known.individuals) - drawn,
+        )
+
+    def _make_card(self, known: Knowledge) -> MemeCard:
+        known = self._warn(known)
+        told = [tell_intent(individual) for individual in known.of("OverallIntent")]
+        told += [tame(individual.label) for individual in known.of("Scene")]
+        summary = told[0][:_SUMMARY] if told else ""
+        return MemeCard(known.meme, self._show(known, _SMALL), _is_harmful(known), summary)
+
+    def _warn(self, known: Knowledge) -> Knowledge:
+        """With the warning of the release that its image is of, where it has none itself."""
+        image = find_image(known, self.images)
+        warning = known.warning or find_warning(image, known.collection)
+        return replace(known, warning=warning) if warning else known
+
+    def _show(self, known: Knowledge, side: int) -> Thumbnail:
+        path = find_image(known, self.images)
+        return show_picture(path, side) if path else Thumbnail(known.image)
+
+
+def list_dimensions() -> list[tuple[str, str]]:
+    """The ten dimensions and how people call them."""
+    return [(name, DIMENSION_TERMS[name].label) for name in DIMENSIONS]
+
+
+def read_cell(value: str | None) -> tuple[str, str]:
+    """A value of a query's row as people read it, and the meme that it leads to, if any.
+
+    >>> read_cell("urn:memantics:meme:7#Scene/duel"), read_cell("a cat"), read_cell(None)
+    (('7 Scene/duel', '7'), ('a cat', ''), ('', ''))
+    """
+    return shorten(value or ""), meme_of(value or "") or ""
+
+
+def _is_harmful(known: Knowledge) -> bool:
+    return bool(known.warning or known.of("Toxicity"))
+
+
+def _stamp(folder: Path) -> tuple[int, ...]:
+    """When a store's files changed last, and how many there are."""
+    try:
+        times = [path.stat().st_mtime_ns for path in (folder / GRAPHS).iterdir()]
+    except OSError:
+        return ()
+    return len(times), max(times, default=0)
+
+
+def show_picture(path: Path, side: int = _LARGE) -> Thumbnail:
+    """A small copy of an image, as a data URL; one that is looked at again is remembered."""
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return _shrink(path, side, changed)
+
+
+@lru_cache(maxsize=256)
+def _shrink(path: Path, side: int, changed: int) -> Thumbnail:  # noqa: ARG001 - part of the key
+    return make_thumbnail(path, side)

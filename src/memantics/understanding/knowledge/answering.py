@@ -1,0 +1,209 @@
+"""The process that answers one SPARQL query and cannot reach any other machine.
+
+Two walls stand one behind the other. A query that may leave the machine is refused by its syntax
+tree. Then, before the engine sees it, the limit of open files is set to zero: what is open stays
+usable, and no socket can be opened any more, whatever the engine finds in the query. That works
+wherever there are POSIX limits; on Windows only the syntax tree guards.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import re
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import orjson
+
+from memantics.core.errors import InputError, MemanticsError
+from memantics.core.text import measure_nesting
+from memantics.understanding.knowledge.querying import QueryRows, read_rows
+from memantics.understanding.knowledge.records import PREFIXES
+from memantics.understanding.knowledge.store import GraphStore
+
+if TYPE_CHECKING:
+    from pyoxigraph import Store
+
+MEMORY = 2 * 1024**3  # beyond what the store and the program take
+MOST_CHARACTERS = 20_000_000  # of an answer: a short query can ask for any length
+DEEPEST = 100  # brackets within brackets
+_FRAMES = 20_000  # of Python's stack: the parser takes dozens for each bracket
+_OURS = "urn:memantics:"
+# Only with one of these words can a query name another machine; an escape may spell any word.
+_SUSPECT = re.compile(r"service|from|\\u", re.IGNORECASE)
+
+
+def check_query(query: str) -> None:
+    """Refuse a query that is nested without end or would ask another machine."""
+    deepest = measure_nesting(query)
+    if deepest > DEEPEST:
+        raise InputError(
+            f"the query nests {deepest:,} brackets; {DEEPEST} are read", hint="make it flatter"
+        )
+    if not _SUSPECT.search(query):
+        return
+    if re.search(r"\\u00[0-7]|\\U000000[0-7]", query):
+        # Parsers differ in whether such an escape can end a string.
+        raise InputError(
+            "the query spells a plain character as an escape", hint="write the character itself"
+        )
+    from rdflib.plugins.sparql.parser import parseQuery
+
+    sys.setrecursionlimit(_FRAMES)
+    try:
+        prologue, body = parseQuery(query)
+    except Exception as error:
+        raise InputError(
+            f"the query is no SPARQL, or would ask another machine: {brief(str(error))}",
+            hint="with SERVICE, FROM or escapes only SPARQL 1.1 is read",
+        ) from error
+    prefixes = PREFIXES | {
+        str(value.prefix or ""): str(value.iri) for value in prologue if value.name == "PrefixDecl"
+    }
+    for name, part in _walk(body):
+        if name == "ServiceGraphPattern":
+            raise InputError(
+                "SERVICE would send the query to another machine",
+                hint="ask this store alone; export it to ask elsewhere",
+            )
+        if name == "DatasetClause":
+            _check_graph(next(iter(part.values())), prefixes)
+
+
+def _walk(part: object) -> Iterator[tuple[str, dict[str, object]]]:
+    """Every named part of a syntax tree."""
+    if isinstance(part, dict):
+        yield str(getattr(part, "name", "")), part
+        part = part.values()
+    if isinstance(part, Iterable) and not isinstance(part, str):
+        for inner in part:
+            yield from _walk(inner)
+
+
+def _check_graph(graph: object, prefixes: dict[str, str]) -> None:
+    if isinstance(graph, dict):
+        name = dict(graph)
+        iri = prefixes.get(str(name.get("prefix", "")), "") + str(name.get("localname", ""))
+    else:
+        iri = str(graph)
+    if not iri.startswith(_OURS):
+        raise InputError(
+            f"FROM {iri[:200]}: no graph of this store",
+            hint="graphs are meme:ID; nothing is fetched from elsewhere",
+        )
+
+
+def answer(graphs: Store, query: str, limit: int = 100) -> QueryRows:
+    """Answer any kind of query as a table. Prefixes of the ontology need not be declared.
+
+    >>> graphs = GraphStore.in_memory().graphs
+    >>> answer(graphs, "SELECT ?label { mm:Scene rdfs:label ?label }").rows
+    (('scene',),)
+    >>> answer(graphs, "ASK { mm:Scene a mm:Scene }").rows
+    (('false',),)
+    """
+    from pyoxigraph import QueryBoolean, QuerySolutions
+
+    try:
+        found = graphs.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
+        if isinstance(found, QueryBoolean):
+            return QueryRows(("answer",), ((str(bool(found)).lower(),),))
+        if isinstance(found, QuerySolutions):
+            variables = tuple(variable.value for variable in found.variables)
+            rows = _hold(tuple(map(_text, row)) for row in islice(found, limit + 1))
+        else:
+            variables = ("subject", "predicate", "object")
+            rows = _hold(
+                (_text(value.subject), _text(value.predicate), _text(value.object))
+                for value in islice(found, limit + 1)
+            )
+    except SyntaxError as error:
+        raise InputError(
+            f"the query is no SPARQL: {brief(str(error))}",
+            hint="such as 'SELECT ?s ?label { ?s a mm:Scene ; rdfs:label ?label }'",
+        ) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(f"the query cannot be answered: {brief(str(error))}") from error
+    return QueryRows(variables, tuple(rows[:limit]), len(rows) > limit)
+
+
+def _hold(rows: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
+    """Rows within the bound of an answer; one that passes it is refused, never cut silently."""
+    held, characters = [], 0
+    for row in rows:
+        characters += sum(len(cell or "") for cell in row)
+        if characters > MOST_CHARACTERS:
+            raise InputError(
+                f"the answer has more than {MOST_CHARACTERS:,} characters",
+                hint="ask for fewer rows, or for shorter texts with SUBSTR or STRLEN",
+            )
+        held.append(row)
+    return held
+
+
+def _text(term: object) -> str | None:
+    return None if term is None else str(getattr(term, "value", term))
+
+
+def brief(message: str) -> str:
+    """The place and the start of a message: parsers list every letter that could have come."""
+    head, _, rest = message.partition(": expected")
+    if rest and head.startswith("error at"):
+        return f"{head}: unexpected"
+    return " ".join(message.split())[:200]
+
+
+def close_network() -> None:
+    """Bound memory, and let nothing be opened any more: no file, and no socket."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = _measure_memory() + MEMORY
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+
+
+def _measure_memory() -> int:
+    """Bytes of addresses that this process has already; a store's files may be mapped."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    except OSError:  # not on macOS, which does not enforce such a limit either
+        return 4 * 1024**3
+
+
+def main(source: IO[bytes], out: IO[bytes]) -> None:
+    """Answer what comes in, a user's query or several of ours; errors are answers, too."""
+    wanted = orjson.loads(source.readline())
+    if hasattr(signal, "alarm"):
+        # Whoever asked may have been killed: nobody would stop this process.
+        signal.alarm(math.ceil(min(wanted.get("seconds", 30.0), 86_400)) + 2)
+    try:
+        ours = wanted.get("queries", ())
+        if not ours:
+            check_query(wanted["query"])
+        if wanted["folder"]:
+            store = GraphStore.open(Path(wanted["folder"]))
+        else:
+            store = GraphStore.from_quads(source.read())
+        close_network()
+        reply: dict[str, object]
+        if ours:
+            reply = {"answers": [read_rows(store.graphs, one, store.folder) for one in ours]}
+        else:
+            reply = asdict(answer(store.graphs, wanted["query"], wanted["limit"]))
+    except MemanticsError as error:
+        reply = {"error": error.what, "hint": error.hint}
+    out.write(orjson.dumps(reply))
+
+
+if __name__ == "__main__":
+    main(sys.stdin.buffer, sys.stdout.buffer)

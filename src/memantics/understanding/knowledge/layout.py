@@ -1,0 +1,493 @@
+"""Where the cards of a drawing go: in columns, with few crossings, and lines between the cards.
+
+The classic layered method: long lines get a place of their own in every column that they cross,
+orders follow the neighbours' mean, and heights are the least-squares answer that keeps the order.
+
+The cards of a drawing: which individuals are shown, and what stands on each card.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from memantics.core.meaning import Dimension
+from memantics.core.text import drop_unseen, mend_surrogates
+from memantics.understanding.knowledge.ontology.vocabulary import (
+    DIMENSION_TERMS,
+    RELATIONS,
+    name_dimension,
+)
+from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
+
+_NARROW = frozenset("ijlftrI.,;:'’‘|!()[]{}·- ")
+_BROAD = frozenset("mwMW@%—…")
+_PIECES = re.compile(r"\s+|[^\s\u2e80-\uffef]+|[\u2e80-\uffef]")
+
+
+def tame(text: str) -> str:
+    """Text that cannot steer what stands around it: one line, no controls, no direction marks.
+
+    >>> tame("a" + chr(0x202E) + "b" + chr(10) + "c" + chr(0))
+    'ab c'
+    """
+    folded = mend_surrogates(" ".join(text.split()))
+    return drop_unseen(folded, ("Cc", "Cf", "Cn", "Co"), keep="\u200d")
+
+
+def measure_text(text: str, size: float) -> float:
+    """About how wide a text is, rather too wide than too narrow.
+
+    >>> measure_text("鱼鱼", 10) > measure_text("fish", 10)
+    True
+    """
+    return size * sum(map(_width, text))
+
+
+def _width(char: str) -> float:
+    if unicodedata.combining(char):
+        return 0.0
+    if unicodedata.east_asian_width(char) in "WF":
+        return 1.04
+    if char in _NARROW:
+        return 0.4
+    if char in _BROAD:
+        return 1.0
+    return 0.76 if char.isupper() else 0.63
+
+
+def wrap(text: str, width: float, size: float, most: int) -> tuple[str, ...]:
+    """Break a text into at most so many lines; what does not fit ends in an ellipsis.
+
+    >>> wrap("a caption under the keyboard", 90, 13, 2)
+    ('a caption', 'under the…')
+    """
+    lines: list[str] = []
+    line = ""
+    for piece in _pieces(tame(text), width, size):
+        if measure_text((line + piece).rstrip(), size) <= width:
+            line += piece if line else piece.lstrip()
+            continue
+        lines.append(line.rstrip())
+        line = piece.lstrip()
+        if len(lines) == most:
+            lines[-1] = _cut(lines[-1], width, size)
+            return tuple(lines)
+    return (*lines, line.rstrip()) if line.strip() or not lines else tuple(lines)
+
+
+def _pieces(text: str, width: float, size: float) -> list[str]:
+    """Words, spaces and Chinese characters; a word wider than a line is broken anywhere."""
+    found = []
+    for piece in _PIECES.findall(text):
+        rest = piece
+        while measure_text(rest, size) > width and len(rest) > 1:
+            cut = len(rest)
+            while cut > 1 and measure_text(rest[:cut], size) > width:
+                cut -= 1
+            found.append(rest[:cut])
+            rest = rest[cut:]
+        found.append(rest)
+    return found
+
+
+def _cut(line: str, width: float, size: float) -> str:
+    while line and measure_text(line + "…", size) > width:
+        line = line[:-1]
+    return line.rstrip() + "…"
+
+
+# A card's measures, in pixels at full size.
+PAD, HEAD, STEP, ROW = 12.0, 25.0, 17.0, 19.0
+TEXT, SMALL = 13.5, 11.5
+_BOLD = TEXT * 1.07
+_MOST, _MOST_OF_ONE, _CROWD = 90, 30, 7
+
+
+@dataclass(frozen=True, slots=True)
+class CardRow:
+    """A relation in a card: where it leads, by the numbers of cards, and what leads nowhere."""
+
+    text: str
+    targets: tuple[int, ...]
+    lost: tuple[str, ...] = ()
+    free: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndividualCard:
+    """An individual as it is drawn, or several that say the same of the same things.
+
+    ``numbers`` are their places among the meme's individuals.
+    """
+
+    numbers: tuple[int, ...]
+    individual: Individual
+    rows: tuple[CardRow, ...]
+    titles: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """The first individual's place, which stands for the card."""
+        return self.numbers[0]
+
+    @property
+    def kicker(self) -> str:
+        """The small line above the title."""
+        label = name_dimension(self.individual.dimension)
+        if len(self.numbers) > 1:
+            return f"{label} × {len(self.numbers)}"
+        return f"{label} · {tame(self.individual.kind).lower()}" if self.individual.kind else label
+
+    def lines(self, width: float) -> tuple[str, ...]:
+        """The title, or one short title for each individual, broken into lines."""
+        if len(self.titles) == 1:
+            return wrap(self.titles[0], width - 2 * PAD, _BOLD, 3)
+        return tuple(
+            line for title in self.titles for line in wrap(f"• {title}", width - 2 * PAD, TEXT, 2)
+        )
+
+    def height(self, width: float) -> float:
+        """How high the card is when it is so wide."""
+        return HEAD + STEP * len(self.lines(width)) + ROW * len(self.rows) + 9
+
+    def ports(self, width: float) -> tuple[float, ...]:
+        """How far below its top the rows are."""
+        first = HEAD + STEP * len(self.lines(width)) + ROW / 2 + 2
+        return tuple(first + ROW * place for place in range(len(self.rows)))
+
+
+def choose_cards(knowledge: Knowledge) -> tuple[IndividualCard, ...]:
+    """The individuals that are drawn: all, unless there are too many to look at."""
+    chosen: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for number, individual in enumerate(knowledge.individuals):
+        counts[individual.dimension] = counts.get(individual.dimension, 0) + 1
+        if counts[individual.dimension] <= _MOST_OF_ONE and len(chosen) < _MOST:
+            chosen[individual.key] = number
+    cards = [
+        IndividualCard(
+            (number,),
+            knowledge.individuals[number],
+            _make_rows(knowledge, key, chosen),
+            (_title(knowledge.individuals[number]),),
+        )
+        for key, number in chosen.items()
+    ]
+    crowded = {name for name, count in counts.items() if count > _CROWD}
+    return tuple(_join_alike(cards, crowded))
+
+
+def _join_alike(cards: Sequence[IndividualCard], crowded: Set[str]) -> Iterator[IndividualCard]:
+    """In a crowded dimension, individuals with the same links share a card.
+
+    Those that others point to keep their own, so that arrows stay exact.
+    """
+    aimed = {target for card in cards for row in card.rows for target in row.targets}
+    groups: dict[object, list[IndividualCard]] = {}
+    for card in cards:
+        alike = card.individual.dimension in crowded and card.number not in aimed
+        key = (card.individual.dimension, card.rows) if alike else card.number
+        groups.setdefault(key, []).append(card)
+    for first, *others in groups.values():
+        yield replace(
+            first,
+            numbers=(first.number, *(card.number for card in others)),
+            titles=(*first.titles, *(title for card in others for title in card.titles)),
+        )
+
+
+def read_fields(description: str) -> dict[str, str]:
+    """The parts of a description that was glued together as ``name: text; name: text``.
+
+    >>> read_fields("hasOverallIntent: Humour; overall-intent-description: It is silly; and kind.")
+    {'hasOverallIntent': 'Humour', 'overall-intent-description': 'It is silly; and kind.'}
+    >>> read_fields("A man said: no.")
+    {}
+    """
+    parts = re.split(r"(?:^|; )([A-Za-z]+(?:-[a-z]+)+|has[A-Z]\w+): ", description)
+    return dict(zip(parts[1::2], parts[2::2], strict=True)) if not parts[0] else {}
+
+
+def _title(individual: Individual) -> str:
+    """The label; for text in the meme the text itself, where it is short enough to read."""
+    words = tame(individual.description)
+    if individual.dimension == "OverallIntent" and (
+        told := read_fields(words).get("hasOverallIntent")
+    ):
+        # The official extraction gives every intent the same label.
+        return told.replace("_", " ")
+    if individual.dimension == "TextualMaterial" and words and measure_text(words, 1.0) < 34:
+        return words if words[0] in "\"“'‘「" else f"“{words}”"
+    return tame(individual.label.replace("_", " ")) or tame(individual.name.replace("_", " "))
+
+
+def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[CardRow, ...]:
+    """One row per relation; rows in the ontology's words come first."""
+    grouped: dict[str, list[Relation]] = {}
+    for link in knowledge.by_key[key].relations:
+        grouped.setdefault(link.relation, []).append(link)
+    rows = []
+    for name, links in grouped.items():
+        term = RELATIONS.get(name)
+        text = term.label if term else tame(name.replace("_", " "))
+        targets = tuple(chosen[link.target] for link in links if link.target in chosen)
+        lost = tuple(
+            tame(link.target.replace("_", " "))
+            for link in links
+            if link.target not in knowledge.by_key
+        )
+        rows.append(CardRow(text, targets, lost, term is None))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """An entry of the legend: a dimension, how people call it, and how many there are."""
+
+    dimension: Dimension
+    label: str
+    definition: str
+    count: int
+
+
+def make_legend(knowledge: Knowledge) -> tuple[Legend, ...]:
+    """All ten dimensions, those without individuals included; then those of the user's own."""
+    return tuple(
+        Legend(
+            name,
+            name_dimension(name),
+            DIMENSION_TERMS[name].definition if name in DIMENSION_TERMS else _OWN,
+            count,
+        )
+        for name, count in knowledge.counts().items()
+    )
+
+
+_OWN = "a dimension of this build's own"
+
+
+GAP = 16.0
+_LANE = 9.0
+_SWEEPS = 14
+_STEPS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A card: its column, its height, and how far below its top each of its rows starts a line."""
+
+    column: int
+    height: float
+    ports: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """From a row of one card to another card."""
+
+    source: int
+    row: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How a line runs: height at its start, in each column that it crosses, and at its end."""
+
+    start: float
+    lanes: tuple[tuple[int, float], ...]
+    end: float
+
+
+class LayoutPlan(NamedTuple):
+    """Tops of cards, routes of lines, and the height of it all."""
+
+    tops: tuple[float, ...]
+    routes: tuple[Route, ...]
+    height: float
+
+
+def arrange(boxes: Sequence[Box], lines: Sequence[CardLine]) -> LayoutPlan:
+    """Place cards and lines.
+
+    >>> plan = arrange([Box(0, 40), Box(1, 40, (30.0,))], [CardLine(1, 0, 0)])
+    >>> plan.tops, plan.routes[0].lanes
+    ((10.0, 0.0), ())
+    """
+    return _Arrangement(list(boxes), list(lines)).make()
+
+
+@dataclass
+class _Arrangement:
+    boxes: list[Box]
+    lines: list[CardLine]
+    chains: list[list[int]] = field(default_factory=list)
+    near: dict[int, list[tuple[int, float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def make(self) -> LayoutPlan:
+        self.cards = len(self.boxes)
+        for line in self.lines:
+            self.chains.append(self.chain(line))
+        self.columns = self.order()
+        tops = self.settle()
+        return self.finish(tops)
+
+    def chain(self, line: CardLine) -> list[int]:
+        """The line's stops: its ends, and a lane in every column between them."""
+        first, last = self.boxes[line.source].column, self.boxes[line.target].column
+        step = 1 if last > first else -1
+        stops = [line.source]
+        for column in range(first + step, last, step):
+            stops.append(len(self.boxes))
+            self.boxes.append(Box(column, _LANE))
+        stops.append(line.target)
+        for place, (one, other) in enumerate(pairwise(stops)):
+            leaves = self.boxes[one].ports[line.row] if place == 0 else self.boxes[one].height / 2
+            arrives = self.boxes[other].height / 2
+            if first != last:
+                self.near[one].append((other, leaves, arrives))
+                self.near[other].append((one, arrives, leaves))
+        return stops
+
+    def order(self) -> list[list[int]]:
+        """The order in every column with the fewest crossings that sweeping finds."""
+        width = 1 + max((box.column for box in self.boxes), default=0)
+        columns: list[list[int]] = [[] for _ in range(width)]
+        for place, box in enumerate(self.boxes):
+            columns[box.column].append(place)
+        best, fewest = [numbers[:] for numbers in columns], self.crossings(columns)
+        for sweep in range(_SWEEPS):
+            indexes = range(width) if sweep % 2 == 0 else range(width - 1, -1, -1)
+            for index in indexes:
+                spots = self.spots(columns)
+                columns[index].sort(key=lambda number: self.mean(number, spots))
+            count = self.crossings(columns)
+            if count < fewest:
+                best, fewest = [numbers[:] for numbers in columns], count
+        return best
+
+    @staticmethod
+    def spots(columns: list[list[int]]) -> dict[int, float]:
+        return {
+            number: (place + 0.5) / len(column)
+            for column in columns
+            for place, number in enumerate(column)
+        }
+
+    def mean(self, place: int, spots: dict[int, float]) -> float:
+        found = [spots[other] for other, _, _ in self.near.get(place, ())]
+        return sum(found) / len(found) if found else spots[place]
+
+    def crossings(self, columns: list[list[int]]) -> int:
+        spots = {number: place for column in columns for place, number in enumerate(column)}
+        gaps: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for stops in self.chains:
+            for one, other in pairwise(stops):
+                left, right = sorted((one, other), key=lambda number: self.boxes[number].column)
+                if self.boxes[left].column != self.boxes[right].column:
+                    gaps[self.boxes[left].column].append((spots[left], spots[right]))
+        return sum(
+            (a[0] - b[0]) * (a[1] - b[1]) < 0
+            for pairs in gaps.values()
+            for place, a in enumerate(pairs)
+            for b in pairs[:place]
+        )
+
+    def settle(self) -> list[float]:
+        """Heights: every card as near to its neighbours as the order lets it be."""
+        tops = [0.0] * len(self.boxes)
+        for column in self.columns:
+            here = -self.extent(column) / 2
+            for place in column:
+                tops[place] = here
+                here += self.boxes[place].height + GAP
+        for step in range(_STEPS):
+            for column in self.columns if step % 2 == 0 else self.columns[::-1]:
+                wishes, weights = [], []
+                for place in column:
+                    near = self.near.get(place, ())
+                    pull = [tops[other] + there - here for other, here, there in near]
+                    wishes.append(sum(pull) / len(pull) if pull else tops[place])
+                    lane = place >= self.cards
+                    weights.append(3.0 if lane else 0.2 + len(near))
+                for place, top in zip(column, self.spread(column, wishes, weights), strict=True):
+                    tops[place] = top
+        lowest = min((tops[place] for place in range(self.cards)), default=0.0)
+        return [top - lowest for top in tops]
+
+    def extent(self, column: list[int]) -> float:
+        return sum(self.boxes[place].height + GAP for place in column) - GAP
+
+    def spread(self, column: list[int], wishes: list[float], weights: list[float]) -> list[float]:
+        """Tops nearest to the wishes that keep order and distance: isotonic regression."""
+        offsets, here = [], 0.0
+        for place in column:
+            offsets.append(here)
+            here += self.boxes[place].height + GAP
+        blocks: list[tuple[float, float, int]] = []
+        for wish, weight, offset in zip(wishes, weights, offsets, strict=True):
+            value, mass, count = wish - offset, weight, 1
+            while blocks and blocks[-1][0] > value:
+                former, former_mass, former_count = blocks.pop()
+                total = mass + former_mass
+                value = (value * mass + former * former_mass) / total
+                mass, count = total, count + former_count
+            blocks.append((value, mass, count))
+        values = [value for value, _, count in blocks for _ in range(count)]
+        return [value + offset for value, offset in zip(values, offsets, strict=True)]
+
+    def finish(self, tops: list[float]) -> LayoutPlan:
+        ends = self.share_sides(tops)
+        routes = []
+        for place, (line, stops) in enumerate(zip(self.lines, self.chains, strict=True)):
+            start = tops[line.source] + self.boxes[line.source].ports[line.row]
+            lanes = tuple((self.boxes[stop].column, tops[stop] + _LANE / 2) for stop in stops[1:-1])
+            routes.append(Route(start, lanes, ends[place]))
+        bottoms = [tops[number] + self.boxes[number].height for number in range(self.cards)]
+        return LayoutPlan(tuple(tops[: self.cards]), tuple(routes), max(bottoms, default=0.0))
+
+    def share_sides(self, tops: list[float]) -> dict[int, float]:
+        """Lines that arrive at the same side of a card do so below one another, not in one spot."""
+        arriving: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
+        for place, (line, stops) in enumerate(zip(self.lines, self.chains, strict=True)):
+            before = stops[-2]
+            port = self.boxes[before].ports[line.row] if before == line.source else _LANE / 2
+            shift = self.boxes[before].column - self.boxes[line.target].column
+            side = (shift > 0) - (shift < 0)
+            arriving[line.target, side].append((tops[before] + port, place))
+        ends = {}
+        for (target, _), found in arriving.items():
+            height = self.boxes[target].height
+            distance = min(11.0, (height - 16) / max(1, len(found)))
+            first = tops[target] + height / 2 - distance * (len(found) - 1) / 2
+            for place, (_, line_place) in enumerate(sorted(found)):
+                ends[line_place] = first + distance * place
+        return ends
+
+
+def assign_tracks(spans: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+    """A track for each span, so that spans of one track do not overlap; short ones innermost.
+
+    >>> assign_tracks([(0, 10), (2, 3), (11, 12)])
+    (1, 0, 0)
+    """
+    tracks: list[list[tuple[float, float]]] = []
+    chosen = [0] * len(spans)
+    for place in sorted(range(len(spans)), key=lambda value: spans[value][1] - spans[value][0]):
+        low, high = spans[place]
+        number = 0
+        while number < len(tracks) and any(a <= high and low <= b for a, b in tracks[number]):
+            number += 1
+        if number == len(tracks):
+            tracks.append([])
+        tracks[number].append((low, high))
+        chosen[place] = number
+    return tuple(chosen)

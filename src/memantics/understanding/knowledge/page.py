@@ -1,0 +1,114 @@
+"""A meme's knowledge as one self-contained page: a drawing, the meme, every statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memantics.core.data import inside
+from memantics.core.errors import DataError
+from memantics.core.journal import write_text
+from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.understanding.knowledge.layout import choose_cards, make_legend, read_fields, tame
+from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, name_dimension
+from memantics.understanding.knowledge.records import Individual, Knowledge, Provenance
+from memantics.web.page import Shown, Thumbnail, fill_page, make_thumbnail
+
+_SIDE = 640
+_LISTED = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An individual in the list below the drawing; a link has the number it leads to."""
+
+    number: int
+    individual: Individual
+    dimension: str
+    links: tuple[Shown, ...]
+    origin: str
+
+
+def find_image(known: Knowledge, folder: Path | None) -> Path | None:
+    """The image of a meme: in the folder given, or in the starter pack for its own memes."""
+    if folder is not None:
+        if not folder.is_dir():
+            raise DataError(folder, "is no folder", hint="give the folder with the images")
+        return inside(folder, known.image) if known.image else None
+    if known.collection == "starter":
+        from memantics.core.samples import IMAGES
+
+        return inside(IMAGES, known.image) if known.image else None
+    return None
+
+
+def write_page(known: Knowledge, out: Path, image: Path | None) -> None:
+    """Write the page in one step."""
+    write_text(out, render_page(known, image))
+
+
+def render_page(known: Knowledge, image: Path | None) -> str:
+    """The page as text."""
+    picture = make_thumbnail(image, _SIDE) if image else Thumbnail("", reason="no image here")
+    return fill_page(
+        "knowledge.html",
+        (read_style(), "knowledge.css"),
+        "knowledge.js",
+        known=known,
+        title=tame(known.meme),
+        wide=draw(known),
+        narrow=draw_narrow(known),
+        legend=make_legend(known),
+        entries=make_entries(known),
+        left_out=len(known.individuals) - sum(len(card.numbers) for card in choose_cards(known)),
+        unlisted=max(0, len(known.individuals) - _LISTED),
+        lost=tuple(known.dangling())[:_LISTED],
+        picture=picture,
+        blurred=bool(known.warning or known.of("Toxicity")),
+        intents=[tell_intent(individual) for individual in known.of("OverallIntent")][:3],
+    )
+
+
+def make_entries(known: Knowledge) -> list[Entry]:
+    """Everything that is said of a meme, as far as a page can list it."""
+    numbers = {individual.key: number for number, individual in enumerate(known.individuals)}
+    return [_make_entry(known, number, numbers) for number in range(min(len(numbers), _LISTED))]
+
+
+def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> Entry:
+    individual = known.individuals[number]
+    links = []
+    for link in individual.relations:
+        term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)
+        links.append(
+            {
+                "verb": term.label if term else tame(link.relation.replace("_", " ")),
+                "target": tame(target.label or target.name) if target else tame(link.target),
+                "number": numbers.get(link.target),
+                "written": tame(link.written),
+                "free": term is None,
+            }
+        )
+    label = name_dimension(individual.dimension)
+    return Entry(number, individual, label, tuple(links), _tell_origin(individual.provenance))
+
+
+def tell_intent(individual: Individual) -> str:
+    """An intent in a line."""
+    told = read_fields(individual.description).get("overall-intent-description")
+    return tame(told or individual.description or individual.label)
+
+
+def _tell_origin(provenance: Provenance | None) -> str:
+    """Who said it, in a line."""
+    if provenance is None:
+        return ""
+    parts = [
+        provenance.model,
+        f"prompt {provenance.prompt[:12]}" if provenance.prompt else "",
+        provenance.when[:16].replace("T", " "),
+        provenance.source,
+        f"confirmed by {', '.join(provenance.confirmed_by)}" if provenance.confirmed_by else "",
+    ]
+    return " · ".join(tame(part) for part in parts if part)

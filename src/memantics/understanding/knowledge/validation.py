@@ -1,0 +1,484 @@
+"""Does knowledge keep the rules? The shapes of the ontology, asked of every graph at once.
+
+What a store holds, in figures: individuals, relations, kinds, and what leads nowhere.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import lru_cache
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from memantics.core.data import read_file
+from memantics.core.errors import DataError, need_packages
+from memantics.core.meaning import DIMENSIONS
+from memantics.understanding.knowledge.formats import check_nesting
+from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, TOXICITY_KINDS
+from memantics.understanding.knowledge.querying import PATIENCE, Row, select, store_errors
+from memantics.understanding.knowledge.records import (
+    MEME,
+    OWN,
+    PREFIXES,
+    SAID,
+    TERM,
+    Dangling,
+    meme_of,
+    read_thing,
+    unescape,
+)
+from memantics.understanding.knowledge.store import GraphStore, read_ontology
+
+_MEMES = f'FILTER(STRSTARTS(STR(?graph), "{MEME}"))'
+_INDIVIDUALS = f"""
+SELECT ?class (COUNT(*) AS ?count) (COUNT(DISTINCT ?graph) AS ?memes) {{
+  GRAPH ?graph {{ ?one a ?class ; mm:inMeme ?meme }} {_MEMES}
+}} GROUP BY ?class"""
+_RELATIONS = f"""
+SELECT ?relation (COUNT(*) AS ?count) {{
+  GRAPH ?graph {{ ?one ?relation ?other }} {_MEMES}
+  FILTER(STRSTARTS(STR(?relation), "{SAID}")
+    || ?relation IN ({", ".join(f"mm:{name}" for name in RELATIONS)}))
+}} GROUP BY ?relation"""
+_COUNTED_KINDS = f"""
+SELECT ?kind (COUNT(*) AS ?count) {{
+  GRAPH ?graph {{ ?one mm:toxicityKind ?kind }} {_MEMES}
+}} GROUP BY ?kind"""
+_DANGLING = f"""
+SELECT ?graph ?one ?relation ?other ?start ?end {{
+  GRAPH ?graph {{ ?one ?relation ?other }} {_MEMES}
+  FILTER(STRSTARTS(STR(?relation), "{SAID}")
+    || ?relation IN ({", ".join(f"mm:{name}" for name in RELATIONS)}))
+  BIND(EXISTS {{ GRAPH ?graph {{ ?one mm:inMeme ?some }} }} AS ?start)
+  BIND(EXISTS {{ GRAPH ?graph {{ ?other mm:inMeme ?any }} }} AS ?end)
+  FILTER(!(?start && ?end))
+}}"""
+_CONFIRMED = f"""
+SELECT (COUNT(DISTINCT ?one) AS ?count) {{
+  GRAPH ?graph {{ ?one mm:confirmedBy ?person ; mm:inMeme ?meme }} {_MEMES}
+}}"""
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionFigures:
+    """How many individuals a dimension has, and in how many memes."""
+
+    individuals: int
+    memes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFigures:
+    """A store in figures.
+
+    ``said`` are relations in models' own words; ``dangling`` counts statements of which an end
+    is no individual.
+    """
+
+    memes: int
+    statements: int
+    individuals: int
+    confirmed: int
+    dimensions: Mapping[str, DimensionFigures]
+    relations: Mapping[str, int]
+    said: Mapping[str, int]
+    kinds: Mapping[str, int]
+    dangling: int
+
+
+def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreFigures:
+    """Count what a store holds."""
+    with store_errors(store.folder):
+        statements = len(store.graphs)  # reads an index to its end: damage is told soon
+    individuals, related, kinded, confirmed, lost = select(
+        store, _INDIVIDUALS, _RELATIONS, _COUNTED_KINDS, _CONFIRMED, _DANGLING, timeout=timeout
+    )
+    found = {
+        row["class"].removeprefix(TERM).removeprefix(OWN): DimensionFigures(
+            int(row["count"]), int(row["memes"])
+        )
+        for row in individuals
+    }
+    group = sorted(found.keys() - set(DIMENSIONS))
+    dimensions: dict[str, DimensionFigures] = {
+        name: found.get(name, DimensionFigures(0, 0)) for name in (*DIMENSIONS, *group)
+    }
+    links = {row["relation"]: int(row["count"]) for row in related}
+    kinds = {row["kind"].removeprefix(TERM): int(row["count"]) for row in kinded}
+    said = {
+        unescape(iri.removeprefix(SAID)): count
+        for iri, count in links.items()
+        if iri.startswith(SAID)
+    }
+    return StoreFigures(
+        memes=len(store.ids()),
+        statements=statements,
+        individuals=sum(figures.individuals for figures in dimensions.values()),
+        confirmed=int(confirmed[0]["count"]),
+        dimensions=dimensions,
+        relations={name: links.get(TERM + name, 0) for name in RELATIONS},
+        said=dict(sorted(said.items(), key=lambda entry: (-entry[1], entry[0]))),
+        kinds={name: kinds.get(name, 0) for name in TOXICITY_KINDS},
+        dangling=len(lost),
+    )
+
+
+def list_dangling(store: GraphStore, timeout: float = PATIENCE) -> Iterator[Dangling]:
+    """Every statement of which an end is no individual, by meme."""
+    found = []
+    (rows,) = select(store, _DANGLING, timeout=timeout)
+    for row in rows:
+        start, end = row["start"] == "true", row["end"] == "true"
+        relation = row["relation"]
+        name = relation.removeprefix(TERM) if relation.startswith(TERM) else ""
+        found.append(
+            Dangling(
+                meme_of(row["graph"]) or "",
+                read_thing(row["one"]),
+                name or unescape(relation.removeprefix(SAID)),
+                read_thing(row["other"]),
+                "both" if not start and not end else "target" if start else "source",
+            )
+        )
+    return iter(sorted(found, key=attrgetter("meme", "source", "relation", "target")))
+
+
+# SHACL, compiled: shapes in Turtle become SPARQL queries that the store answers in one go.
+#
+# The shapes file is the only source of rules. A construct that this compiler does not know is
+# refused, never skipped; a test holds its verdicts against an independent SHACL engine.
+
+if TYPE_CHECKING:
+    from pyoxigraph import BlankNode, NamedNode, Triple
+    from pyoxigraph import Literal as Text
+
+    Term = NamedNode | BlankNode | Text | Triple
+
+Severity = Literal["Violation", "Warning", "Info"]
+SH = "http://www.w3.org/ns/shacl#"
+_RDF = PREFIXES["rdf"]
+_TARGETS: Mapping[str, str] = {
+    "targetClass": f"?focus <{_RDF}type> {{}} .",
+    "targetSubjectsOf": "?focus {} ?anything .",
+    "targetObjectsOf": "?anything {} ?focus .",
+}
+_KINDS: Mapping[str, str] = {
+    "IRI": "isIRI({})",
+    "Literal": "isLiteral({})",
+    "BlankNode": "isBlank({})",
+    "BlankNodeOrIRI": "!isLiteral({})",
+    "IRIOrLiteral": "!isBlank({})",
+}
+_PLAIN = frozenset({"message", "severity", "path", "property", *_TARGETS})
+_BESIDE = frozenset({f"{_RDF}type"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One constraint as a query for what breaks it; ``component`` is SHACL's name for it."""
+
+    query: str
+    component: str
+    path: str
+    severity: Severity
+    message: str
+
+    @property
+    def has_value(self) -> bool:
+        """Whether one value is at fault, not the number of them."""
+        return self.component.removesuffix("ConstraintComponent") not in ("MinCount", "MaxCount")
+
+
+def compile_shapes(data: bytes, name: str = "shapes") -> tuple[Check, ...]:
+    """The queries that a shapes file stands for.
+
+    Queries select ``?graph``, ``?focus`` and, where a value is at fault, ``?value``.
+    """
+    return _Compiler(data, name).compile()
+
+
+@dataclass
+class _Compiler:
+    data: bytes
+    name: str
+    said: dict[Term, dict[str, list[Term]]] = field(default_factory=dict)
+
+    def compile(self) -> tuple[Check, ...]:
+        import pyoxigraph
+
+        check_nesting(self.data, "turtle", self.name)
+        said: dict[Term, dict[str, list[Term]]] = defaultdict(lambda: defaultdict(list))
+        try:
+            for quad in pyoxigraph.parse(self.data, format=pyoxigraph.RdfFormat.TURTLE):
+                said[quad.subject][quad.predicate.value].append(quad.object)
+        except SyntaxError as error:
+            raise DataError(self.name, f"not valid Turtle: {error.msg}"[:300]) from error
+        self.said = {subject: dict(entries) for subject, entries in said.items()}
+        checks = [
+            check
+            for shape in self.said
+            for target in self.targets(shape)
+            for check in self.shape(shape, target)
+        ]
+        if not checks:
+            raise DataError(self.name, "holds no shape with a target", hint="check the file")
+        return tuple(checks)
+
+    def targets(self, shape: Term) -> Iterator[str]:
+        """Where a shape looks, one pattern per target."""
+        for kind, pattern in _TARGETS.items():
+            for target in self.all(shape, kind):
+                yield pattern.format(target)
+
+    def shape(self, shape: Term, target: str) -> Iterator[Check]:
+        """The constraints of a node shape: its own, then those of its properties."""
+        yield from self.constraints(shape, target, "")
+        for place in self.all(shape, "property"):
+            yield from self.constraints(place, target, self.path(place))
+
+    def constraints(self, shape: Term, target: str, path: str) -> Iterator[Check]:
+        severity = _severity(self.one(shape, "severity"))
+        message = _text(self.one(shape, "message"))
+        for parameter, values in self.said.get(shape, {}).items():
+            known = parameter.removeprefix(SH)
+            if parameter in _BESIDE or (parameter != known and known in _PLAIN):
+                continue
+            for value in values:
+                wanted = self.condition(known, value) if path or known not in _COUNTS else None
+                if wanted is None:
+                    raise DataError(
+                        self.name,
+                        f"{_text(parameter)} is no constraint that is known here",
+                        hint="use counts, class, datatype, nodeKind, in, or, pattern, disjoint",
+                    )
+                query = _query(target, path, wanted)
+                component = f"{known[0].upper()}{known[1:]}ConstraintComponent"
+                yield Check(query, component, path, severity, message)
+
+    def condition(self, parameter: str, value: Term) -> _Condition | None:
+        """What breaks a constraint, as a filter over a value or as a count of values."""
+        if parameter in _COUNTS:
+            return _Condition(count=(parameter, int(_text(value))))
+        if parameter == "in":
+            allowed = ", ".join(str(term) for term in self.members(value))
+            return _Condition(f"?value NOT IN ({allowed})")
+        if parameter == "or":
+            broken = [self.alternative(term) for term in self.members(value)]
+            return _Condition(" && ".join(f"({text})" for text in broken))
+        broken_if = _BROKEN.get(parameter)
+        return _Condition(broken_if(value)) if broken_if else None
+
+    def alternative(self, shape: Term) -> str:
+        """What makes an alternative of ``sh:or`` fail: a class, or a property to be absent."""
+        parameters = self.said.get(shape, {}).keys() - _BESIDE
+        if parameters == {f"{SH}class"}:
+            return f"NOT {_has(f'<{_RDF}type>', self.one(shape, 'class'))}"
+        inner = self.one(shape, "property")
+        if parameters == {f"{SH}property"} and inner is not None:
+            path = self.path(inner)
+            if _text(self.one(inner, "maxCount")) == "0" and len(self.said[inner]) == 2:
+                return _has(path, "?other")
+        raise DataError(
+            self.name,
+            "an alternative of sh:or is no plain class or absent property",
+            hint="write it with sh:class, or with sh:path and sh:maxCount 0",
+        )
+
+    def path(self, place: Term) -> str:
+        path = self.one(place, "path")
+        if path is None:
+            raise DataError(self.name, "a property shape has no sh:path")
+        back = self.one(path, "inversePath")
+        if back is not None:
+            return f"^{back}"
+        if path in self.said and not str(path).startswith("<"):
+            raise DataError(self.name, "a path is no property and no inverse of one")
+        return str(path)
+
+    def members(self, start: Term) -> Sequence[Term]:
+        """The members of an RDF list."""
+        found: list[Term] = []
+        place: Term | None = start
+        while place is not None and _text(place) != f"{_RDF}nil":
+            entry = self.said.get(place, {})
+            found += entry.get(f"{_RDF}first", [])
+            following = entry.get(f"{_RDF}rest", [])
+            place = following[0] if following else None
+        return found
+
+    def all(self, subject: Term, name: str) -> Sequence[Term]:
+        return self.said.get(subject, {}).get(SH + name, [])
+
+    def one(self, subject: Term, name: str) -> Term | None:
+        found = self.all(subject, name)
+        return found[0] if found else None
+
+
+_COUNTS = frozenset({"minCount", "maxCount"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A filter that a bad value passes, or a limit on how many values there are."""
+
+    broken: str = ""
+    count: tuple[str, int] | None = None
+
+
+def _query(target: str, path: str, wanted: _Condition) -> str:
+    scope = f'FILTER(STRSTARTS(STR(?graph), "{MEME}"))'
+    # Targets stand in a query of their own: a focus node counts once, however it was reached.
+    focus = f"{{ SELECT DISTINCT ?graph ?focus {{ GRAPH ?graph {{ {target} }} {scope} }} }}"
+    if wanted.count is None:
+        found = f"GRAPH ?graph {{ ?focus {path} ?value }}" if path else "BIND(?focus AS ?value)"
+        return f"SELECT DISTINCT ?graph ?focus ?value {{ {focus} {found} FILTER({wanted.broken}) }}"
+    kind, limit = wanted.count
+    values = f"GRAPH ?graph {{ ?focus {path} ?value }}"
+    if kind == "minCount" and limit == 1:
+        return f"SELECT ?graph ?focus {{ {focus} FILTER NOT EXISTS {{ {values} }} }}"
+    sign = "<" if kind == "minCount" else ">"
+    return (
+        f"SELECT ?graph ?focus {{ {focus} OPTIONAL {{ {values} }} }} "
+        f"GROUP BY ?graph ?focus HAVING (COUNT(DISTINCT ?value) {sign} {limit})"
+    )
+
+
+def _not_of(datatype: Term) -> str:
+    """Not a literal of this datatype, or one whose text is none (``"x"^^xsd:integer``)."""
+    proper = ""
+    if _text(datatype) in (PREFIXES["xsd"] + "integer", PREFIXES["xsd"] + "dateTime"):
+        proper = f" || !BOUND(?value) || !COALESCE({datatype}(STR(?value)) = ?value, false)"
+    return f"!isLiteral(?value) || DATATYPE(?value) != {datatype}{proper}"
+
+
+def _has(path: str, target: object) -> str:
+    return f"EXISTS {{ GRAPH ?graph {{ ?value {path} {target} }} }}"
+
+
+def _not_of_kind(kind: Term) -> str:
+    test = _KINDS.get(_text(kind).removeprefix(SH))
+    if test is None:
+        raise DataError("shapes", f"{_text(kind)} is no kind of node")
+    return f"!({test.format('?value')})"
+
+
+_BROKEN: Mapping[str, Callable[[Term], str]] = {
+    "class": lambda node: f"NOT {_has(f'<{_RDF}type>', node)}",
+    "datatype": _not_of,
+    "nodeKind": _not_of_kind,
+    "disjoint": lambda node: f"EXISTS {{ GRAPH ?graph {{ ?focus {node} ?value }} }}",
+    "minLength": lambda node: f"isBlank(?value) || STRLEN(STR(?value)) < {int(_text(node))}",
+    "pattern": lambda node: f"isBlank(?value) || !REGEX(STR(?value), {node})",
+}
+
+
+def _text(term: object) -> str:
+    return "" if term is None else str(getattr(term, "value", term))
+
+
+def _severity(term: object) -> Severity:
+    name = _text(term).removeprefix(SH)
+    return "Warning" if name == "Warning" else "Info" if name == "Info" else "Violation"
+
+
+_ORDER: dict[Severity, int] = {"Violation": 0, "Warning": 1, "Info": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that a graph breaks: where, and, if one value is at fault, which."""
+
+    meme: str
+    focus: str
+    path: str
+    value: str
+    component: str
+    severity: Severity
+    message: str
+
+
+def validate(
+    store: GraphStore, shapes: Path | None = None, timeout: float = PATIENCE
+) -> tuple[Breach, ...]:
+    """Every breach in a store, by meme, the gravest first; with a file, of its shapes instead."""
+    checks = _own_checks() if shapes is None else compile_shapes(read_file(shapes), shapes.name)
+    answers = select(store, *(check.query for check in checks), timeout=timeout)
+    return _in_order(
+        _read_breach(check, row)
+        for check, rows in zip(checks, answers, strict=True)
+        for row in rows
+    )
+
+
+@lru_cache(maxsize=1)
+def _own_checks() -> tuple[Check, ...]:
+    return compile_shapes(read_ontology("shapes"), "shapes.ttl")
+
+
+def _read_breach(check: Check, row: Row) -> Breach:
+    return Breach(
+        meme_of(row["graph"]) or "",
+        row["focus"],
+        check.path.removeprefix("^").strip("<>"),
+        row["value"] if check.has_value else "",
+        check.component,
+        check.severity,
+        check.message,
+    )
+
+
+def validate_slowly(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
+    """The same through pyshacl, an independent engine, some hundred times slower."""
+    need_packages("checks by pyshacl", "shacl", "pyshacl")
+    import pyshacl
+    import rdflib
+
+    from memantics.understanding.knowledge.formats import serialize
+
+    quads = [quad for meme in store.ids() for quad in store.quads(meme)]
+    data = rdflib.Graph().parse(data=serialize(quads, "turtle"), format="turtle")
+    rules = read_ontology("shapes") if shapes is None else read_file(shapes)
+    _, report, _ = pyshacl.validate(
+        data, shacl_graph=rdflib.Graph().parse(data=rules, format="turtle"), inference="none"
+    )
+    term = rdflib.Namespace(SH)
+    found = []
+    for result in report.subjects(rdflib.RDF.type, term.ValidationResult):
+
+        def read(name: str, result: rdflib.term.Node = result) -> str:
+            value = report.value(result, term[name])
+            if isinstance(value, rdflib.BNode):
+                value = report.value(value, term.inversePath)
+            return "" if value is None else str(value)
+
+        focus = read("focusNode")
+        found.append(
+            Breach(
+                meme_of(focus) or "",
+                focus,
+                read("resultPath"),
+                read("value"),
+                read("sourceConstraintComponent").removeprefix(SH),
+                _severity(read("resultSeverity")),
+                read("resultMessage"),
+            )
+        )
+    return _in_order(found)
+
+
+def _in_order(found: Iterable[Breach]) -> tuple[Breach, ...]:
+    return tuple(
+        sorted(
+            set(found),
+            key=lambda breach: (
+                breach.meme,
+                _ORDER[breach.severity],
+                breach.focus,
+                breach.path,
+                astuple(breach),
+            ),
+        )
+    )

@@ -1,0 +1,253 @@
+"""Language models for Chinese words: how common a word is after the words before it.
+
+Three, from best to plainest: a trigram model as input methods use it (kenlm, with the model file
+of Debian's ``libime-data-language-model``), word frequencies with character transitions from pip
+packages (wordfreq, Pinyin2Hanzi), and the word list of jieba alone. All scores are log10.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module, resources
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from memantics.core.errors import InputError, MissingExtra
+from memantics.core.registry import home
+from memantics.understanding.phonetics.reading import ModelName
+from memantics.understanding.phonetics.sound import MAX_WORD, Floats
+
+MODEL_FILE = "zh_CN.lm"
+MODEL_VARIABLE = "MEMANTICS_ZH_LM"
+_DEBIAN = Path("/usr/lib")
+UNKNOWN = -7.0
+_RAREST = 4e-8
+_BOUND_LOW, _BOUND_HIGH = -1.5, 3.0
+_UNSEEN = -1.0
+_SHARE = 0.35
+
+
+State = object  # what a model remembers of the words before; only the model looks inside
+
+
+class LanguageModel:
+    """How common words are, alone and after others.
+
+    ``name`` is for outputs, ``words`` the vocabulary, ``common`` the log10 probability of each
+    word by itself; ``transitions``, where known, tell how well two characters follow each other.
+    """
+
+    def __init__(self, name: str, words: Sequence[str], common: Sequence[float] | Floats) -> None:
+        self.name = name
+        self.words = words
+        self.common: Floats = np.asarray(common, dtype=np.float32)
+        self.weights: Mapping[str, float] = {}
+        self.transitions: Transitions | None = None
+
+    def begin(self) -> State:
+        """The state at the start of a sentence: no character before."""
+        return ""
+
+    def step(self, state: State, word: str) -> tuple[float, State]:
+        """The word's own score, and how well its first character follows the last one."""
+        score = self.weights.get(word, UNKNOWN)
+        if self.transitions and isinstance(state, str) and state:
+            score += _SHARE * self.transitions.rate(state, word[0])
+        return score, word[-1]
+
+    def end(self, state: State) -> float:  # noqa: ARG002 -- other models look at it
+        """The score of ending here; without a context every ending is the same."""
+        return 0.0
+
+    def weigh(self, word: str) -> float:
+        """log10 probability of a word by itself."""
+        return self.weights.get(word, UNKNOWN)
+
+    def join(self, first: str, second: str) -> float:
+        """How much more often than chance a character follows another; 0 where unknowable."""
+        return self.transitions.rate(first, second) if self.transitions else 0.0
+
+
+# One pass in C over a vocabulary of some hundred thousand words.
+_WORD = rf"[〇\u4e00-\u9fff]{{1,{MAX_WORD}}}"
+_VOCABULARY = re.compile(rf"(?<=\0){_WORD}(?=\0)")
+_ENTRY = re.compile(rf"^({_WORD}) (\d+) ", re.MULTILINE)
+_is_word = re.compile(_WORD).fullmatch
+
+
+class TrigramModel(LanguageModel):
+    """A word trigram model in kenlm's binary form, with its vocabulary inside."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            kenlm = import_module("kenlm")
+        except ImportError as error:
+            raise MissingExtra("trigram language models", "trigram") from error
+        try:
+            self._model = kenlm.Model(str(path))
+            data = path.read_bytes()
+        except (OSError, RuntimeError) as error:
+            raise InputError(
+                f"language model {path} cannot be read",
+                hint="give a kenlm binary file, such as zh_CN.lm of libime-data-language-model",
+            ) from error
+        start = data.rfind(b"<unk>\0")
+        tail = data[start:].decode("utf-8", errors="replace") if start >= 0 else ""
+        words: Sequence[str] = _VOCABULARY.findall(tail)
+        if not words:
+            raise InputError(
+                f"language model {path} has no Chinese vocabulary inside",
+                hint="build it with kenlm's build_binary and keep the vocabulary",
+            )
+        self._state = kenlm.State
+        self._score = self._model.BaseScore
+        self._null, self._begin = kenlm.State(), kenlm.State()
+        self._model.NullContextWrite(self._null)
+        self._model.BeginSentenceWrite(self._begin)
+        out = kenlm.State()
+        scores = [self._score(self._null, word, out) for word in words]
+        super().__init__("trigram", words, scores)
+        self.weights = dict(zip(words, scores, strict=True))
+        # Most pairs of words this model has never seen: it then judges each word alone.
+        self.transitions = _find_transitions(words, self.common)
+
+    def begin(self) -> State:
+        """The state at the start of a sentence."""
+        return self._begin
+
+    def step(self, state: State, word: str) -> tuple[float, State]:
+        """The score of a word in a state, and the state after it."""
+        out = self._state()
+        return self._score(state, word, out), out
+
+    def end(self, state: State) -> float:
+        """The score of ending here."""
+        score: float = self._score(state, "</s>", self._state())
+        return score
+
+
+class FrequencyModel(LanguageModel):
+    """Word frequencies; where character transitions are known, they join the words."""
+
+    def __init__(
+        self, name: str, frequencies: Mapping[str, float], transitions: Transitions | None = None
+    ) -> None:
+        weights = {word: math.log10(share) for word, share in frequencies.items()}
+        super().__init__(name, list(weights), list(weights.values()))
+        self.weights, self.transitions = weights, transitions
+
+
+def _load_frequencies() -> FrequencyModel:
+    try:
+        wordfreq = import_module("wordfreq")
+        import_module("Pinyin2Hanzi")
+    except ImportError as error:
+        raise MissingExtra("word frequencies and transitions", "phonetics") from error
+    table: Mapping[str, float] = wordfreq.get_frequency_dict("zh", wordlist="large")
+    frequencies = {
+        word: share for word, share in table.items() if share >= _RAREST and _is_word(word)
+    }
+    weights = np.log10(np.fromiter(frequencies.values(), dtype=np.float32, count=len(frequencies)))
+    transitions = _find_transitions(list(frequencies), weights)
+    return FrequencyModel("frequencies", frequencies, transitions)
+
+
+class Transitions:
+    """How much more often one character follows another than chance has it, log10."""
+
+    def __init__(
+        self, rows: Mapping[str, Mapping[str, float]], single: Mapping[str, float]
+    ) -> None:
+        self._rows, self._single = rows, single
+        self._known: dict[str, float] = {}  # at most one entry per pair of the rows
+
+    def rate(self, first: str, second: str) -> float:
+        """The ratio of a pair, bounded; the same malus for every unknown one.
+
+        >>> table = Transitions({"合": {"理": 0.5}}, {"理": 0.005})
+        >>> table.rate("合", "理"), table.rate("合", "鱼")
+        (2.0, -1.0)
+        """
+        pair = first + second
+        known = self._known.get(pair)
+        if known is None:
+            share = self._rows.get(first, {}).get(second, 0.0)
+            if share <= 0 or second not in self._single:
+                return _UNSEEN
+            ratio = math.log10(share / self._single[second])
+            known = self._known[pair] = min(max(ratio, _BOUND_LOW), _BOUND_HIGH)
+        return known
+
+
+def _find_transitions(words: Sequence[str], common: Floats) -> Transitions | None:
+    """The transitions of Pinyin2Hanzi against how common characters are in these words."""
+    import orjson
+
+    if find_spec("Pinyin2Hanzi") is None:
+        return None
+    codes = np.frombuffer("".join(words).encode("utf-32-le"), dtype=np.uint32)
+    lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+    sums = np.bincount(codes, weights=np.repeat(10.0 ** common.astype(np.float64), lengths))
+    shares = sums / sums.sum()
+    single = {chr(code): float(shares[code]) for code in np.flatnonzero(shares).tolist()}
+    file = resources.files("Pinyin2Hanzi") / "data" / "hmm_transition.json"
+    rows: Mapping[str, Mapping[str, float]] = orjson.loads(file.read_bytes())["data"]
+    return Transitions(rows, single)
+
+
+def _load_dictionary() -> FrequencyModel:
+    # Found without importing jieba, which takes longer than reading its list.
+    spec = find_spec("jieba")
+    if spec is None or spec.origin is None:
+        raise InputError("jieba is not installed", hint="pip install jieba")
+    text = (Path(spec.origin).parent / "dict.txt").read_text(encoding="utf-8")
+    counts = {word: int(count) for word, count in _ENTRY.findall(text)}
+    total = sum(counts.values())
+    return FrequencyModel("dictionary", {w: n / total for w, n in counts.items()})
+
+
+def find_model_file() -> Path | None:
+    """The trigram model: ``$MEMANTICS_ZH_LM``, our home folder, then where Debian puts it."""
+    given = os.environ.get(MODEL_VARIABLE)
+    if given:
+        return Path(given).expanduser()
+    ours = home() / "models" / MODEL_FILE
+    if ours.is_file():
+        return ours
+    return next(iter(sorted(_DEBIAN.glob(f"*/libime/{MODEL_FILE}"))), None)
+
+
+@cache
+def load_model(name: ModelName = "auto", file: Path | None = None) -> LanguageModel:
+    """Load a model once per process.
+
+    >>> load_model("dictionary").name
+    'dictionary'
+    """
+    if name in ("auto", "trigram"):
+        path = file or find_model_file()
+        try:
+            if path is not None:
+                return TrigramModel(path)
+        except MissingExtra:
+            if name == "trigram" or file is not None:
+                raise
+        if name == "trigram":
+            raise InputError(
+                "no trigram language model was found",
+                hint=f"apt install libime-data-language-model, or set {MODEL_VARIABLE} to a"
+                f" {MODEL_FILE}",
+            )
+    if name in ("auto", "frequencies"):
+        try:
+            return _load_frequencies()
+        except MissingExtra:
+            if name == "frequencies":
+                raise
+    return _load_dictionary()

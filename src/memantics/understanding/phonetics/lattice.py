@@ -1,0 +1,257 @@
+"""The search: paths of words that sound like the caption, best first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import NamedTuple
+
+import numpy as np
+
+from memantics.understanding.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
+from memantics.understanding.phonetics.language import UNKNOWN, LanguageModel, State
+from memantics.understanding.phonetics.senses import rate_drawable
+from memantics.understanding.phonetics.sound import (
+    KNOWN_SYLLABLES,
+    MAX_WORD,
+    Costs,
+    HeardSyllable,
+    SoundLexicon,
+    measure_distance,
+)
+
+REACH = 1.3  # the farthest single syllable that is tried
+SPAN_REACH = 1.7  # the farthest word
+_COSTS = Costs(change=1.4, tone=0.25, sound=3.0, common=1.0)
+_ARCS, _BEAM = 40, 24
+_FOREIGN = -4.5  # what a word of letters or digits scores where it stands
+_LOAN = -5.5
+_LOAN_REACH = 0.5
+_LISTED = -6.5  # a word that the dictionary has and the language model has not
+_BOOST, _WIDTH = 2.0, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class PathWord:
+    """A word of a path over slots ``start`` to ``end``; ``kept`` where it is the token itself."""
+
+    word: str
+    start: int
+    end: int
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A whole path: its text, its pieces, the language model's score and the total."""
+
+    text: str
+    pieces: tuple[PathWord, ...]
+    common: float
+    total: float
+
+
+class _Partial(NamedTuple):
+    """A path so far, as a chain: millions of these are made, so a tuple, not a dataclass."""
+
+    total: float
+    common: float
+    state: State
+    piece: PathWord | None
+    before: _Partial | None
+
+    def pieces(self) -> tuple[PathWord, ...]:
+        """The pieces from the first on."""
+        chain: list[PathWord] = []
+        here: _Partial | None = self
+        while here is not None and here.piece is not None:
+            chain.append(here.piece)
+            here = here.before
+        return tuple(reversed(chain))
+
+
+class _Front:
+    """The paths that reach one position, and the best total among them."""
+
+    __slots__ = ("best", "entries")
+
+    def __init__(self) -> None:
+        self.best = -math.inf
+        self.entries: dict[str, _Partial] = {}
+
+    def rank(self, count: int) -> list[tuple[str, _Partial]]:
+        """The best paths, best first."""
+        return nlargest(count, self.entries.items(), key=lambda entry: entry[1].total)
+
+
+class Lattice:
+    """A language model and its lexicon, ready to search; ``listed`` are words of a dictionary."""
+
+    def __init__(self, model: LanguageModel, listed: Iterable[str] = ()) -> None:
+        self.model = model
+        more = [word for word in listed if model.weigh(word) <= UNKNOWN]
+        common = np.concatenate([model.common, np.full(len(more), _LISTED, np.float32)])
+        words = [*model.words, *more]
+        self.lexicon = SoundLexicon(words, common)
+        self._loans = list(_speak_loans())
+
+    def rate_firmness(self, character: str) -> float:
+        """How firmly a written character stands: everyday ones more, drawable things less."""
+        if not character:
+            return 0.5
+        everyday = max(0.2, 1 + 0.3 * (self.model.weigh(character) + 4.0))
+        return everyday * (1 - 0.35 * rate_drawable(character))
+
+    def hear(self, script: Script) -> list[HeardSyllable | None]:
+        """What is heard in each slot; None where nothing is said."""
+        return [
+            self.lexicon.hear(
+                slot.sounds,
+                ord(slot.simple) if slot.simple else 0,
+                REACH,
+                self.rate_firmness(slot.simple),
+            )
+            if slot.sounds
+            else None
+            for slot in script.slots
+        ]
+
+    def search(self, script: Script, limit: int) -> list[Path]:
+        """The best paths, among them (anywhere, perhaps absent) the caption itself."""
+        heard = self.hear(script)
+        count = len(heard)
+        starts = _token_starts(script)
+        # Long captions get a narrower beam: the time per caption stays bounded.
+        beam = max(6, min(_BEAM, 300 // max(count, 1)))
+        fronts = [_Front() for _ in range(count + 1)]
+        fronts[0].entries[""] = _Partial(0.0, 0.0, self.model.begin(), None, None)
+        for i in range(count):
+            ranked = fronts[i].rank(beam)
+            fronts[i] = _Front()
+            if not ranked:
+                continue
+            arcs = list(self._arcs(script, heard, i, starts))
+            for piece, cost in arcs:
+                self._extend(ranked, piece, cost, fronts[piece.end], heard[i] is None)
+        ends = [
+            (p.total + last, text, p.common + last, p)
+            for text, p in fronts[count].rank(2 * limit)
+            for last in (self.model.end(p.state),)
+        ]
+        best = nlargest(limit, ends, key=lambda end: end[0])
+        return [Path(text, p.pieces(), common, total) for total, text, common, p in best]
+
+    def read_plainly(self, script: Script) -> Path:
+        """The caption itself, in the words that make it most common."""
+        starts = _token_starts(script)
+        fronts = [_Front() for _ in range(len(script.slots) + 1)]
+        fronts[0].entries[""] = _Partial(0.0, 0.0, self.model.begin(), None, None)
+        for i, end in starts.items():
+            ranked = fronts[i].rank(1)
+            slot = script.slots[i]
+            word = slot.simple or script.tokens[slot.token].text
+            self._extend(ranked, PathWord(word, i, end, True), 0.0, fronts[end], not slot.sounds)
+            word = ""
+            for later in script.slots[i : i + MAX_WORD]:
+                word += later.simple
+                if not later.simple or (len(word) > 1 and self.model.weigh(word) <= UNKNOWN):
+                    if not later.simple:
+                        break
+                    continue
+                if len(word) > 1:
+                    piece = PathWord(word, i, i + len(word), False)
+                    self._extend(ranked, piece, 0.0, fronts[piece.end], False)
+        ((text, best),) = fronts[-1].rank(1)
+        last = self.model.end(best.state)
+        return Path(text, best.pieces(), best.common + last, best.total + last)
+
+    def _extend(
+        self,
+        ranked: Sequence[tuple[str, _Partial]],
+        piece: PathWord,
+        cost: float,
+        front: _Front,
+        silent: bool,
+    ) -> None:
+        step, word = self.model.step, piece.word
+        foreign = word[0] < "\u3400"  # letters, digits and signs, not characters
+        fixed = 0.0 if silent else _FOREIGN if piece.kept else _LOAN
+        # The best a word can do after any other; what stays far below the front is not scored.
+        hope = 0.0 if silent or foreign else min(0.0, self.model.weigh(word) + _BOOST)
+        for text, partial in ranked:
+            if partial.total - cost + hope < front.best - _WIDTH:
+                break
+            if silent or foreign:
+                score, state = fixed, self.model.begin()
+            else:
+                score, state = step(partial.state, word)
+            total = partial.total + score - cost
+            longer = text + word
+            old = front.entries.get(longer)
+            if old is None or old.total < total:
+                front.entries[longer] = _Partial(
+                    total, partial.common + score, state, piece, partial
+                )
+                front.best = max(front.best, total)
+
+    def _arcs(
+        self, script: Script, heard: Sequence[HeardSyllable | None], i: int, starts: dict[int, int]
+    ) -> Iterable[tuple[PathWord, float]]:
+        if i in starts:
+            token = script.tokens[script.slots[i].token]
+            word = script.slots[i].simple or token.text
+            if len(word) != 1 or heard[i] is None or starts[i] > i + 1 or not word.isalpha():
+                yield PathWord(token.text, i, starts[i], True), 0.0
+            else:
+                yield PathWord(word, i, i + 1, True), 0.0
+        if heard[i] is None:
+            return
+        run: list[HeardSyllable] = []
+        for here in heard[i:]:
+            if here is None:
+                break
+            run.append(here)
+        for length, matches in enumerate(self.lexicon.find(run, _COSTS, SPAN_REACH, _ARCS), 1):
+            for match in matches:
+                yield PathWord(match.word, i, i + length, False), match.cost
+        yield from self._loan_arcs(script, i, len(run))
+
+    def _loan_arcs(self, script: Script, i: int, room: int) -> Iterable[tuple[PathWord, float]]:
+        for word, syllables in self._loans:
+            if len(syllables) > room:
+                continue
+            distance = 0.0
+            for offset, options in enumerate(syllables):
+                slot = script.slots[i + offset]
+                distance += min(
+                    cost + measure_distance(sound.syllable, option)
+                    for sound, cost in slot.sounds.items()
+                    for option in options
+                )
+                if distance > _LOAN_REACH or not slot.simple:
+                    break
+            else:
+                change = _COSTS.change * len(syllables) + _COSTS.sound * distance
+                yield PathWord(word, i, i + len(syllables), False), change
+
+
+def _token_starts(script: Script) -> dict[int, int]:
+    """First slot of each token → the slot after its last."""
+    starts: dict[int, int] = {}
+    first = 0
+    for i in range(1, len(script.slots) + 1):
+        if i == len(script.slots) or script.slots[i].token != script.slots[first].token:
+            starts[first] = i
+            first = i
+    return starts
+
+
+def _speak_loans() -> Iterable[tuple[str, tuple[frozenset[str], ...]]]:
+    for loan in LOANS:
+        parts = [find_phonemes(word) for word in loan.split()]
+        if all(parts):
+            syllables = [s for part in parts for s in speak_phonemes(part, KNOWN_SYLLABLES)]
+            if len(syllables) > 1:
+                yield loan, tuple(syllables)

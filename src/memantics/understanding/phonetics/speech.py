@@ -1,0 +1,319 @@
+"""Reading aloud: a caption in, its likely readings out."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path as FilePath
+
+from memantics.core.errors import InputError, MissingExtra
+from memantics.understanding.phonetics import reading, sound
+from memantics.understanding.phonetics.caption import (
+    Script,
+    SyllableSlot,
+    clean_text,
+    simplify,
+    write_scripts,
+)
+from memantics.understanding.phonetics.evidence import (
+    cut_words,
+    describe_picture,
+    describe_senses,
+    find_double_meanings,
+    find_evidence,
+    list_second_senses,
+)
+from memantics.understanding.phonetics.language import load_model
+from memantics.understanding.phonetics.lattice import Lattice, Path
+from memantics.understanding.phonetics.ranking import (
+    HeardDifference,
+    Linear,
+    PathCandidate,
+    describe_caption,
+    describe_path,
+    load_first_right,
+    load_weights,
+)
+from memantics.understanding.phonetics.reading import Settings
+from memantics.understanding.phonetics.senses import list_words
+from memantics.understanding.phonetics.sound import MAX_WORD
+
+_PATHS = 60
+_PICTURED = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class SoundAnalysis:
+    """Everything the search found for a caption; candidates are best first."""
+
+    script: Script
+    plain: Path
+    candidates: tuple[PathCandidate, ...]
+    literal_rank: int
+    signals: dict[str, float]
+
+    def reorder(self, order: Linear, pictured: frozenset[str] = frozenset()) -> SoundAnalysis:
+        """The same candidates under other weights."""
+        ranked = _sort(_score(c, order, pictured) for c in self.candidates)
+        signals = describe_caption(ranked, self.plain, self.script, self.literal_rank)
+        return replace(self, candidates=ranked, signals=signals)
+
+    def list_changed(self) -> list[str]:
+        """The written characters that the first candidate hears as others."""
+        return [d.written for c in self.candidates[:1] for d in c.differences]
+
+
+def _score(candidate: PathCandidate, order: Linear, pictured: frozenset[str]) -> PathCandidate:
+    shown = sum(d.written in pictured for d in candidate.differences if d.written)
+    return replace(candidate, score=order.score(candidate.features) + _PICTURED * shown)
+
+
+@cache
+def load_lattice(model: reading.ModelName, file: FilePath | None) -> Lattice:
+    """The search over a language model, built once per process."""
+    # Hundreds of thousands of objects that all stay: collecting in between only costs time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return Lattice(load_model(model, file), list_words(MAX_WORD))
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def analyze_caption(
+    caption: str,
+    lattice: Lattice,
+    *,
+    order: Linear | None = None,
+    pictured: frozenset[str] = frozenset(),
+) -> SoundAnalysis:
+    """Search what a caption may sound like and order what was found.
+
+    ``pictured`` are characters of things in the picture: the caption was written to name them,
+    so a reading that hears them as something else is the likelier.
+    """
+    rank = order or load_weights(lattice.model.name)[0]
+    scripts = list(write_scripts(caption))
+    script = scripts[0]
+    plain = lattice.read_plainly(script)
+    found: dict[str, PathCandidate] = {}
+    literal_rank = _PATHS
+    for number, variant in enumerate(scripts):
+        for place, path in enumerate(lattice.search(variant, _PATHS)):
+            differences, features = describe_path(path, variant, plain, lattice)
+            if not differences:
+                literal_rank = min(literal_rank, place) if number == 0 else literal_rank
+                continue
+            candidate = _score(PathCandidate(path, variant, differences, features), rank, pictured)
+            old = found.get(path.text)
+            if old is None or old.score < candidate.score:
+                found[path.text] = candidate
+    ranked = _sort(found.values())
+    signals = describe_caption(ranked, plain, script, literal_rank)
+    return SoundAnalysis(script, plain, ranked, literal_rank, signals)
+
+
+def _sort(candidates: Iterable[PathCandidate]) -> tuple[PathCandidate, ...]:
+    return tuple(sorted(candidates, key=lambda c: (-c.score, c.path.text))[:_PATHS])
+
+
+def write_sound(script: Script, differences: Sequence[HeardDifference] = ()) -> str:
+    """The caption in pinyin as it is said, with what a reading changes in it."""
+    changed = {d.slot: d for d in differences}
+    parts: list[str] = []
+    for number, slot in enumerate(script.slots):
+        change = changed.get(number)
+        if change is not None:
+            text = sound.write_marked(change.sound) if change.sound else change.heard
+        elif slot.main is None:
+            text = script.tokens[slot.token].text.strip()
+        elif slot.simple:
+            text = sound.write_marked(slot.main)
+        else:
+            text = slot.main.syllable
+        # A loan covers several slots but is one word.
+        if text and not (change and change.sound is None and parts and parts[-1] == text):
+            parts.append(text)
+    return " ".join(parts)
+
+
+def build_reading(candidate: PathCandidate) -> reading.Reading:
+    """A reading with its changed spans."""
+    script, differences = candidate.script, candidate.differences
+    said = sum(bool(slot.sounds) for slot in script.slots)
+    far = sum(d.distance > sound.MERGED for d in differences)
+    return reading.Reading(
+        text=candidate.path.text,
+        sound=write_sound(script, differences),
+        score=round(candidate.score, 4),
+        gain=round(candidate.features["gain"], 3),
+        distance=round(candidate.features["distance"], 3),
+        syllables=said,
+        syllables_matched=said - far,
+        changes=tuple(_build_changes(script, differences)),
+    )
+
+
+def _build_changes(
+    script: Script, differences: Sequence[HeardDifference]
+) -> list[reading.SoundChange]:
+    # Neighbouring slots make one span: slot minus rank is constant in a run.
+    runs: dict[int, list[HeardDifference]] = {}
+    for rank, difference in enumerate(sorted(differences, key=lambda d: d.slot)):
+        runs.setdefault(difference.slot - rank, []).append(difference)
+    return [_build_change(script, run) for run in runs.values()]
+
+
+def _build_change(script: Script, run: Sequence[HeardDifference]) -> reading.SoundChange:
+    tokens = [script.tokens[script.slots[d.slot].token] for d in run]
+    written: list[str] = []
+    heard: list[str] = []
+    notes: list[str] = []
+    for difference in run:
+        slot = script.slots[difference.slot]
+        nearest = _nearest(slot, difference)
+        written.append(sound.write_marked(slot.main) if slot.main and slot.simple else nearest)
+        if difference.sound:
+            heard.append(sound.write_marked(difference.sound))
+            notes.append(sound.describe_difference(nearest, difference.sound.syllable))
+    # A loan stands in each of its slots but is one word.
+    pieces = [d.heard for i, d in enumerate(run) if d.sound or not i or run[i - 1].sound]
+    return reading.SoundChange(
+        start=tokens[0].start,
+        end=tokens[-1].end,
+        written="".join(token.text for token in dict.fromkeys(tokens)),
+        heard="".join(pieces),
+        written_sound=" ".join(written),
+        heard_sound=" ".join(heard) or run[0].heard,
+        distance=round(sum(d.distance for d in run), 3),
+        tones_differ=sum(d.tone_differs for d in run),
+        notes=tuple(dict.fromkeys(note for note in notes if note)),
+    )
+
+
+def _nearest(slot: SyllableSlot, difference: HeardDifference) -> str:
+    """The sound of a slot that the heard one is nearest to."""
+    if difference.sound is None:
+        return slot.main.syllable if slot.main else ""
+    heard = difference.sound.syllable
+    sounds = slot.sounds
+    return min(sounds, key=lambda s: sound.measure_distance(s.syllable, heard) + sounds[s]).syllable
+
+
+_PLAIN = Settings()
+_EVIDENCE = 0.7  # what each supporting word of the picture adds to the log-odds, two at most
+
+
+def read_aloud(
+    caption: str, *, description: str | None = None, settings: Settings = _PLAIN
+) -> reading.Heard:
+    """What a caption may mean when it is read aloud.
+
+    ``description`` says what the picture shows, in Chinese or English; its words support the
+    literal reading. Any text is taken; what was left out is in ``notes``.
+
+    >>> readings = read_aloud("年年有鱼", settings=Settings(model="dictionary"))
+    >>> readings.sound, readings.language
+    ('nián nián yǒu yú', 'zh')
+    """
+    if not isinstance(caption, str):
+        raise InputError(f"a caption is text, not {type(caption).__name__}", hint="pass a string")
+    text, notes = _prepare(caption, settings)
+    language = _choose_language(text, settings)
+    if language == "en":
+        return _read_english(text, notes, settings)
+    return _read_chinese(text, notes, description, settings)
+
+
+def read_many(
+    captions: Iterable[str | tuple[str, str | None]], *, settings: Settings = _PLAIN
+) -> Iterator[reading.Heard]:
+    """Read captions one after the other, each alone or with a description; lazily, in order.
+
+    >>> [r.caption for r in read_many(["好", ("鱼", None)], settings=Settings(model="dictionary"))]
+    ['好', '鱼']
+    """
+    for entry in captions:
+        caption, description = (entry, None) if isinstance(entry, str) else entry
+        yield read_aloud(caption, description=description, settings=settings)
+
+
+def _prepare(caption: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
+    notes = []
+    # Cut first: cleaning must not walk through megabytes.
+    text = clean_text(caption[: 4 * settings.max_characters])
+    if len(caption) <= 4 * settings.max_characters and len(text) < len(caption):
+        notes.append("characters that cannot be said or seen were left out")
+    if len(text) > settings.max_characters or len(caption) > 4 * settings.max_characters:
+        text = text[: settings.max_characters]
+        notes.append(
+            f"only the first {settings.max_characters} of {len(caption)} characters were read"
+        )
+    return text, tuple(notes)
+
+
+def _choose_language(text: str, settings: Settings) -> reading.Language:
+    if settings.language != "auto":
+        return settings.language
+    if any(sound.list_sounds(character) for character in text):
+        return "zh"
+    letters = sum(character.isascii() and character.isalpha() for character in text)
+    return "en" if letters > 1 else "zh"
+
+
+def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> reading.Heard:
+    from memantics.understanding.phonetics.english import read_english
+
+    try:
+        return read_english(text, notes, settings)
+    except MissingExtra as missing:
+        if settings.language == "en":
+            raise
+        # Among Chinese captions a stray English one must not end the batch.
+        return reading.Heard(
+            text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),)
+        )
+
+
+def _read_chinese(
+    text: str, notes: tuple[str, ...], description: str | None, settings: Settings
+) -> reading.Heard:
+    lattice = load_lattice(settings.model, settings.model_file)
+    _, sure = load_weights(lattice.model.name)
+    pictured = find_evidence(text, description, lattice) if description else {}
+    analysis = analyze_caption(text, lattice, pictured=frozenset(pictured))
+    readings = tuple(build_reading(c) for c in analysis.candidates[: settings.limit])
+    signals = dict(analysis.signals)
+    changed = analysis.list_changed()
+    evidence = tuple(dict.fromkeys(pictured[c] for c in changed if c in pictured))
+    doubles: tuple[reading.DoubleMeaning, ...] = ()
+    signals["evidence"] = 0.0
+    if description:
+        doubles = find_double_meanings(analysis.plain, description, text, lattice)
+        signals |= describe_picture(text, description, changed, lattice)
+    words = cut_words("".join(map(simplify, text)))
+    signals |= describe_senses(words)
+    odds = Linear({**sure.weights, "evidence": _EVIDENCE}, sure.bias)
+    confidence = round(odds.probability(signals), 4) if readings else 0.0
+    chance = load_first_right(lattice.model.name).probability(analysis.signals) if readings else 0.0
+    if not any(slot.sounds for slot in analysis.script.slots):
+        notes = (*notes, "nothing in it can be read aloud")
+    meant = bool(readings) and confidence >= settings.threshold
+    return reading.Heard(
+        caption=text,
+        language="zh",
+        model=lattice.model.name,
+        sound=write_sound(analysis.script),
+        readings=readings,
+        confidence=confidence,
+        threshold=settings.threshold,
+        evidence=evidence,
+        double_meanings=() if meant else doubles[:3],
+        senses=list_second_senses(words),
+        notes=notes,
+        signals=signals,
+        chance=round(chance, 4),
+    )

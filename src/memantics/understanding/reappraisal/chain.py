@@ -1,0 +1,515 @@
+"""One meme through all stages, and many memes one after the other.
+
+When a reappraisal may be called done: every check that a result must pass, and what to do else.
+
+Thresholds were set on drawn cases and on pairs that were looked at (docs/research/reappraisal.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from PIL import Image
+from pydantic import BaseModel
+
+from memantics.core import errors
+from memantics.core.images import decode, encode_png, read_bytes, shrink
+from memantics.core.journal import replace_file
+from memantics.core.lines import TextLine
+from memantics.core.memes import Meme
+from memantics.core.model import Taken
+from memantics.understanding.reappraisal.kindness import feel
+from memantics.understanding.reappraisal.records import (
+    BOTH,
+    BROKEN,
+    CHECKS,
+    FEELING,
+    MEME,
+    PLAN,
+    SHEET,
+    VERSIONS,
+    CaptionCheck,
+    Checks,
+    Emotion,
+    Flaw,
+    KinderVersion,
+    MemeFeeling,
+    Mood,
+    ReappraisalPlan,
+    Shape,
+    StageFile,
+    VersionSheet,
+    find_source,
+    hash_inputs,
+    read_stage,
+    settle_offers,
+    write_stage,
+)
+from memantics.understanding.reappraisal.rendering import (
+    LEGIBLE,
+    MadeMeme,
+    Painted,
+    check_result,
+    list_changes,
+    paint_meme,
+    set_captions,
+    show_both,
+    show_versions,
+    tell_mood,
+)
+from memantics.understanding.reappraisal.rules import find_faults
+from memantics.understanding.reappraisal.situation import understand
+from memantics.understanding.reappraisal.stages import ReappraisalSubject
+from memantics.understanding.reappraisal.workshop import Ending, Reappraisal, Stage, Workshop
+from memantics.understanding.vision.page import LetteredCaption, Page, read_page
+from memantics.understanding.vision.regions import ReadLines, has_chinese, measure_thickness
+from memantics.understanding.vision.roles import load_model
+
+LEAST_ALIKE = 0.86  # of 1: less, and letters lost their colour, their outline or their weight
+SMALLEST, LARGEST = 0.6, 1.2  # of the old letters' size
+DAMAGED = 0.1  # of a block's structure, outside of all that may change
+_MAIN = 0.6  # of the largest text: a rewritten caption is at least that large
+_SEEN = 0.5  # certainty of an OCR from which larger lettering was there, whatever it says
+_OWN_WORDS = "Write the caption yourself: edit plan.json, or use --interactive"
+_BY_HAND = "Finish it by hand, starting from meme.png, or choose another picture"
+
+
+def find_flaws(
+    page: Page,
+    plan: ReappraisalPlan,
+    checks: Checks,
+    lines: Sequence[TextLine],
+    asked: Taken[Mood] | None = None,
+) -> list[Flaw]:
+    """All that keeps a result from being done; ``lines`` are those that were read on its source.
+
+    ``asked`` is what a model that sees said about faces and captions, where one was asked.
+    """
+    changed = {region: caption for region, (caption, _) in list_changes(page, plan).items()}
+    return [
+        *_check_caption(page, changed, lines),
+        *(flaw for caption in checks.captions for flaw in _check_letters(caption)),
+        *_check_picture(checks),
+        *_check_feeling(checks, asked),
+    ]
+
+
+def _check_caption(
+    page: Page, changed: dict[str, LetteredCaption], lines: Sequence[TextLine]
+) -> Iterator[Flaw]:
+    """Whether what was rewritten is what makes the meme negative."""
+    if not changed:
+        return
+    threshold = load_model()["threshold"]
+    for region, caption in changed.items():
+        if max(line.chance for line in caption.block.lines) < threshold:
+            what = (
+                f"text {region} ({caption.text!r}) may be a label or a watermark, not the caption"
+            )
+            yield Flaw(check="caption", what=what, advice=_BY_HAND)
+    size = max(_measure_size(caption.block.lines) for caption in changed.values())
+    touched = {line.box for caption in changed.values() for line in caption.block.lines}
+    for line in lines:
+        # Drawings are misread as few letters; two Chinese characters are a text.
+        said = sum(char.isalpha() for char in line.text) >= (2 if has_chinese(line.text) else 4)
+        larger = said and line.score >= _SEEN and size < _MAIN * measure_thickness(line)
+        if line.box not in touched and larger:
+            what = f"the larger text {line.text!r} stayed as it was"
+            yield Flaw(check="caption", what=what, advice=_OWN_WORDS)
+            break
+    for number, caption in enumerate(page.captions, 1):
+        mood = feel(understand([caption.text]).lines[0].meant)
+        if str(number) not in changed and (mood.rude or mood.gloomy):
+            what = f"caption {number} ({caption.text!r}) is negative and stayed as it was"
+            yield Flaw(check="caption", what=what, advice=_OWN_WORDS)
+
+
+def _measure_size(lines: Sequence[TextLine]) -> int:
+    return max(map(measure_thickness, lines))
+
+
+def _check_letters(caption: CaptionCheck) -> Iterator[Flaw]:
+    name = f"caption {caption.region}"
+    if caption.read < LEGIBLE:
+        what = f"{name} does not read: {caption.read:.2f} of {caption.planned!r}"
+        yield Flaw(check="reading", what=what, advice="Try shorter words")
+    if caption.leftover:
+        count = "1 stroke" if caption.leftover == 1 else f"{caption.leftover} strokes"
+        what = f"{count} of the old {name} can still be seen"
+        yield Flaw(check="strokes", what=what, advice="Paint over them in meme.png")
+    if caption.plate or caption.lettering < LEAST_ALIKE:
+        what = f"{name} does not look as before: its letters could not be measured well"
+        yield Flaw(check="lettering", what=what, advice=_BY_HAND)
+    if not SMALLEST <= caption.size <= LARGEST:
+        kind = "smaller" if caption.size < 1 else "larger"
+        words = "shorter" if caption.size < 1 else "longer"
+        what = f"the letters of {name} are much {kind} than before ({caption.size:.2f})"
+        yield Flaw(check="size", what=what, advice=f"Try {words} words")
+
+
+def _check_picture(checks: Checks) -> Iterator[Flaw]:
+    if checks.damage > DAMAGED:
+        what = f"the picture changed outside of its captions ({checks.damage:.0%} of a block)"
+        yield Flaw(check="picture", what=what, advice="Use another editor, or --editor none")
+    if min((caption.border for caption in checks.captions), default=1.0) < LEGIBLE:
+        what = "the border of a caption's box was lost"
+        yield Flaw(check="picture", what=what, advice=_BY_HAND)
+    if not checks.panels_kept:
+        what = f"{checks.panels_before} panels became {checks.panels_after}"
+        yield Flaw(check="panels", what=what, advice="Use another editor, or --editor none")
+
+
+def _check_feeling(checks: Checks, asked: Taken[Mood] | None) -> Iterator[Flaw]:
+    old, new = checks.kindness or (0.0, 1.0)
+    if new <= old:
+        what = f"the new captions sound no kinder than the old ones ({old:.2f}, now {new:.2f})"
+        yield Flaw(check="kindness", what=what, advice=_OWN_WORDS)
+    if checks.mood is not None and not checks.mood.fit:
+        mood = checks.mood
+        what = f"faces look {mood.faces}, captions sound {mood.captions}: {mood.reason.rstrip('.')}"
+        advice = "Let an editor change the faces (--editor), or write captions that fit them"
+        yield Flaw(check="mood", what=what, advice=advice)
+    elif asked is not None and asked.value is None:
+        what = f"whether faces go with the captions was asked and not answered: {asked.status}"
+        yield Flaw(check="mood", what=what, advice="Run it again, or look yourself (--no-mood)")
+
+
+MOST_PIXELS = 4_000_000  # a larger picture is reduced: time and memory grow with its area
+_SETTINGS = 3  # how often captions are set and read back at most
+_RULES = 4  # raise it when the same plan gives another picture
+_TRIED = 3  # plans that are drawn at most where one is wanted
+_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that other words may mend
+
+
+@dataclass(slots=True)
+class _Job:
+    """One meme on its way."""
+
+    meme: Meme
+    shop: Workshop
+    folder: Path
+    image: Image.Image
+    page: Page
+    lines: Sequence[TextLine]
+    digest: str
+    resumed: bool = field(default=True)
+
+    @property
+    def subject(self) -> ReappraisalSubject:
+        meme = self.meme
+        return ReappraisalSubject(meme.id, meme.image, self.page, meme.notes, self.emotion)
+
+    @property
+    def emotion(self) -> Emotion | None:
+        """The feeling as it was given: by the wanted target, or by people."""
+        target = self.shop.target
+        return self.shop.emotions.get(self.meme.id) if target is None else find_source(target)
+
+
+class _Stopped(Exception):
+    """A stage that ended without a value."""
+
+    def __init__(self, stage: Stage, reason: str, ending: Ending = "failed") -> None:
+        self.stage: Stage = stage
+        self.reason = reason
+        self.ending: Ending = ending
+        super().__init__(reason)
+
+
+async def reappraise_all(
+    memes: Sequence[Meme], shop: Workshop, width: int = 1
+) -> AsyncIterator[Reappraisal]:
+    """Take memes through all stages, some at once; one that fails does not stop the others."""
+    free = asyncio.Semaphore(width)
+
+    async def take(meme: Meme) -> Reappraisal:
+        async with free:
+            return await reappraise(meme, shop)
+
+    tasks = [asyncio.ensure_future(take(meme)) for meme in memes]
+    try:
+        for task in asyncio.as_completed(tasks):
+            yield await task
+    finally:
+        for left in tasks:
+            left.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
+    """Take one meme through all stages; only what stops every meme is raised."""
+    folder = shop.out / meme.id
+    try:
+        job = await _open(meme, shop, folder)
+        feeling = await _feel(job)
+        plan = await _plan(job, feeling)
+        plan, checks, versions = await _draw(job, feeling, plan)
+    except _Stopped as stop:
+        return Reappraisal(meme.id, folder, stop.ending, stop.stage, stop.reason)
+    reason = "; ".join(flaw.what for flaw in checks.flaws)
+    ending: Ending = "flawed" if checks.flaws else "done"
+    made = Reappraisal(meme.id, folder, ending, "picture", reason, feeling, plan, checks)
+    return replace(made, resumed=job.resumed, versions=versions)
+
+
+async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
+    """Read and measure a meme; its file is only ever read."""
+    if meme.image.resolve() in {(folder / name).resolve() for name in (MEME, BOTH)}:
+        raise _Stopped("reading", "the result would take its place; choose another with --out")
+    try:
+        data = await asyncio.to_thread(read_bytes, meme.image)
+        measured = await asyncio.to_thread(_measure, data, meme.image.name, shop.read_lines)
+    except errors.InputError as error:
+        raise _Stopped("reading", str(error)) from error
+    return _Job(meme, shop, folder, *measured, hashlib.sha256(data).hexdigest())
+
+
+def _measure(
+    data: bytes, name: str, read_lines: ReadLines
+) -> tuple[Image.Image, Page, Sequence[TextLine]]:
+    """The picture, its structure and its text; a picture above the limit of pixels is reduced."""
+    whole = decode(data, name)
+    image = shrink(whole, MOST_PIXELS)
+    lines = read_lines(data if image is whole else encode_png(image), name)
+    return image, read_page(image, lines), lines
+
+
+async def _feel(job: _Job) -> MemeFeeling:
+    """Stage one."""
+    shop = job.shop
+    inputs = hash_inputs(job.digest, shop.planner.name, shop.target)
+    known = _recall(job.folder / FEELING, MemeFeeling, inputs, "feeling")
+    if known is not None and shop.review is None:
+        return known
+    taken = await shop.planner.feel(job.subject) if known is None else None
+    feeling = known or _take(job, "feeling", inputs, taken)
+    if job.emotion is not None:
+        feeling = feeling.model_copy(update={"emotion": job.emotion, "source": "given"})
+    feeling = _review(job, "feeling", feeling, lambda _: [])
+    _keep(job, "feeling", inputs, feeling)
+    return feeling
+
+
+async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
+    """Stage two; a plan that a person edited has to keep the rules as well."""
+    shop, inputs = job.shop, _hash_feeling(job, feeling)
+    known = _recall(job.folder / PLAN, ReappraisalPlan, inputs, "plan")
+
+    def check(plan: ReappraisalPlan) -> list[str]:
+        return find_faults(plan, feeling.emotion, job.page)
+
+    if known is not None:
+        faults = check(known)
+        if faults and shop.review is None:
+            raise _Stopped("plan", f"{job.folder / PLAN}: {'; '.join(faults)}")
+        if shop.review is None:
+            return known
+    taken = await shop.planner.plan(job.subject, feeling) if known is None else None
+    plan = known or _take(job, "plan", inputs, taken)
+    if shop.review is not None:  # a person's plan has no rivals
+        plan = _review(job, "plan", plan.model_copy(update={"others": []}), check)
+    _keep(job, "plan", inputs, plan)
+    return plan
+
+
+def _hash_feeling(job: _Job, feeling: MemeFeeling) -> str:
+    said = feeling.model_dump(mode="json", exclude={"source"})
+    return hash_inputs(job.digest, job.shop.planner.name, said)
+
+
+async def _draw(
+    job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan
+) -> tuple[ReappraisalPlan, Checks, tuple[KinderVersion, ...]]:
+    """Stage three: the best plan drawn and checked, with all versions where several are wanted."""
+    shop, folder = job.shop, job.folder
+    known = _recall(folder / CHECKS, Checks, _hash_picture(job, feeling, plan), "picture")
+    if shop.versions == 1 and known is not None and (folder / MEME).is_file():
+        return plan, known, ()
+    texts = sorted(map(str, (plan.captions, *(offer.captions for offer in plan.others))))
+    key = hash_inputs(_hash_picture(job, feeling), shop.versions, *texts)
+    sheet = _recall(folder / VERSIONS, VersionSheet, key, "picture")
+    if sheet is None or not all(version.path(folder).is_file() for version in sheet.versions):
+        job.resumed, sheet = False, await _draw_all(job, feeling, plan)
+    versions = sheet.versions
+    if shop.choose > len(versions):
+        what = f"{job.meme.id} has no version {shop.choose}: {len(versions)} were drawn"
+        raise errors.InputError(what, hint=f"look at {folder / SHEET}")
+    best = versions[max(0, shop.choose - 1)]
+    made = await asyncio.to_thread(read_bytes, best.path(folder))
+    after = decode(made, "the new meme")
+    both = await asyncio.to_thread(show_both, job.image, after, feeling.emotion, best.plan)
+    replace_file(folder / MEME, made)
+    replace_file(folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
+    taken = settle_offers(plan, sheet, best)
+    _keep(job, "plan", _hash_feeling(job, feeling), taken)
+    checks, inputs = best.checks, _hash_picture(job, feeling, taken)
+    said = StageFile(status=best.status, made_by="", made_from=inputs, reason=best.reason)
+    _write(job, "picture", said.model_copy(update={"value": checks.model_dump(mode="json")}))
+    if shop.versions == 1:
+        for version in versions:
+            version.path(folder).unlink()
+        return taken, checks, ()
+    pictures = [decode(read_bytes(version.path(folder)), "a version") for version in versions]
+    shown = await asyncio.to_thread(show_versions, job.image, pictures, versions)
+    replace_file(folder / SHEET, await asyncio.to_thread(encode_png, shown, 6))
+    value = sheet.model_dump(mode="json")
+    write_stage(
+        folder / VERSIONS,
+        StageFile(status="done", made_by=shop.planner.name, made_from=key, value=value),
+    )
+    return taken, checks, tuple(versions)
+
+
+def _hash_picture(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan | None = None) -> str:
+    """What a picture depends on; without a plan, what pictures of all plans depend on."""
+    editor = job.shop.editor
+    identity = None if editor is None else dict(editor.identity)
+    asked = [judge.name for judge in (job.shop.judge, job.shop.faces) if judge is not None]
+    said = plan.model_dump(mode="json", exclude={"others", "score"}) if plan else None
+    return hash_inputs(job.digest, said, identity, _RULES, feeling.emotion, *asked)
+
+
+async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> VersionSheet:
+    """Draw plans in their order until as many as are wanted pass every check; good ones first."""
+    wanted, error = job.shop.versions, ""
+    offers = [
+        offer
+        for offer in plan.others
+        if not offer.lost or (wanted > 1 and not offer.lost.startswith(BROKEN))
+    ]
+    made: list[tuple[ReappraisalPlan, bytes, Checks]] = []
+    ruined: list[set[str]] = []
+    for each in (plan.model_copy(update={"others": []}), *map(plan.take, offers)):
+        regions = set(list_changes(job.page, each))  # a flaw that no words mend would come again
+        if len(made) == max(_TRIED, 2 * wanted) or (wanted == 1 and regions in ruined):
+            continue
+        try:
+            picture, checks = await _draw_one(job, each)
+        except (errors.Unavailable, errors.MissingExtra, errors.StoreError):
+            raise  # every meme would end like this one
+        except (errors.ModelError, errors.InputError) as failed:
+            error = error or str(failed)
+            if isinstance(failed, errors.ModelError):
+                break
+            continue
+        made.append((each, picture, checks))
+        if not {flaw.check for flaw in checks.flaws} <= _BY_WORDS:
+            ruined.append(regions)
+        if sum(not checks.flaws for *_, checks in made) >= wanted:
+            break
+    if not made:
+        _fail(job, "picture", _hash_picture(job, feeling, plan), error)
+    made.sort(key=lambda drawn: len(drawn[2].flaws))
+    versions = []
+    for number, (each, picture, checks) in enumerate(made, 1):
+        versions.append(KinderVersion(number=number, plan=each, checks=checks))
+        replace_file(versions[-1].path(job.folder), picture)
+    return VersionSheet(versions=versions)
+
+
+async def _draw_one(job: _Job, plan: ReappraisalPlan) -> tuple[bytes, Checks]:
+    """One plan as a picture, with its checks."""
+    finder = job.shop.faces
+    found = await finder.find(job.meme.id, job.meme.image, job.image) if finder else None
+    painted = await paint_meme(job.image, job.page, plan, job.shop.editor, found or ())
+    faces = None if found is None else len(found)
+    made, checks = await asyncio.to_thread(_set_and_read, job, plan, painted, faces)
+    looked_at = job.folder / "looked-at.png"
+    replace_file(looked_at, made)
+    try:
+        return made, await _judge(job, plan, checks, looked_at)
+    finally:
+        looked_at.unlink()
+
+
+def _set_and_read(
+    job: _Job, plan: ReappraisalPlan, painted: Painted, faces: int | None
+) -> tuple[bytes, Checks]:
+    """Set captions and read them back; those that do not read are set again on plain plates."""
+    editor = job.shop.editor
+    plates: frozenset[str] = frozenset()
+    for left in reversed(range(_SETTINGS)):
+        drawn = set_captions(painted, job.page, plan, plates)
+        made = encode_png(drawn.image, 6)
+        lines = job.shop.read_lines(made, f"{job.meme.id} (new)")
+        result = MadeMeme(drawn, lines, None if editor is None else editor.name, faces)
+        checks = check_result(job.image, job.page, plan, result)
+        dim = {caption.region for caption in checks.captions if caption.read < LEGIBLE} - plates
+        if not dim or not left:
+            break
+        plates |= dim
+    return made, checks
+
+
+async def _judge(job: _Job, plan: ReappraisalPlan, checks: Checks, image: Path) -> Checks:
+    """The checks with what is known about faces and kindness, and all that they find wrong."""
+    judge, rate = job.shop.judge, job.shop.kindness
+    taken = await judge.judge_mood(job.meme.id, image) if judge else None
+    update: dict[str, object] = {"mood": taken.value if taken else None}
+    if taken is None:
+        update["notes"] = [*checks.notes, *tell_mood(plan)]
+    if rate is not None and checks.captions:
+        old = [caption.text for caption in job.page.captions]
+        update["kindness"] = await asyncio.to_thread(lambda: [rate(old), rate(plan.texts)])
+    checks = checks.model_copy(update=update)
+    flaws = await asyncio.to_thread(find_flaws, job.page, plan, checks, job.lines, taken)
+    return checks.model_copy(update={"flaws": flaws})
+
+
+def _recall(path: Path, shape: type[Shape], inputs: str, stage: Stage) -> Shape | None:
+    try:
+        return read_stage(path, shape, inputs)
+    except errors.DataError as error:
+        raise _Stopped(stage, str(error)) from error
+
+
+def _take(job: _Job, stage: Stage, inputs: str, taken: Taken[Shape] | None) -> Shape:
+    """The value of a stage that was taken just now.
+
+    A planner that answers without one declines; else the stage has failed.
+    """
+    job.resumed = False
+    if taken is not None and taken.status == "answered" and taken.value is None:
+        _fail(job, stage, inputs, taken.reason, "declined")
+    if taken is None or taken.status != "answered" or taken.value is None:
+        _fail(job, stage, inputs, f"{taken.status}: {taken.reason}" if taken else "not taken")
+    return taken.value
+
+
+def _fail(
+    job: _Job,
+    stage: Stage,
+    inputs: str,
+    reason: str,
+    ending: Literal["failed", "declined"] = "failed",
+) -> NoReturn:
+    _write(job, stage, StageFile(status=ending, made_by="", made_from=inputs, reason=reason))
+    raise _Stopped(stage, reason, ending)
+
+
+def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list[str]]) -> Shape:
+    if job.shop.review is None:
+        return value
+    seen = job.shop.review(stage, job.meme.id, value, check)
+    if seen is None:
+        raise _Stopped(stage, "skipped by the reviewer", "skipped")
+    return seen
+
+
+def _keep(job: _Job, stage: Stage, inputs: str, value: BaseModel) -> None:
+    said = value.model_dump(mode="json")
+    _write(job, stage, StageFile(status="done", made_by="", made_from=inputs, value=said))
+
+
+def _write(job: _Job, stage: Stage, file: StageFile) -> None:
+    """Write how a stage ended, with who made it."""
+    name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
+    made_by = job.shop.planner.name
+    if stage == "picture":
+        made_by = "captions only" if job.shop.editor is None else job.shop.editor.name
+    write_stage(job.folder / name, file.model_copy(update={"made_by": made_by}))

@@ -1,0 +1,109 @@
+"""A second opinion on whether new captions sound kinder: it shares no word list with the planner.
+
+Logistic regression on multilingual sentence vectors. ``python -m perf.kindness`` fits it on what
+people wrote and called negative or positive (docs/research/reappraisal.md has the figures).
+
+How kind a text sounds: one interface, and the lexicon that ships behind it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+
+from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.embedded.lexicon import MoodLexicon as MoodWords
+from memantics.models.embedded.lexicon import TextMood
+from memantics.understanding.phonetics.speech import read_aloud
+from memantics.understanding.reappraisal.lexicon import read_lexicon
+from memantics.understanding.vision.regions import has_chinese
+
+_PER_CAUSE = 0.4  # of valence: what one cause of a bad feeling in a text takes away
+_PER_INSULT = 0.3
+
+
+class FeelingMeter(Protocol):
+    """Anything that tells how kind a text sounds, such as a trained expert."""
+
+    name: str
+
+    def measure(self, text: str) -> float:
+        """From -1, hostile or desperate, to 1, kind or glad."""
+        ...
+
+
+class LexiconMeter:
+    """Valence by words (VADER; our own list for Chinese), less what the causes in it weigh.
+
+    >>> LexiconMeter().measure("I panic") < 0 < LexiconMeter().measure("what a lovely day")
+    True
+    """
+
+    name = "lexicon"
+
+    def measure(self, text: str) -> float:
+        """From -1 to 1."""
+        mood = feel(text)
+        causes = sum(read_lexicon("zh" if has_chinese(text) else "en").weigh(text).values())
+        insults = len(mood.rude) + len(mood.gloomy)
+        return max(-1.0, min(1.0, mood.valence - _PER_CAUSE * causes - _PER_INSULT * insults))
+
+
+def feel(text: str) -> TextMood:
+    """Valence, rude and gloomy words of a text."""
+    return _load().feel(text)
+
+
+@cache
+def _load() -> MoodWords:
+    return MoodWords()
+
+
+WEIGHTS = Path(__file__).parent / "kindness.json"
+_LONGEST = 40  # characters: puns are short, and hearing takes time
+_SITES = re.compile(r"\S*\.(?:com|net|org|me|cn)\S*|@\w+|imgflip|mematic|memegenerator|quickmeme")
+_MARKS = re.compile(r"[^\w\s']")
+
+
+def clean_caption(text: str) -> str:
+    """Letters only: sites, marks and capitals tell rewritings from sources, not moods.
+
+    >>> clean_caption("So AM I!  made by pics.com")
+    'so am i made by'
+    """
+    plain = re.sub(r"\\+n|\\", " ", text).casefold()
+    return " ".join(_MARKS.sub(" ", _SITES.sub(" ", plain)).split())
+
+
+def hear_caption(text: str) -> str:
+    """What our ear takes a caption to mean; the caption itself where it hears nothing else."""
+    if not has_chinese(text) or len(text) > _LONGEST:
+        return text
+    heard = read_aloud(text)
+    return heard.meant.text if heard.meant else text
+
+
+def rate_kindness(captions: Sequence[str]) -> float:
+    """The chance from 0 to 1 that captions are kind rather than negative, as they are heard."""
+    text = clean_caption(" ".join(map(hear_caption, captions)))
+    model = _load_weights()["zh" if has_chinese(text) else "en"]
+    vector = _open_encoder().encode([text])[0]
+    total = model[-1] + sum(a * float(b) for a, b in zip(model[:-1], vector, strict=True))
+    return round(1 / (1 + math.exp(-total)), 4)
+
+
+@cache
+def _load_weights() -> dict[str, list[float]]:
+    found: dict[str, list[float]] = orjson.loads(WEIGHTS.read_bytes())
+    return found
+
+
+@cache
+def _open_encoder() -> SentenceEncoder:
+    return SentenceEncoder()

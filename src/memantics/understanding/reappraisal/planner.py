@@ -1,0 +1,274 @@
+"""The embedded planner: offline, from sounds, words and a lexicon of reframings by cause.
+
+It listens to captions first, looks for what causes the feeling, writes several new captions that
+turn this cause, and takes the best that keeps the rules. It understands no picture, so it is a
+baseline; what it cannot turn it declines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import starmap
+
+import numpy as np
+
+from memantics.core.errors import InputError
+from memantics.core.images import load
+from memantics.core.labels import Judge
+from memantics.core.model import Taken
+from memantics.core.text import clean_line
+from memantics.metrics.rounding import settle
+from memantics.understanding.reappraisal.candidates import Candidate, Way, list_candidates
+from memantics.understanding.reappraisal.kindness import FeelingMeter, LexiconMeter, feel
+from memantics.understanding.reappraisal.lexicon import read_lexicon
+from memantics.understanding.reappraisal.ranking import RankedCaptions, is_heard, weigh
+from memantics.understanding.reappraisal.records import (
+    EMOTIONS,
+    PAIRS,
+    Emotion,
+    MemeFeeling,
+    Polarity,
+    ReappraisalPlan,
+    Target,
+    VisualType,
+)
+from memantics.understanding.reappraisal.rules import find_faults, list_words
+from memantics.understanding.reappraisal.situation import Understanding, understand
+from memantics.understanding.reappraisal.stages import ReappraisalSubject
+from memantics.understanding.vision.page import LetteredCaption, Page
+from memantics.understanding.vision.typesetting import fit_text
+
+EMBEDDED = "embedded/planner"
+_OFFERED = 12  # plans for one meme, of which the first are drawn
+_GLAD = 0.3  # valence of captions that are positive
+_LOOKS: dict[Target, str] = {
+    "happy": "Brighter, warmer light and richer colours; mouths and eyes smile.",
+    "calm": "Softer contrast and quieter colours; faces and shoulders loosen.",
+    "relaxed": "Gentle warm light and soft contrast; bodies lean back, eyes are at ease.",
+    "excited": "Vivid colours and clear light; eyes wide open, an eager smile.",
+}
+# How likely a way to rewrite makes sense, where all else is equal.
+_PRIOR: dict[Way, float] = {"turn": 0.5, "sound": 0.3, "clause": 0.1, "line": -0.1}
+_KEEP = "Panels, persons, things, the places of captions and the situation stay as they are."
+
+
+UNTOLD = "unknown: no word tells the emotion and no expert is in use"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedPlanner:
+    """Takes both stages offline, the same way every time.
+
+    It declines a meme that is not negative, unless its emotion was given, one that speaks of what
+    no joke answers, and one that none of its rewritings makes kinder. ``meter`` tells how kind a
+    text sounds; ``judge`` is an expert for emotions, before whose word our lexicon counts less.
+    With ``force`` every meme counts as negative.
+    """
+
+    meter: FeelingMeter = field(default_factory=LexiconMeter)
+    judge: Judge | None = None
+    force: bool = False
+
+    @property
+    def name(self) -> str:
+        """The planner, and the expert that it asks."""
+        return (
+            EMBEDDED
+            if self.judge is None
+            else f"{EMBEDDED} with {self.judge.name}@{self.judge.version}"
+        )
+
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
+        """Stage one, from the words and sounds of captions and the colours of the picture."""
+        found = await asyncio.to_thread(understand, _list_texts(subject.page))
+        step = f"{subject.id}/feeling"
+        reason = _find_objection(subject, found, force=self.force)
+        if reason:
+            return Taken(step, "answered", None, reason, model=EMBEDDED)
+        page = subject.page
+        flat, light, warm = await asyncio.to_thread(_look, subject)
+        drawn: VisualType = "Template_StylizedMeme" if len(page.panels) > 1 else "Cartoon_Anime"
+        emotion, source = self._feel(subject, found)
+        feeling = MemeFeeling(
+            emotion=emotion,
+            description=_describe(page, found, flat, (light, warm)),
+            visual_type=drawn if flat > 0.5 else "Object_Animal_Dominant",
+            polarity=_judge_polarity(found),
+            source=source,
+        )
+        return Taken(step, "answered", feeling, model=EMBEDDED)
+
+    def _feel(self, subject: ReappraisalSubject, found: Understanding) -> tuple[Emotion, str]:
+        """The emotion, and who says so: what is given, the expert, our lexicon, or nobody."""
+        if subject.emotion is not None:
+            return subject.emotion, "given"
+        if self.judge is not None:
+            said = self.judge.ask(" ".join(_list_texts(subject.page)), subject.page.language)
+            known = next((text for text in EMOTIONS if text == said.label), None)
+            if known is not None:
+                return known, said.source
+        emotion = choose_emotion(found)
+        if found.cause is not None:
+            return emotion, "words of our lexicon, a baseline"
+        return emotion, f"{UNTOLD}; {emotion} is assumed"
+
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
+        """Stage two: the best of all rewritings that keep the rules."""
+        step = f"{subject.id}/plan"
+        made, reason = await asyncio.to_thread(
+            choose_plan, subject.page, feeling.emotion, self.meter
+        )
+        return Taken(step, "answered", made, reason, model=EMBEDDED)
+
+
+def _find_objection(subject: ReappraisalSubject, found: Understanding, *, force: bool) -> str:
+    """Why a meme is not turned around; empty where it may be."""
+    if found.grave:
+        return f"it speaks of {found.grave!r}: no rewriting of ours answers that"
+    if subject.emotion is not None:
+        return ""
+    if not subject.page.captions:
+        return "no caption was found on it; name a target to change its colours"
+    if not found.negative and not force:
+        return (
+            "no word in it is known as negative, and our words miss half of what people call so; "
+            "--force turns it anyway"
+        )
+    return ""
+
+
+def choose_emotion(found: Understanding) -> Emotion:
+    """The emotion of the strongest cause; without any, sad where words are gloomy, else angry.
+
+    >>> choose_emotion(understand(["panic before the exam"]))
+    'tense'
+    """
+    if found.cause is not None:
+        return found.cause.emotion
+    mood = feel(" ".join(line.meant for line in found.lines))
+    return "angry" if mood.rude and not mood.gloomy else "sad"
+
+
+def choose_plan(
+    page: Page, emotion: Emotion, meter: FeelingMeter
+) -> tuple[ReappraisalPlan | None, str]:
+    """The best plan, which holds those that rank below it, or None and why there is none."""
+    found = understand(_list_texts(page))
+    target = PAIRS[emotion]
+    if not page.captions:
+        return _make_plan(page, target, (), "only light and colours: it has no caption"), ""
+    faults: list[str] = []
+    plans: dict[str, ReappraisalPlan] = {}
+    for candidate, ranked in rank_candidates(found, target, meter):
+        texts = ranked.captions
+        if not all(starmap(_fits, zip(page.captions, texts, strict=True))):
+            faults = faults or ["what it could say is too long for its place"]
+            continue
+        plan = _make_plan(page, target, texts, tell_why(candidate))
+        faults = find_faults(plan, emotion, page)
+        if not faults:
+            score = round(ranked.score, 4)
+            plans.setdefault(str(texts), plan.model_copy(update={"score": score}))
+        if len(plans) == _OFFERED:
+            break
+    if plans:
+        first, *others = plans.values()
+        return first.model_copy(update={"others": [other.offer() for other in others]}), ""
+    if faults:
+        return None, f"it cannot be turned here: {'; '.join(faults)}"
+    return None, "it cannot be turned here: none of our rewritings makes it kinder"
+
+
+def rank_candidates(
+    found: Understanding, target: Target, meter: FeelingMeter
+) -> Iterator[tuple[Candidate, RankedCaptions]]:
+    """All rewritings of a meme that are good enough, the best first."""
+    rated = []
+    old = [line.printed for line in found.lines]
+    for made in dict.fromkeys(list_candidates(found, target)):
+        new, meant = tuple(made.texts(old)), tuple(made.meant(found.lines))
+        ranked = weigh(found.lines, new, meant, meter)
+        ways = [_PRIOR[rewriting.way] for rewriting in made.rewritings if rewriting is not None]
+        if not ranked.declined:
+            rated.append((settle(ranked.score + sum(ways) / len(ways)), made, ranked))
+    for _, made, ranked in sorted(rated, key=lambda each: -each[0]):
+        if all(starmap(is_heard, zip(ranked.captions, ranked.meant, strict=True))):
+            yield made, ranked
+
+
+def tell_why(candidate: Candidate) -> str:
+    """How the feeling is turned, in one sentence."""
+    first = next(rewriting for rewriting in candidate.rewritings if rewriting is not None)
+    names = [
+        cause for rewriting in candidate.rewritings if rewriting and (cause := rewriting.cause)
+    ]
+    causes = {**read_lexicon("en").causes, **read_lexicon("zh").causes}
+    moves = [causes[name].move for name in dict.fromkeys(names)]
+    if not moves:
+        pun = "the pun says something kind with the same thing"
+        moves = [pun if first.way == "sound" else "what happens goes on more kindly"]
+    heard = f"; it will be heard as {first.meant!r}" if first.meant != first.printed else ""
+    return f"{'; '.join(moves)}{heard}"
+
+
+def _make_plan(page: Page, target: Target, new: Sequence[str], why: str) -> ReappraisalPlan:
+    old = _list_texts(page)
+    kept = sorted(list_words(" ".join(old)) & list_words(" ".join(new)))
+    return ReappraisalPlan(
+        target=target,
+        captions={str(number): text for number, text in enumerate(new, 1)},
+        visual=_LOOKS[target],
+        keep=_KEEP,
+        scenario=[word for word in kept if len(word) > 2][:8],
+        why=why,
+    )
+
+
+def _list_texts(page: Page) -> list[str]:
+    return [caption.text for caption in page.captions]
+
+
+def _fits(caption: LetteredCaption, text: str) -> bool:
+    """Whether a text can be set in the place of a caption without looking much smaller."""
+    if text == caption.text:
+        return True
+    if len(text) > caption.budget:
+        return False
+    try:
+        fit_text(text, caption.lettering, caption.ink.room)
+    except InputError:
+        return False
+    return True
+
+
+def _judge_polarity(found: Understanding) -> Polarity:
+    valence = feel(" ".join(line.meant for line in found.lines)).valence
+    if found.negative:
+        return "Negative"
+    return "Positive" if valence > _GLAD else "Neutral"
+
+
+def _look(subject: ReappraisalSubject) -> tuple[float, float, float]:
+    """How flat the colours are (drawn pictures have areas of one colour), light and warmth."""
+    pixels = np.asarray(load(subject.image).resize((128, 128)), dtype=np.int16)
+    flat = float((np.abs(np.diff(pixels, axis=1)).max(axis=2) <= 3).mean())
+    light = float(pixels.mean()) / 255
+    warm = float((pixels[..., 0] - pixels[..., 2]).mean()) / 255
+    return flat, light, warm
+
+
+def _describe(page: Page, found: Understanding, flat: float, tone: tuple[float, float]) -> str:
+    said = " ".join(line.printed for line in found.lines)
+    light, warm = tone
+    kind = "drawing" if flat > 0.5 else "photograph"
+    bright = "bright" if light > 0.6 else "dark" if light < 0.35 else "moderately bright"
+    hue = "warm" if warm > 0.06 else "cool" if warm < -0.03 else "neutral"
+    panels = "one panel" if len(page.panels) == 1 else f"{len(page.panels)} panels"
+    printed = f'Its captions say: "{clean_line(said, 3000)}".' if said else "It has no caption."
+    heard = f' They are heard as "{clean_line(found.heard, 300)}".' if found.heard else ""
+    why = f" What shows in them: {found.cause.name}." if found.cause else ""
+    return f"A {kind} in {panels}, {bright}, with {hue} colours. {printed}{heard}{why}"

@@ -1,0 +1,356 @@
+"""Stage three: the picture repainted inside of its mask, captions set in place, and checks.
+
+The checks need no model: panels, places of captions, pixels, and what is read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from memantics.core.errors import ImageError, InputError, Rejected
+from memantics.core.images import decode, encode_png
+from memantics.core.lines import TextLine
+from memantics.core.model import Editor, EditRequest
+from memantics.understanding.reappraisal.grading import NAME as EMBEDDED
+from memantics.understanding.reappraisal.records import (
+    CaptionCheck,
+    Checks,
+    Emotion,
+    KinderVersion,
+    ReappraisalPlan,
+)
+from memantics.understanding.vision.colours import Mask, Pixels
+from memantics.understanding.vision.fidelity import compare_lettering, find_damage, find_strokes
+from memantics.understanding.vision.hashes import compare_pictures, share_changed
+from memantics.understanding.vision.ink import Ink
+from memantics.understanding.vision.page import (
+    LetteredCaption,
+    Page,
+    erase_captions,
+    mask_captions,
+    mask_pictures,
+    restore_ink,
+    set_caption,
+    set_on_plate,
+)
+from memantics.understanding.vision.panels import Region, count_panels
+from memantics.understanding.vision.regions import (
+    CaptionBlock,
+    PixelBox,
+    has_chinese,
+    measure_overlap,
+)
+from memantics.understanding.vision.typefaces import BALOO, find_missing
+from memantics.understanding.vision.typesetting import fit_text
+
+LEGIBLE = 0.8  # of a caption: less of it read back, and it is drawn again
+_KEPT = 60  # channels: grading moves colours by less
+_UNTOUCHED = 0.02  # of the pixels that an editor may change
+_FACES = re.compile(
+    r"\bfac(?:e|es|ial)\b|\bsmil|\bmouths?\b|\beyes?\b|\bexpressions?\b|\bfrown|[脸笑嘴眼]|表情",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeMeme:
+    """A result: what was drawn, what an OCR reads on it, and the name of the editor, if any.
+
+    ``faces`` counts those that were to be repainted; None where nobody looked for any.
+    """
+
+    drawn: DrawnMeme
+    lines: Sequence[TextLine]
+    editor: str | None = None
+    faces: int | None = None
+
+
+def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: MadeMeme) -> Checks:
+    """Compare a result with its source and its plan."""
+    drawn, lines = made.drawn, made.lines
+    before, after = np.asarray(source.convert("RGB")), np.asarray(drawn.image.convert("RGB"))
+    plate = np.asarray(drawn.plate.convert("RGB"))
+    captions = []
+    for region, (caption, text) in list_changes(page, plan).items():
+        others = [other.ink.box for other in page.captions if other is not caption]
+        again = np.asarray(_set_again(drawn.plate, caption))
+        group = [line for line in lines if _lies_in(line.box, caption.ink.zone)]
+        seen = CaptionBlock(tuple(group)).box if group else (0, 0, 0, 0)
+        said = "".join(line.text for line in group)
+        captions.append(
+            CaptionCheck(
+                region=region,
+                planned=text,
+                overlap=round(compare_boxes(caption.block.box, seen), 4),
+                ink_overlap=round(compare_boxes(caption.ink.box, drawn.boxes[region]), 4),
+                read=round(measure_reading(text, said), 4),
+                border=round(_share_of_border(before, after, caption.ink), 4),
+                leftover=len(find_strokes(before, plate, caption.ink, others)),
+                plate=region in drawn.plates,
+                lettering=round(compare_lettering(before, plate, again, caption.ink), 4),
+                size=round(drawn.sizes.get(region, 1.0), 4),
+            )
+        )
+    inside = round(share_changed(source, drawn.image, drawn.allowed), 6)
+    return Checks(
+        panels_before=len(page.panels),
+        panels_after=count_panels(drawn.image),
+        captions=captions,
+        changed_outside=round(share_changed(source, drawn.image, ~drawn.allowed), 6),
+        changed_inside=inside,
+        distance=compare_pictures(source, drawn.image),
+        notes=[*_tell_visual(made, inside), *_tell_hand(page, plan)],
+        damage=round(find_damage(before, after, drawn.allowed), 4),
+    )
+
+
+def _set_again(plate: Image.Image, caption: LetteredCaption) -> Image.Image:
+    """The old text in the look that was measured; what no font draws stands as a full square."""
+    face = caption.lettering.face
+    text = caption.text
+    for sign in find_missing(face, text) if has_chinese(text) else "":
+        text = text.replace(sign, "国")
+    try:
+        return set_caption(plate, caption, text)[0]
+    except InputError:
+        return plate
+
+
+def _tell_visual(made: MadeMeme, changed: float) -> Iterator[str]:
+    """What became of the plan for the picture, as far as it can be told."""
+    editor = made.editor
+    if made.faces == 0:
+        yield "no face was found: light and colours only"
+    elif made.faces:
+        yield f"faces repainted: {made.faces}; the rest of the picture got light and colours only"
+    elif editor is None:
+        yield "only captions changed: faces, light and colours of the picture stay as they were"
+    elif editor == EMBEDDED:
+        yield "light and colours only: this editor changes no face of the picture"
+    elif changed < _UNTOUCHED:
+        yield "the editor left the picture almost as it was: the plan for it was not followed"
+
+
+def _tell_hand(page: Page, plan: ReappraisalPlan) -> Iterator[str]:
+    """Captions that look written by hand: our fonts are no handwriting."""
+    found = [
+        list_change
+        for list_change, (old, _) in list_changes(page, plan).items()
+        if old.lettering.hops
+    ]
+    if found:
+        yield f"caption {', '.join(found)}: looks written by hand, and is set in type now"
+
+
+def tell_mood(plan: ReappraisalPlan) -> Iterator[str]:
+    """What nobody could tell about faces beside the new captions."""
+    if _FACES.search(plan.visual):
+        yield "whether faces go with the new captions was not checked: nothing here can tell it"
+
+
+def _share_of_border(before: Pixels, after: Pixels, ink: Ink) -> float:
+    if not ink.borders.any():
+        return 1.0
+    left, top, right, bottom = ink.zone
+    old, new = (each[top:bottom, left:right][ink.borders].astype(int) for each in (before, after))
+    return float((np.abs(old - new).max(axis=1) <= _KEPT).mean())
+
+
+def compare_boxes(one: PixelBox, other: PixelBox) -> float:
+    """Intersection over union of two boxes in pixels.
+
+    >>> compare_boxes((0, 0, 10, 10), (0, 0, 10, 5))
+    0.5
+    """
+    return measure_overlap(Region(*one), Region(*other))
+
+
+def measure_reading(planned: str, read: str) -> float:
+    """The longest part of a text that was read in one piece, as a share; case does not count.
+
+    >>> measure_reading("So am I!", "SOAMI"), measure_reading("half full", "half fu11")
+    (1.0, 0.75)
+    """
+    one, other = _strip(planned), _strip(read)
+    if not one:
+        return 1.0
+    match = SequenceMatcher(None, one, other, autojunk=False).find_longest_match()
+    return match.size / len(one)
+
+
+def _strip(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return re.sub(r"[\W_]+", "", folded)
+
+
+def _lies_in(box: PixelBox, zone: PixelBox) -> bool:
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return zone[0] <= x <= zone[2] and zone[1] <= y <= zone[3]
+
+
+_GAP = 12
+_STRIP = 40
+_PAPER, _INK = (247, 245, 240), (43, 36, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnMeme:
+    """A new meme: ``boxes`` are those of new captions' ink, ``allowed`` all that may differ.
+
+    ``plate`` is the old picture without the captions that change; ``plates`` names the regions
+    whose captions stand on plain plates, ``sizes`` how large new letters are beside the old ones.
+    """
+
+    image: Image.Image
+    boxes: dict[str, PixelBox]
+    allowed: Mask
+    plate: Image.Image
+    plates: frozenset[str] = frozenset()
+    sizes: dict[str, float] = field(default_factory=dict)
+
+
+def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[LetteredCaption, str]]:
+    """The captions that get another text, by region; spaces alone, which OCR loses, are none."""
+    return {
+        str(number): (caption, plan.captions[str(number)])
+        for number, caption in enumerate(page.captions, 1)
+        if "".join(plan.captions[str(number)].split()) != "".join(caption.text.split())
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """The picture of a new meme without the captions that change; ``allowed`` may differ.
+
+    ``plate`` is the same without what an editor painted.
+    """
+
+    image: Image.Image
+    allowed: Mask
+    plate: Image.Image
+
+
+async def draw_meme(
+    image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor | None = None
+) -> DrawnMeme:
+    """Make the new meme; without an editor only captions change."""
+    return set_captions(await paint_meme(image, page, plan, editor), page, plan)
+
+
+async def paint_meme(
+    image: Image.Image,
+    page: Page,
+    plan: ReappraisalPlan,
+    editor: Editor | None = None,
+    faces: tuple[PixelBox, ...] = (),
+) -> Painted:
+    """Take out the captions that change, and let an editor repaint the picture."""
+    changed = [caption for caption, _ in list_changes(page, plan).values()]
+    allowed = mask_captions(page.size, changed)
+    plate = erase_captions(image, changed)
+    if editor is None:
+        return Painted(plate, allowed, plate)
+    painted, mask = await _repaint(image, page, plan, editor, faces)
+    made = Image.fromarray(np.where(mask[..., None], np.asarray(painted), np.asarray(plate)))
+    stay = [caption for caption in page.captions if caption not in changed]
+    return Painted(restore_ink(made, image, stay), allowed | mask, plate)
+
+
+def set_captions(
+    painted: Painted, page: Page, plan: ReappraisalPlan, plates: Collection[str] = ()
+) -> DrawnMeme:
+    """Set all new captions; those of the regions ``plates`` on plain plates."""
+    made, boxes, sizes = painted.image, {}, {}
+    for region, (caption, text) in list_changes(page, plan).items():
+        draw = set_on_plate if region in plates else set_caption
+        made, boxes[region] = draw(made, caption, text)
+        style = caption.lettering
+        sizes[region] = fit_text(text, style, caption.ink.room).size / style.size
+    return DrawnMeme(made, boxes, painted.allowed, painted.plate, frozenset(plates), sizes)
+
+
+async def _repaint(
+    image: Image.Image,
+    page: Page,
+    plan: ReappraisalPlan,
+    editor: Editor,
+    faces: tuple[PixelBox, ...],
+) -> tuple[Image.Image, Mask]:
+    """Let an editor repaint the picture without captions; only what is in the mask counts."""
+    mask = mask_pictures(image, page)
+    plate = erase_captions(image, page.captions)
+    request = EditRequest(
+        encode_png(plate),
+        encode_png(Image.fromarray((mask * 255).astype(np.uint8))),
+        f"{plan.visual} {plan.keep} The feeling must become {plan.target}. Add no text.",
+        plan.target,
+        captions=tuple(caption.ink.zone for caption in page.captions),
+        panels=tuple(_list_panels(page, plan)),
+        faces=faces,
+    )
+    try:
+        painted = decode(await editor.edit(request), f"{editor.name} output")
+    except ImageError as error:
+        raise Rejected(f"{editor.name} gave no usable picture: {error}") from error
+    if painted.size != image.size:
+        painted = painted.resize(image.size, Image.Resampling.LANCZOS)
+    return painted, mask
+
+
+def _list_panels(page: Page, plan: ReappraisalPlan) -> Iterator[PixelBox]:
+    """The boxes of the panels whose captions change."""
+    changed = {caption.block.panel for caption, _ in list_changes(page, plan).values()}
+    width, height = page.size
+    for number, panel in enumerate(page.panels):
+        if number in changed:
+            yield (
+                round(panel.left * width),
+                round(panel.top * height),
+                round(panel.right * width),
+                round(panel.bottom * height),
+            )
+
+
+def show_both(
+    before: Image.Image, after: Image.Image, emotion: Emotion, plan: ReappraisalPlan
+) -> Image.Image:
+    """Both pictures side by side, with the two emotions above them."""
+    return _lay_out([(before, f"before: {emotion}"), (after, f"after: {plan.target}")], 720, 2)
+
+
+def show_versions(
+    before: Image.Image, pictures: Sequence[Image.Image], versions: Sequence[KinderVersion]
+) -> Image.Image:
+    """The contact sheet: the original and its versions, each with its number and what it missed."""
+    labels = (
+        f"{one.number}"
+        + (f": flawed ({', '.join(sorted({f.check for f in flaws}))})" if flaws else "")
+        for one in versions
+        for flaws in [one.checks.flaws]
+    )
+    return _lay_out([(before, "original"), *zip(pictures, labels, strict=True)], 480, 3)
+
+
+def _lay_out(shown: Sequence[tuple[Image.Image, str]], side: int, columns: int) -> Image.Image:
+    """Pictures of one size in rows, each with a label above it."""
+    first = shown[0][0]
+    scale = min(1.0, side / max(first.size))
+    width, height = (max(1, round(length * scale)) for length in first.size)
+    rows = -(-len(shown) // columns)
+    across = min(columns, len(shown)) * (width + _GAP) + _GAP
+    sheet = Image.new("RGB", (across, rows * (height + _STRIP) + _GAP), _PAPER)
+    pen = ImageDraw.Draw(sheet)
+    for place, (picture, label) in enumerate(shown):
+        left = _GAP + place % columns * (width + _GAP)
+        top = place // columns * (height + _STRIP) + _STRIP
+        small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+        sheet.paste(small, (left, top))
+        pen.text((left, top - _STRIP / 2), label, fill=_INK, font=BALOO.at(24), anchor="lm")
+    return sheet

@@ -1,0 +1,215 @@
+"""The rules of a plan.
+
+Each fault is a sentence that whoever made the plan can act on. A reappraised meme stays a meme and
+preaches nothing: text of motivational posters is a fault.
+
+Only clearly negative memes are turned around: what people said of them, meme by meme.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import get_args
+
+from memantics.core.data import toml_beside
+from memantics.core.errors import DataError, InputError
+from memantics.core.memes import Meme
+from memantics.core.queue import read_verdicts
+from memantics.understanding.reappraisal.lexicon import read_lexicon
+from memantics.understanding.reappraisal.records import PAIRS, Emotion, ReappraisalPlan
+from memantics.understanding.vision.page import Page
+from memantics.understanding.vision.regions import has_chinese
+from memantics.understanding.vision.typesetting import fit_text
+
+
+@dataclass(frozen=True, slots=True)
+class FeelingGate:
+    """Memes that may go on, with the feeling that people agreed on; and why others may not."""
+
+    memes: tuple[Meme, ...]
+    emotions: Mapping[str, Emotion] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def pass_gate(memes: Sequence[Meme], verdicts: Path | None) -> FeelingGate:
+    """The memes that people judged clearly negative (workflow ``find-emotions``).
+
+    Without verdicts every meme may go on, and the planner decides.
+    """
+    if verdicts is None:
+        return FeelingGate(tuple(memes))
+    known = {verdict.item: verdict for verdict in read_verdicts(verdicts)}
+    named = {emotion: emotion for emotion in get_args(Emotion)}
+    kept, emotions, left_out = [], dict[str, Emotion](), dict[str, str]()
+    for meme in memes:
+        verdict = known.get(meme.id)
+        said = {} if verdict is None else verdict.values
+        emotion = named.get(str(said.get("source_emotion")))
+        if verdict is None:
+            left_out[meme.id] = "nobody judged it"
+        elif not verdict.kept:
+            left_out[meme.id] = verdict.reason or "people dropped it"
+        elif said.get("negative") != "yes" or emotion is None:
+            left_out[meme.id] = f"not clearly negative: {said.get('negative', 'no majority')}"
+        else:
+            kept.append(meme)
+            emotions[meme.id] = emotion
+    if not kept:
+        raise DataError(verdicts, "no meme of the folder is clearly negative in it")
+    return FeelingGate(tuple(kept), emotions, left_out)
+
+
+_MOTTOS = toml_beside(__file__, "mottos.toml")
+_MOTTO = re.compile(
+    rf"\b(?:{'|'.join(_MOTTOS['english'])})\b|{'|'.join(_MOTTOS['chinese'])}", re.IGNORECASE
+)
+
+
+def find_motto(text: str, source: str = "") -> str | None:
+    """The first poster phrase in a text; what the source says already is no offence.
+
+    >>> find_motto("Believe in yourself, small potato"), find_motto("fast potato")
+    ('Believe in yourself', None)
+    >>> find_motto("明天再来，未来可期")
+    '未来可期'
+    """
+    for match in _MOTTO.finditer(text.replace("’", "'")):
+        if match.group().casefold() not in source.casefold():
+            return match.group()
+    return None
+
+
+_STOP = """the a an and or but of to in on at is are was were be been am i you he she it we they
+me my your his her its our their this that these those with for from as so if when what who how why
+not no do does did just all can will would have has had get got out up than then there about
+very too more most me us them him by into over again don dont im ive youre its thats"""
+_COMMON = frozenset(_STOP.split())
+_WORD = re.compile(r"[a-z0-9']+")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
+
+
+def find_faults(plan: ReappraisalPlan, emotion: Emotion, page: Page) -> list[str]:
+    """All rules that a plan breaks; an empty list is a good plan."""
+    faults = []
+    if plan.target != PAIRS[emotion]:
+        faults.append(f"the target of {emotion} is {PAIRS[emotion]}, not {plan.target}")
+    expected = [str(number) for number in range(1, len(page.captions) + 1)]
+    if sorted(plan.captions) != sorted(expected):
+        wanted = ", ".join(expected) or "none"
+        given = ", ".join(sorted(plan.captions)) or "none"
+        faults.append(f"captions must have exactly the regions {wanted}; the plan has {given}")
+        return faults
+    faults += _check_lengths(plan, page)
+    faults += _check_words(plan, page)
+    return faults
+
+
+def _check_lengths(plan: ReappraisalPlan, page: Page) -> list[str]:
+    faults = []
+    for number, caption in enumerate(page.captions, 1):
+        text = plan.captions[str(number)]
+        if text.strip() == caption.text:
+            continue
+        if not text.strip():
+            faults.append(f"caption {number} is empty; repeat the old text to keep it")
+            continue
+        if len(text) > caption.budget:
+            faults.append(
+                f"caption {number} has {len(text)} characters, its place holds {caption.budget}"
+            )
+            continue
+        try:
+            fit_text(text, caption.lettering, caption.ink.room)
+        except InputError as error:
+            faults.append(f"caption {number}: {error}")
+    return faults
+
+
+def _check_words(plan: ReappraisalPlan, page: Page) -> list[str]:
+    before = [caption.text for caption in page.captions]
+    after = [plan.captions[str(number)] for number in range(1, len(before) + 1)]
+    faults = []
+    motto = find_motto(" ".join(after), " ".join(before))
+    if motto:
+        faults.append(f"{motto!r} is poster text: stay with the situation of the meme instead")
+    if before and [text.strip() for text in after] == before:
+        faults.append("no caption changes: rewrite at least one")
+    changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1].strip()]
+    if changed and all(only_adds(old, new) for old, new in changed):
+        faults.append("only a particle is added: say what is felt in another way")
+    missing = [word for word in plan.scenario if word.casefold() not in _fold(after)]
+    if missing:
+        faults.append(f"the scenario words {', '.join(missing)} are not in the new captions")
+    unknown = [word for word in plan.scenario if word.casefold() not in _fold(before)]
+    if unknown:
+        faults.append(f"the scenario words {', '.join(unknown)} are not in the old captions")
+    if not keeps_scenario(before, after):
+        faults.append("the new captions keep no word of the old ones: stay with the same scenario")
+    return faults
+
+
+_ADDED = re.compile(
+    r"[啊呀呢嘛哦啦呗哈吧哟咯了哒喔么]|放心|没事|真好|挺好|不急|不气|加油|"
+    r"\b(?:lol|haha\w*|yay|wow|easy|easily|fine|happily|gently|all good|no worries|no rush|game on"
+    r"|how sweet|and i like it|and i smile|and that is fine|take it easy)\b",
+    re.IGNORECASE,
+)
+_PIECE = re.compile(r"[\w'’]+|[^\w\s]")
+
+
+def only_adds(old: str, new: str) -> bool:
+    """Whether a text is the old one with nothing but particles or stock phrases exchanged.
+
+    >>> only_adds("药丸啊", "药丸呢"), only_adds("无语", "无语，放心"), only_adds("好烦", "好玩")
+    (True, True, False)
+    >>> only_adds("I am late", "I am late, no worries"), only_adds("I am late", "I am here")
+    (True, False)
+    """
+    chinese = has_chinese(old)
+    one, other = (list(text) if chinese else _PIECE.findall(text) for text in (old, new))
+    rest = []
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind != "equal":
+            glue = "" if chinese else " "
+            rest += [glue.join(one[a:b]), glue.join(other[c:d])]
+    left = _ADDED.sub("", " ".join(rest))
+    return old.strip() != new.strip() and not re.search(r"\w", left)
+
+
+def keeps_scenario(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether new captions share a word with the old ones; with nothing to keep, they do.
+
+    A word is one that carries meaning in English, a character in Chinese. Words that carry the
+    feeling itself need not stay, nor does a caption of one word: there the picture shows the rest.
+
+    >>> keeps_scenario(["My phone is at one percent"], ["My phone is plugged in"])
+    True
+    >>> keeps_scenario(["闹钟响了"], ["今天真好"]), keeps_scenario(["失落"], ["洒脱"])
+    (False, True)
+    >>> keeps_scenario(["IAM no good under pressure", "I crack"], ["I am no good under pressure"])
+    True
+    """
+    said = " ".join(before)
+    chinese = has_chinese(said)
+    if len(list_words(said)) <= 1 + chinese:
+        return True
+    new = list_words(" ".join(after))
+    old = list_words(read_lexicon("zh" if chinese else "en").drop(said))
+    # Words of the feeling may stay, too: a pun on them keeps the sentence that they stand in.
+    return not old or bool(old & new) or len(list_words(said) & new) > 1 + chinese
+
+
+def list_words(text: str) -> set[str]:
+    """Words that carry meaning: English ones, and Chinese characters one by one."""
+    words = {word for word in _WORD.findall(text.casefold().replace("’", "'")) if len(word) > 2}
+    signs = set("".join(_HAN.findall(text))) - set("的了是我你他她它们在就都也和有这那吗吧呢啊不")
+    return (words - _COMMON) | (signs if has_chinese(text) else set())
+
+
+def _fold(texts: Sequence[str]) -> str:
+    return " ".join(texts).casefold()

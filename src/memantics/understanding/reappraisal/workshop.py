@@ -1,0 +1,146 @@
+"""What a reappraisal is made with, and how one meme ended."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, get_args
+
+from pydantic import JsonValue
+
+from memantics.core.errors import InputError
+from memantics.core.images import read_bytes
+from memantics.core.journal import replace_file
+from memantics.core.model import Editor
+from memantics.core.result import Result, html_table
+from memantics.understanding.reappraisal.faces import FaceFinder
+from memantics.understanding.reappraisal.records import (
+    BOTH,
+    MEME,
+    SHEET,
+    Checks,
+    Emotion,
+    KinderVersion,
+    MemeFeeling,
+    ReappraisalPlan,
+    Shape,
+    Target,
+)
+from memantics.understanding.reappraisal.stages import MoodJudge, Planner
+from memantics.understanding.vision.regions import ReadLines
+
+Stage = Literal["reading", "feeling", "plan", "picture"]
+Ending = Literal["done", "flawed", "failed", "skipped", "declined"]
+ENDINGS: tuple[Ending, ...] = get_args(Ending)
+RateKindness = Callable[[Sequence[str]], float]
+
+
+class StageReview(Protocol):
+    """A person between two stages: gives the value back, corrected or not, or None to skip."""
+
+    def __call__(
+        self, stage: Stage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
+    ) -> Shape | None:
+        """Look at a value; ``check`` lists what would be wrong with another one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """All that a reappraisal needs. Without an editor, only captions change.
+
+    ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
+    ``emotions`` are the feelings that people agreed on, by meme; ``faces`` says where faces are
+    that an editor may repaint. ``kindness`` rates old and new captions and took no part in the
+    plan; None where what is wanted is not a kinder text but that of an index or a person.
+    ``versions`` is how many are wanted that pass every check, ``choose`` the number of the one that
+    is taken; 0: the best.
+    """
+
+    planner: Planner
+    read_lines: ReadLines
+    out: Path
+    editor: Editor | None = None
+    target: Target | None = None
+    review: StageReview | None = None
+    judge: MoodJudge | None = None
+    emotions: Mapping[str, Emotion] = field(default_factory=dict)
+    faces: FaceFinder | None = None
+    kindness: RateKindness | None = None
+    versions: int = 1
+    choose: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reappraisal(Result):
+    """How one meme ended: the last stage, and why it failed or was declined if it was.
+
+    A planner declines what is not negative and what it cannot turn. A result that missed a check
+    is flawed: its picture is there, and ``checks.flaws`` say what is wrong and what a person may
+    do. ``versions`` are all that were drawn where several were wanted, the good ones first. A
+    notebook shows the meme before and after, or the contact sheet.
+    """
+
+    meme: str
+    folder: Path
+    status: Ending
+    stage: Stage
+    reason: str = ""
+    feeling: MemeFeeling | None = None
+    plan: ReappraisalPlan | None = None
+    checks: Checks | None = None
+    resumed: bool = False
+    versions: tuple[KinderVersion, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """The new captions, region by region."""
+        return self.plan.rewritten if self.plan else ""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there is a picture, good or flawed."""
+        return self.status in ("done", "flawed")
+
+    def save(self, path: Path | str) -> Path:
+        """Write the new meme, a PNG, to a place of your own."""
+        if not self.drawn:
+            raise InputError(
+                f"meme {self.meme} was not reappraised: {self.stage} {self.status}: {self.reason}",
+                hint="correct what the reason names and try again",
+            )
+        replace_file(Path(path), read_bytes(self.folder / MEME), "image")
+        return Path(path)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """What ``--json`` prints."""
+        parts = {"feeling": self.feeling, "plan": self.plan, "checks": self.checks}
+        return {
+            "meme": self.meme,
+            "folder": str(self.folder),
+            "status": self.status,
+            "stage": self.stage,
+            "reason": self.reason,
+            **{
+                name: None if part is None else part.model_dump(mode="json")
+                for name, part in parts.items()
+            },
+            "versions": [version.model_dump(mode="json") for version in self.versions],
+        }
+
+    def _repr_html_(self) -> str:
+        if not self.drawn:
+            return html_table(self.to_dict())
+        shown = SHEET if self.versions else BOTH
+        picture = base64.b64encode(read_bytes(self.folder / shown)).decode()
+        return (
+            f'<img src="data:image/png;base64,{picture}" alt="before and after">'
+            f"<p>{html.escape(self.caption)}</p>"
+            + "".join(
+                f"<p>Flawed: {html.escape(flaw.what)}. {html.escape(flaw.advice)}.</p>"
+                for flaw in (self.checks.flaws if self.checks else ())
+            )
+        )

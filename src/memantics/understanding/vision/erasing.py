@@ -1,0 +1,163 @@
+"""Pictures for probes: a white one of the same size, and one whose text is painted over.
+
+Letters taken out of a picture: one ground is filled, anything else is painted over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageStat
+
+from memantics.core.images import load, probe, read_bytes
+from memantics.core.journal import replace_file
+from memantics.understanding.vision.colours import Mask, Pixels
+from memantics.understanding.vision.ink import Ink
+from memantics.understanding.vision.regions import PixelBox
+
+_HALO = 80  # channels of a letter and of what compression left of it
+_FINE = 9.0  # pixels: strokes wider than that are painted over in a smaller copy
+
+
+def remove_ink(pixels: Pixels, ink: Ink) -> None:
+    """Take one caption out, in place; no pixel outside of its zone changes."""
+    import cv2
+
+    left, top, right, bottom = ink.zone
+    thickness = max(1, round(ink.outline_width / 3)) + 1
+    kernel = np.ones((2 * thickness + 1, 2 * thickness + 1), np.uint8)
+    # Letters have soft edges, and compression leaves halos: both lie just outside of the mask.
+    mask: Mask = (cv2.dilate(ink.mask.astype(np.uint8), kernel) > 0) & ~_widen(ink.borders)
+    if not mask.any():
+        return
+    values = pixels[top:bottom, left:right]
+    if ink.ground.flat:
+        values[mask] = ink.ground.colour
+        return
+    values[mask] = _paint_over(pixels, ink, mask)[mask]
+
+
+def _widen(borders: Mask) -> Mask:
+    """Borders with their soft edges."""
+    import cv2
+
+    wide: Mask = cv2.dilate(borders.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    return wide
+
+
+def _paint_over(pixels: Pixels, ink: Ink, mask: Mask) -> Pixels:
+    """What may have been behind the letters, from the pixels around them."""
+    import cv2
+
+    left, top, right, bottom = ink.zone
+    reach = 12
+    y, x = max(0, top - reach), max(0, left - reach)
+    crop = np.ascontiguousarray(pixels[y : bottom + reach, x : right + reach])
+    holes = np.zeros(crop.shape[:2], np.uint8)
+    holes[top - y : bottom - y, left - x : right - x] = mask
+    holes |= _find_halo(crop, holes, ink)
+    wide = max(ink.stroke + 2 * ink.outline_width, 1.0)
+    scale = min(1.0, _FINE / wide)
+    if scale < 1.0:
+        # Painting far into a hole smears and takes long; a smaller copy has smaller holes.
+        size = (max(8, round(crop.shape[1] * scale)), max(8, round(crop.shape[0] * scale)))
+        gaps = cv2.resize(holes.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.02
+        small = _shrink(crop, holes, size)
+        painted = cv2.inpaint(small, gaps.astype(np.uint8), 3, cv2.INPAINT_TELEA)
+        whole = cv2.resize(painted, crop.shape[1::-1], interpolation=cv2.INTER_CUBIC)
+    else:
+        whole = cv2.inpaint(crop, holes, 3, cv2.INPAINT_TELEA)
+    found: Pixels = np.asarray(whole, np.uint8)[top - y : bottom - y, left - x : right - x]
+    return found
+
+
+def _find_halo(crop: Pixels, holes: Pixels, ink: Ink) -> Pixels:
+    """Pixels just outside of the letters in their own colours: no ground to paint from."""
+    import cv2
+
+    wide = 2 * max(3, round(0.4 * ink.stroke)) + 1
+    band = (cv2.dilate(holes, np.ones((wide, wide), np.uint8)) > 0) & (holes == 0)
+    colours = [ink.fill] + [ink.outline] * (ink.outline_width > 0)
+    gaps = [np.abs(crop.astype(np.int16) - np.array(colour)).max(axis=2) for colour in colours]
+    alike = np.min(gaps, axis=0) <= _HALO
+    ground = np.abs(crop.astype(np.int16) - np.array(ink.ground.colour)).max(axis=2) <= _HALO
+    return np.asarray(band & alike & ~ground, np.uint8)
+
+
+def _shrink(crop: Pixels, holes: Pixels, size: tuple[int, int]) -> Pixels:
+    """A smaller copy in which letters do not bleed into what is around them."""
+    import cv2
+
+    known = (holes == 0).astype(np.float32)
+    weight = cv2.resize(known, size, interpolation=cv2.INTER_AREA)
+    total = cv2.resize(
+        crop.astype(np.float32) * known[..., None], size, interpolation=cv2.INTER_AREA
+    )
+    return np.asarray(np.clip(total / np.maximum(weight, 0.01)[..., None], 0, 255), np.uint8)
+
+
+_MARGIN = 0.15  # of a line's height: strokes and outlines reach beyond the box
+
+
+class PictureShelf:
+    """Changed pictures in a folder, each made once: the same picture always gets the same file."""
+
+    def __init__(
+        self, folder: Path, find_lines: Callable[[bytes, str], Sequence[PixelBox]]
+    ) -> None:
+        self._folder = folder
+        self._find_lines = find_lines
+
+    def blank(self, path: Path) -> Path:
+        """A white picture of the same size."""
+        facts = probe(read_bytes(path), path.name)
+        made = self._folder / f"blank-{facts.width}x{facts.height}.png"
+        if not made.is_file():
+            _save(Image.new("RGB", (facts.width, facts.height), "white"), made)
+        return made
+
+    def erase(self, path: Path) -> Path:
+        """The picture with its lines of text painted over in the colour around them."""
+        data = read_bytes(path)
+        made = self._folder / f"erased-{hashlib.sha256(data).hexdigest()[:24]}.png"
+        if not made.is_file():
+            picture = load(path).convert("RGB")
+            for box in self._find_lines(data, path.name):
+                paint_over(picture, box)
+            _save(picture, made)
+        return made
+
+
+def paint_over(picture: Image.Image, box: PixelBox) -> None:
+    """Fill a box, and a little more, with the median colour of the ring around it."""
+    margin = max(2, round((box[3] - box[1]) * _MARGIN))
+    inner = _grow(picture, box, margin)
+    outer = _grow(picture, box, 2 * margin + 1)
+    ring = Image.new("L", picture.size, 0)
+    draw = ImageDraw.Draw(ring)
+    draw.rectangle(outer, fill=255)
+    draw.rectangle(inner, fill=0)
+    # Text at the edge of a picture may leave no ring: then the box itself says its colour.
+    mask = ring if ring.getextrema() != (0, 0) else None
+    colour = tuple(int(value) for value in ImageStat.Stat(picture, mask).median)
+    ImageDraw.Draw(picture).rectangle(inner, fill=colour)
+
+
+def _grow(picture: Image.Image, box: PixelBox, by: int) -> PixelBox:
+    left, top, right, bottom = box
+    return (
+        max(0, left - by),
+        max(0, top - by),
+        min(picture.width - 1, right + by),
+        min(picture.height - 1, bottom + by),
+    )
+
+
+def _save(picture: Image.Image, path: Path) -> None:
+    data = io.BytesIO()
+    picture.save(data, "PNG")
+    replace_file(path, data.getvalue(), "picture", "MEMANTICS_HOME")

@@ -1,0 +1,313 @@
+"""A meme as a page: its panels and captions measured, and captions set anew in their places.
+
+The look of a caption found by drawing: of several looks, the one most like the original.
+
+Colours, weight and spacing measured from pixels alone go wrong on photographs and with fonts that
+we do not have. Here the old text is set again in each look and laid over the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image
+
+from memantics.core.errors import InputError
+from memantics.core.lines import TextLine
+from memantics.understanding.vision import typesetting
+from memantics.understanding.vision.appearance import PictureKind, tell_kind
+from memantics.understanding.vision.colours import Mask, Pixels, find_mode
+from memantics.understanding.vision.erasing import remove_ink
+from memantics.understanding.vision.fidelity import compare_added, soften_added
+from memantics.understanding.vision.ink import Ink, choose_legible, find_ink
+from memantics.understanding.vision.lettering import Lettering, find_plain_ground, measure_lettering
+from memantics.understanding.vision.panels import Region, find_panels
+from memantics.understanding.vision.regions import CaptionBlock, PixelBox, find_blocks, has_chinese
+from memantics.understanding.vision.segmentation import take_in_marks
+from memantics.understanding.vision.typefaces import FACES, find_face
+from memantics.understanding.vision.typesetting import calibrate, draw_text, fit_text
+
+_BETTER, _OTHER_COLOURS = 0.012, 0.06  # of 1: by how much another look must be nearer
+_ALIKE = 0.97  # of 1: no other look is sought
+_FAR = 0.1  # of 1: a font that is so much farther at its own weight is not tried in others
+_AROUND = 14  # pixels: what painting over looks at
+_WEIGHTS = (0.0, 0.012, 0.024)  # of the size, on each side of a stroke
+_RIM, _SOLID = 0.05, 200  # of the size: what is looked at around letters; of 255: not an edge
+_WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
+_INSETS = (0.02, 0.08)  # of a line's height: what OCR boxes are wider than letters
+
+
+def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[Ink, Lettering]:
+    """The box and the look in which the old text is most like the original."""
+    if ink.tilt or look.vertical or not _can_draw(text, look):
+        return ink, look
+    left, top = max(0, ink.zone[0] - _AROUND), max(0, ink.zone[1] - _AROUND)
+    crop = np.ascontiguousarray(pixels[top : ink.zone[3] + _AROUND, left : ink.zone[2] + _AROUND])
+    here = _move(ink, -left, -top)
+    plate = crop.copy()
+    remove_ink(plate, here)
+
+    old = soften_added(crop, plate, here)
+    known: dict[tuple[PixelBox, Lettering], float] = {}  # the same look is tried more than once
+
+    def rate(ink: Ink, look: Lettering) -> float:
+        if (ink.box, look) not in known:
+            again = plate.copy()
+            draw_text(again, ink, look, fit_text(text, look, ink.room, legible=False))
+            known[ink.box, look] = compare_added(old, soften_added(again, plate, here))
+        return known[ink.box, look]
+
+    def sample(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
+        """The colours that the picture has where the letters are drawn, and around them."""
+        sheet = np.zeros_like(crop)
+        white = replace(look, fill=_WHITE, outline=(0, 255, 0), outline_width=_RIM * look.size)
+        draw_text(sheet, ink, white, fit_text(text, white, ink.room, legible=False))
+        body, rim = sheet[..., 0] > _SOLID, (sheet[..., 1] > _SOLID) & (sheet[..., 0] < 8)
+        if body.any() and rim.any():
+            look = replace(look, fill=find_mode(crop[body]))
+            yield ink, look
+            yield ink, replace(look, outline_width=0.0)
+            for width in (0.045, 0.09):
+                yield (
+                    ink,
+                    replace(look, outline=find_mode(crop[rim]), outline_width=width * look.size),
+                )
+
+    best, score = (here, look), rate(here, look)
+    for vary, better in (
+        (_vary_weights, _BETTER),
+        (_vary_spacing, _BETTER),
+        (sample, _OTHER_COLOURS),
+        (_vary_colours, _OTHER_COLOURS),
+        (_vary_boxes, _BETTER),
+        (_vary_weights, _BETTER),
+        (_vary_spacing, _BETTER),
+    ):
+        for other in list(vary(*best)) if score < _ALIKE else ():
+            plain = other[0], replace(other[1], weight=0.0)
+            if vary is _vary_weights and rate(*plain) < score - _FAR:
+                continue
+            found = rate(*other)
+            if found > score + better:
+                best, score = other, found
+    chosen, style = best
+    return _move(chosen, left, top), calibrate(text, style, chosen.room)
+
+
+def _can_draw(text: str, look: Lettering) -> bool:
+    try:
+        find_face(text, look.face)
+    except InputError:
+        return False
+    return bool(text.strip())
+
+
+def _vary_colours(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
+    thin = max(1.0, 0.045 * look.size)
+    yield ink, replace(look, outline_width=0.0)
+    for fill, outline in ((_WHITE, _BLACK), (_BLACK, _WHITE), (look.outline, look.fill)):
+        yield ink, replace(look, fill=fill, outline_width=0.0)
+        for width in (thin, 2 * thin):
+            yield ink, replace(look, fill=fill, outline=outline, outline_width=width)
+    for share in (0.6, 0.8):
+        yield ink, replace(look, outline_width=share * look.outline_width)
+
+
+def _vary_boxes(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
+    """Other boxes of the letters: what was found may hold some of the picture."""
+    left, top, right, bottom = ink.zone
+    tall = (bottom - top) / max(1, look.rows)
+    pad = max(3, round(0.12 * tall / 1.24))
+    for inset in _INSETS:
+        by = pad + round(inset * tall)
+        box = (left + by, top + by, right - by, bottom - by)
+        if box[2] - box[0] > tall / 2 and box[3] - box[1] > tall / 3:
+            yield replace(ink, box=box), replace(look, size=1.3 * look.size)
+
+
+def _vary_weights(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
+    chinese = has_chinese("".join(look.texts))
+    for face in FACES:
+        if face.chinese or not chinese:
+            for share in _WEIGHTS:
+                yield ink, replace(look, face=face, weight=share * look.size)
+
+
+def _vary_spacing(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
+    """Letters as wide as the font's with space between them, instead of stretched ones."""
+    longest = max(look.texts, key=len, default="")
+    wide = ink.box[2] - ink.box[0] - 2 * look.edge
+    left, _, right, _ = look.face.at(100).getbbox(longest)
+    for size in (look.size, 0.9 * look.size):
+        gap = (wide / size - (right - left) / 100) / max(1, len(longest) - 1)
+        if len(longest) > 1 and -0.15 <= gap <= 1.2:
+            yield ink, replace(look, tracking=gap, stretch=1.0)
+
+
+def _move(ink: Ink, x: int, y: int) -> Ink:
+    def shift(box: PixelBox) -> PixelBox:
+        return box[0] + x, box[1] + y, box[2] + x, box[3] + y
+
+    return replace(
+        ink, zone=shift(ink.zone), box=shift(ink.box), lines=tuple(map(shift, ink.lines))
+    )
+
+
+_CLEAR = 110  # of 255: colours of letters and plate that differ by less are hard to read
+_MARGIN = 0.12  # of a plate's height: what is free around its letters
+
+
+MOST_CAPTIONS = 40  # each is measured letter by letter
+
+
+@dataclass(frozen=True, slots=True)
+class LetteredCaption:
+    """A caption with its letters and their look."""
+
+    block: CaptionBlock
+    ink: Ink
+    lettering: Lettering
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return self.block.text
+
+    @property
+    def budget(self) -> int:
+        """About how many characters its place holds; the old text and one more fit always."""
+        return max(len(self.text) + 1, typesetting.count_fitting(self.lettering, self.ink.room))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A meme's structure: what reappraisal must not move; ``kind`` of picture, where it is sure."""
+
+    size: tuple[int, int]
+    panels: tuple[Region, ...]
+    captions: tuple[LetteredCaption, ...]
+    kind: PictureKind = ""
+
+    @property
+    def language(self) -> str:
+        """``zh`` where most captions have Chinese characters, else ``en``."""
+        chinese = sum(len(c.text) for c in self.captions if has_chinese(c.text))
+        return "zh" if 2 * chinese > sum(len(c.text) for c in self.captions) else "en"
+
+
+def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
+    """Measure a meme, given the lines of text that an OCR found on it.
+
+    Its kind says what cannot be seen in one line: text of a screen stands on plain ground and
+    begins at the left.
+    """
+    pixels: Pixels = np.asarray(image.convert("RGB"))
+    kind = tell_kind(image, lines)
+    panels = find_panels(image)
+    blocks = find_blocks(lines, panels, image.size)
+    if len(blocks) > MOST_CAPTIONS:
+        raise InputError(
+            f"it has {len(blocks)} captions; {MOST_CAPTIONS} are set anew at most",
+            hint="cut out the part that matters",
+        )
+    captions = []
+    for read in blocks:
+        others = [other.box for other in blocks if other is not read]
+        found = take_in_marks(pixels, read, others)
+        ink = find_ink(pixels, found, others, plain=bool(kind))
+        spaced = zip(found.lines, ink.texts, strict=True)
+        block = replace(found, lines=tuple(replace(line, text=text) for line, text in spaced))
+        lettering = measure_lettering(pixels, block, ink, panels)
+        if kind.startswith("screenshot") and lettering.rows == 1 and not lettering.vertical:
+            lettering = replace(lettering, align="left")
+        look = typesetting.calibrate(block.text, lettering, ink.room)
+        captions.append(LetteredCaption(block, *match_look(pixels, block.text, ink, look)))
+    return Page(image.size, panels, tuple(captions), kind)
+
+
+def erase_captions(image: Image.Image, captions: Iterable[LetteredCaption]) -> Image.Image:
+    """The picture without some of its captions."""
+    pixels: Pixels = np.array(image.convert("RGB"))
+    for caption in captions:
+        remove_ink(pixels, caption.ink)
+    return Image.fromarray(pixels)
+
+
+def set_caption(
+    image: Image.Image, caption: LetteredCaption, text: str
+) -> tuple[Image.Image, PixelBox]:
+    """Set a text in the place and the look of a caption; return the box of the new ink too."""
+    if caption.ink.tilt and not (caption.ink.ground.flat or caption.lettering.outline_width):
+        return set_on_plate(image, caption, text)  # what lay behind tilted letters is a guess
+    setting = typesetting.fit_text(text, caption.lettering, caption.ink.room)
+    pixels: Pixels = np.array(image.convert("RGB"))
+    box = typesetting.draw_text(pixels, caption.ink, caption.lettering, setting)
+    return Image.fromarray(pixels), box
+
+
+def set_on_plate(
+    image: Image.Image, caption: LetteredCaption, text: str
+) -> tuple[Image.Image, PixelBox]:
+    """Set a text on a plain plate in the colours of a caption: where letters alone do not read."""
+    ink, style = caption.ink, caption.lettering
+    plate = style.outline if style.outline_width else ink.ground.colour
+    fill = style.fill
+    if max(abs(a - b) for a, b in zip(plate, fill, strict=True)) < _CLEAR:
+        fill = choose_legible(plate, style.size)[0]
+    plain = replace(style, fill=fill, outline_width=0.0, weight=0.0, align="centre")
+    if not ink.tilt:
+        # Letters that could not be read were not measured well, either: fill the whole plate.
+        left, top, right, bottom = ink.zone
+        inset = round(_MARGIN * (bottom - top))
+        ink = replace(ink, box=(left + inset, top + inset, right - inset, bottom - inset))
+        plain = replace(plain, size=(bottom - top) / max(1, style.rows))
+    pixels: Pixels = np.array(image.convert("RGB"))
+    typesetting.draw_plate(pixels, ink, plate)
+    box = typesetting.draw_text(pixels, ink, plain, typesetting.fit_text(text, plain, ink.room))
+    return Image.fromarray(pixels), box
+
+
+def mask_captions(size: tuple[int, int], captions: Iterable[LetteredCaption]) -> Mask:
+    """The zones of captions: nothing outside of them changes when they are set anew."""
+    mask: Mask = np.zeros((size[1], size[0]), bool)
+    for caption in captions:
+        left, top, right, bottom = caption.ink.zone
+        mask[top:bottom, left:right] = True
+    return mask
+
+
+def mask_pictures(image: Image.Image, page: Page) -> Mask:
+    """What may be repainted: panels, but no gutters, and no bars and bubbles with captions."""
+    width, height = page.size
+    mask: Mask = np.zeros((height, width), bool)
+    for panel in page.panels:
+        left, top = round(panel.left * width), round(panel.top * height)
+        mask[top : round(panel.bottom * height), left : round(panel.right * width)] = True
+    pixels: Pixels = np.asarray(image.convert("RGB"))
+    for caption in page.captions:
+        if caption.lettering.kind != "overlay":
+            ground = Image.fromarray(find_plain_ground(pixels, caption.ink)).resize(page.size)
+            # A plain ground that is most of the picture is no bar: stickers stand on white.
+            if np.asarray(ground).mean() >= 0.4:
+                continue
+            mask &= ~np.asarray(ground)
+            left, top, right, bottom = caption.ink.zone
+            mask[top:bottom, left:right] = False
+    return mask
+
+
+def restore_ink(
+    image: Image.Image, source: Image.Image, captions: Iterable[LetteredCaption]
+) -> Image.Image:
+    """Put the letters of captions that stay back on a picture that was repainted."""
+    import cv2
+
+    pixels: Pixels = np.array(image.convert("RGB"))
+    old: Pixels = np.asarray(source.convert("RGB"))
+    for caption in captions:
+        left, top, right, bottom = caption.ink.zone
+        letters = cv2.dilate(caption.ink.mask.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+        pixels[top:bottom, left:right][letters] = old[top:bottom, left:right][letters]
+    return Image.fromarray(pixels)

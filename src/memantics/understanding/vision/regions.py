@@ -1,0 +1,321 @@
+"""Where captions stand, and whether an edited meme has the layout of its source.
+
+Boxes come from any OCR, as plain numbers; sizes are taken out, so that an edit of another size
+can still be compared with its source.
+
+Captions: lines of text from any OCR, joined into the blocks that readers see as one text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memantics.core.images import decode, read_bytes
+from memantics.core.lines import TextLine
+from memantics.understanding.vision.panels import Region, count_panels
+
+PixelBox = tuple[int, int, int, int]
+# Any OCR: the bytes of an image file and its name, to the boxes of its lines.
+FindLines = Callable[[bytes, str], Sequence[PixelBox]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One image's layout; ``captions`` is None where nobody read it."""
+
+    panels: int
+    captions: tuple[Region, ...] | None = None
+
+
+class LayoutCheck:
+    """Compares layouts; each image is looked at once. Without ``find_lines`` only panels count."""
+
+    def __init__(self, find_lines: FindLines | None = None) -> None:
+        self._find_lines = find_lines
+        self._known: dict[tuple[Path, int, int], Layout] = {}
+
+    def compare(self, source: Path, edited: Path) -> Mapping[str, str]:
+        """Two images as tags of an item: their panels, and the share of captions that stayed."""
+        before, after = self.look(source), self.look(edited)
+        tags = {"panels": f"{before.panels} {after.panels}"}
+        if before.captions is not None and after.captions is not None:
+            tags["captions"] = f"{share_matched(before.captions, after.captions):.4f}"
+        return tags
+
+    def look(self, path: Path) -> Layout:
+        """The layout of one image."""
+        data = read_bytes(path)
+        key = (path, path.stat().st_mtime_ns, len(data))
+        if key not in self._known:
+            image = decode(data, path.name)
+            captions = None
+            if self._find_lines is not None:
+                captions = join_lines(self._find_lines(data, path.name), image.size)
+            self._known[key] = Layout(count_panels(image), captions)
+        return self._known[key]
+
+
+_GAP = 0.9  # of a line's height: lines nearer than that belong to one caption
+MATCH = 0.25  # a rewritten caption is longer or shorter, so half an overlap is too much to ask
+
+
+def measure_overlap(one: Region, other: Region) -> float:
+    """Intersection over union.
+
+    >>> measure_overlap(Region(0, 0, 1, 1), Region(0, 0, 0.5, 1))
+    0.5
+    """
+    shared = Region(
+        max(one.left, other.left),
+        max(one.top, other.top),
+        min(one.right, other.right),
+        min(one.bottom, other.bottom),
+    ).area
+    union = one.area + other.area - shared
+    return shared / union if union > 0 else 0.0
+
+
+def join_lines(boxes: Iterable[PixelBox], size: tuple[int, int]) -> tuple[Region, ...]:
+    """Caption regions from the boxes of lines: near ones below or beside each other are joined.
+
+    >>> [region.bottom for region in join_lines([(10, 0, 90, 10), (12, 14, 80, 24)], (100, 100))]
+    [0.24]
+    >>> len(join_lines([(10, 0, 90, 10), (10, 80, 90, 90)], (100, 100)))
+    2
+    """
+    width, height = size
+    groups: list[tuple[PixelBox, int]] = [
+        (box, box[3] - box[1]) for box in sorted(boxes) if box[2] > box[0] and box[3] > box[1]
+    ]
+    joined = True
+    while joined:
+        joined = False
+        for place, (box, line) in enumerate(groups):
+            near = next((i for i in range(place) if _near(groups[i], (box, line))), None)
+            if near is not None:
+                other, its_line = groups[near]
+                groups[near] = (enclose((other, box)), max(line, its_line))
+                del groups[place]
+                joined = True
+                break
+    return tuple(
+        Region(box[0] / width, box[1] / height, box[2] / width, box[3] / height)
+        for box, _ in sorted(groups, key=lambda group: (group[0][1], group[0][0]))
+    )
+
+
+def _near(one: tuple[PixelBox, int], other: tuple[PixelBox, int]) -> bool:
+    """Whether two boxes overlap once each has grown by half the gap that a caption may have."""
+    (a, line_a), (b, line_b) = one, other
+    gap = _GAP * min(line_a, line_b)
+    apart = (max(a[0], b[0]) - min(a[2], b[2]), max(a[1], b[1]) - min(a[3], b[3]))
+    return apart[0] < gap and apart[1] < gap
+
+
+def enclose(boxes: Sequence[PixelBox]) -> PixelBox:
+    """The smallest box around some.
+
+    >>> enclose([(0, 0, 5, 9), (3, 2, 8, 4)])
+    (0, 0, 8, 9)
+    """
+    return (
+        min(box[0] for box in boxes),
+        min(box[1] for box in boxes),
+        max(box[2] for box in boxes),
+        max(box[3] for box in boxes),
+    )
+
+
+def share_matched(before: Sequence[Region], after: Sequence[Region]) -> float:
+    """The share of regions of both images that have a partner; 1 where neither has any.
+
+    Pairs are made from the best overlap down, each region once; a pair needs an overlap of
+    :data:`MATCH`.
+
+    >>> top, bottom = Region(0, 0, 1, 0.2), Region(0, 0.8, 1, 1)
+    >>> share_matched([top, bottom], [top, bottom]), share_matched([top], [bottom])
+    (1.0, 0.0)
+    >>> round(share_matched([top, bottom], [top]), 4)
+    0.6667
+    """
+    if not before and not after:
+        return 1.0
+    ranked = sorted(
+        (
+            (measure_overlap(one, other), i, j)
+            for i, one in enumerate(before)
+            for j, other in enumerate(after)
+        ),
+        key=lambda pair: (-pair[0], pair[1], pair[2]),
+    )
+    first, second = set[int](), set[int]()
+    for overlap, i, j in ranked:
+        if overlap >= MATCH and i not in first and j not in second:
+            first.add(i)
+            second.add(j)
+    return 2 * len(first) / (len(before) + len(after))
+
+
+_LINE_GAP = 0.75  # of a line's height: lines of one caption are nearer than that
+_BESIDE = 0.9
+_ALIKE = 1.65  # lines of one caption are of like height
+_ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
+_SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
+_SIGNATURE = 0.07  # of the picture's height
+_SITE = re.compile(
+    r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
+    r"|\bmematic\b|\b9gag\b|\breddit\b|\bu/\w+|\br/\w+|微博|小红书|抖音|快手|知乎|公众号",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(r"[^\W\d_]")
+_CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+
+
+# Any OCR: the bytes of an image file and its name, to lines in reading order.
+ReadLines = Callable[[bytes, str], Sequence[TextLine]]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionBlock:
+    """Lines that form one caption; ``panel`` is the number of the panel in which it stands."""
+
+    lines: tuple[TextLine, ...]
+    panel: int = 0
+
+    @property
+    def box(self) -> PixelBox:
+        """The box around all lines."""
+        return enclose([line.box for line in self.lines])
+
+    @property
+    def text(self) -> str:
+        """What it says, on one line; characters that stand in a column belong together."""
+        glue = "" if self.vertical else " "
+        return glue.join(line.text.strip() for line in self.lines)
+
+    @property
+    def vertical(self) -> bool:
+        """Whether it is Chinese that runs from top to bottom.
+
+        >>> column = [TextLine(c, (0, 40 * i, 36, 40 * i + 36)) for i, c in enumerate("不能笑")]
+        >>> CaptionBlock(tuple(column)).vertical, CaptionBlock(tuple(column[:1])).vertical
+        (True, False)
+        """
+        left, top, right, bottom = self.box
+        count = sum(len(line.text.strip()) for line in self.lines)
+        tall = bottom - top > 1.6 * (right - left)
+        return tall and count > 1 and has_chinese("".join(line.text for line in self.lines))
+
+    @property
+    def line_height(self) -> int:
+        """The height of its tallest line (of one character where it runs downwards)."""
+        if self.vertical:
+            return self.box[2] - self.box[0]
+        return max(line.height for line in self.lines)
+
+
+def has_chinese(text: str) -> bool:
+    """Whether a text has any Chinese character.
+
+    >>> has_chinese("ok 好"), has_chinese("ok")
+    (True, False)
+    """
+    return _CHINESE.search(text) is not None
+
+
+def find_blocks(
+    lines: Sequence[TextLine], panels: Sequence[Region], size: tuple[int, int]
+) -> tuple[CaptionBlock, ...]:
+    """Group lines into captions, from the top; lines that say nothing or have another role are out.
+
+    Lines of different panels never share a caption.
+
+    >>> one, two = TextLine("to be", (10, 0, 90, 20)), TextLine("or not", (12, 24, 80, 44))
+    >>> far = TextLine("that is it", (10, 150, 90, 170))
+    >>> [block.text for block in find_blocks([one, two, far], (), (100, 200))]
+    ['to be or not', 'that is it']
+    """
+    kept = [line for line in lines if line.role == "caption" and _is_clear(line)]
+    places = [_find_panel(line.box, panels, size) for line in kept]
+    group = list(range(len(kept)))
+    for i, line in enumerate(kept):
+        for j in range(i):
+            if places[i] == places[j] and belong(kept[j], line):
+                old, new = group[i], group[j]
+                group = [new if each == old else each for each in group]
+    blocks = [
+        CaptionBlock(tuple(kept[i] for i in range(len(kept)) if group[i] == root), places[root])
+        for root in dict.fromkeys(group)
+    ]
+    blocks = [block for block in blocks if _says_something(block)]
+    return tuple(sorted(blocks, key=lambda block: (block.panel, block.box[1], block.box[0])))
+
+
+def _is_clear(line: TextLine) -> bool:
+    wide, high = line.box[2] - line.box[0], line.box[3] - line.box[1]
+    few = len(_LETTER.findall(line.text)) <= 3
+    return line.score >= (_SURER if few else _SURE) and min(wide, high) >= 6
+
+
+def _says_something(block: CaptionBlock) -> bool:
+    """Whether it has letters: a lone one is part of a drawing more often than a caption."""
+    return len(_LETTER.findall(block.text)) >= 2
+
+
+def is_signature(text: str, line_height: float, height: int) -> bool:
+    """Whether a line is small in a picture of that height, and names a site or an account."""
+    return line_height <= _SIGNATURE * height and bool(_SITE.search(text))
+
+
+def _find_panel(box: PixelBox, panels: Sequence[Region], size: tuple[int, int]) -> int:
+    """The panel in which the middle of a box lies, or to which it is nearest."""
+    x, y = (box[0] + box[2]) / 2 / size[0], (box[1] + box[3]) / 2 / size[1]
+
+    def measure_way(number: int) -> float:
+        panel = panels[number]
+        across = max(panel.left - x, 0.0, x - panel.right)
+        return across + max(panel.top - y, 0.0, y - panel.bottom)
+
+    return min(range(len(panels)), key=measure_way, default=0)
+
+
+def belong(one: TextLine, other: TextLine) -> bool:
+    """Whether two lines may be rows or parts of one caption: near, aligned and of like height."""
+    a, b = one.box, other.box
+    low, high = sorted((measure_thickness(one), measure_thickness(other)))
+    if one.tilted or other.tilted:
+        return False  # their boxes reach into each other; each is set alone
+    if high > _ALIKE * low or _differ(one.text, other.text) or _is_stray(one, other):
+        return False
+    across = max(a[0], b[0]) - min(a[2], b[2])  # negative: the share that both cover
+    down = max(a[1], b[1]) - min(a[3], b[3])
+    narrow = min(a[2] - a[0], b[2] - b[0])
+    edges = (abs(a[0] - b[0]), abs(a[2] - b[2]), abs(a[0] + a[2] - b[0] - b[2]) / 2)
+    stacked = down < _LINE_GAP * low and -across > 0.3 * narrow and min(edges) <= _ASKEW * high
+    beside = across < _BESIDE * low and -down > 0.5 * min(one.height, other.height)
+    return stacked or beside
+
+
+def _is_stray(one: TextLine, other: TextLine) -> bool:
+    """Whether a lone character stands beside a whole line: a part of the drawing was read."""
+    few, many = sorted(len(_LETTER.findall(line.text)) for line in (one, other))
+    return few <= 1 and many >= 3
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether one text is in capitals and the other is not."""
+    return {_shouts(one), _shouts(other)} == {True, False}
+
+
+def _shouts(text: str) -> bool | None:
+    """Whether a text is in capitals; None where it has too few letters to tell."""
+    letters = [c for c in text if c.upper() != c.lower()]
+    return all(c.isupper() for c in letters) if len(letters) >= 3 else None
+
+
+def measure_thickness(line: TextLine) -> int:
+    """The height of a line, or the width of one that runs downwards."""
+    return min(line.box[2] - line.box[0], line.height) if len(line.text) > 1 else line.height

@@ -1,0 +1,228 @@
+"""What each line of text in a picture is: caption, scene, watermark or interface.
+
+A small model over the size, place, colours and neighbours of a line gives the chance that it is a
+caption; no feature looks at the script. ``research/roles.py`` fits it (docs/research/roles.md has
+the figures). Site names, accounts, clock times and battery levels are told by their wording.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from PIL import Image
+
+from memantics.core.images import decode
+from memantics.core.lines import ImageReading, Ocr, Role, TextLine
+from memantics.understanding.vision.regions import belong, is_signature, measure_thickness
+from memantics.understanding.vision.spacing import part_known_words
+
+Matrix = NDArray[np.float64]
+WEIGHTS = Path(__file__).parent / "roles.json"
+FEATURES = (
+    "size beside the tallest line", "size beside the main line", "size beside the picture",
+    "width of letters beside the main line",
+    "certainty of the OCR", "length", "share of letters", "width beside the picture",
+    "distance from the middle", "distance from the upper or lower edge", "height of its place",
+    "share of all text", "lines in the picture", "neighbours of its size", "said again", "tilt",
+    "contrast", "unevenness of letters", "unevenness of ground", "lightness of letters",
+    "colourfulness of letters", "colour unlike the main line",
+)  # fmt: skip
+_DIGITS = 5  # decimals of a chance that every processor computes alike
+_SAMPLE = 80  # pixels of a line that are looked at, down and across
+_SURE = 0.9  # where the wording tells the role
+_TOP, _LOW = 0.09, 0.6  # of the picture: where a status bar stands; of the tallest line
+_WIDE = 0x2E7F  # code points above are as wide as high
+# From letter to letter, in line heights and beside the likeliest line: tiles and keys in a row.
+_APART, _FARTHER, _ROW = 1.15, 1.4, 4
+_LETTER = re.compile(r"[^\W\d_]")
+# Letters in short runs and digits, but no year at the end.
+_PLATE = re.compile(
+    r"[\u4e00-\u9fff]{0,2}(?=.*[A-Z])(?!.*[A-Z]{4})(?!.*(?:19|20)\d\d$)"
+    r"(?:(?=(?:.*\d){3})|(?=.*\d.*\d.*[A-Z]))[A-Z0-9]{5,8}"
+)
+_TIME = r"(?:上午|下午|昨天|今天|星期.|周.|yesterday|today)? ?\d{1,2}[:：]\d{2}(?: ?[AP]M)?"
+_STATUS = re.compile(
+    rf"{_TIME}|\d{{1,3}} ?%|[2-5]G\+?|LTE|Wi-?Fi|(?:中国)?(?:移动|联通|电信)"
+    r"|\d+(?:\.\d+)? ?[KM]B?/s"
+    rf"|(?:delivered|read|sent|seen)(?: {_TIME})?|type a message|发送|按住 ?说话|已读"
+    r"|[\d.,]+[KM万]? ?(?:likes?|replies|views|shares|comments|赞|评论|转发)"
+    r"|(?:\S+ ){0,2}\d{1,3} ?%|(?:LTE|[2-5]G\S*) +\S+",
+    re.IGNORECASE,
+)
+
+
+def measure_lines(lines: Sequence[TextLine], pixels: NDArray[np.uint8]) -> Matrix:
+    """One row of :data:`FEATURES` for each line of a picture (RGB)."""
+    if not lines:
+        return np.zeros((0, len(FEATURES)))
+    high, wide = pixels.shape[:2]
+    sizes = [max(1.0, float(measure_thickness(line))) for line in lines]
+    texts = ["".join(line.text.split()) for line in lines]
+    letters = [len(_LETTER.findall(text)) for text in texts]
+    weights = [(count + 0.2) * size for count, size in zip(letters, sizes, strict=True)]
+    pitches = [_measure_pitch(line) for line in lines]
+    main = max(range(len(lines)), key=lambda place: (weights[place], -place))
+    tallest, total = max(sizes), sum(weights)
+    said = Counter(text.casefold() for text in texts)
+    inks = [_look_at_ink(line, pixels) for line in lines]
+    rows = []
+    for place, line in enumerate(lines):
+        left, top, right, bottom = line.box
+        near = sum(belong(line, other) for other in lines if other is not line)
+        middle = (top + bottom) / 2 / high
+        contrast, letters_vary, ground_varies, colour = inks[place]
+        rows.append(
+            (
+                math.log(sizes[place] / tallest),
+                math.log(sizes[place] / sizes[main]),
+                math.log(sizes[place] / high),
+                math.log(pitches[place] / pitches[main]),
+                -math.log(1.005 - min(1.0, line.score)),
+                math.log(1 + len(texts[place])),
+                letters[place] / max(1, len(texts[place])),
+                (right - left) / wide,
+                abs((left + right) / 2 / wide - 0.5),
+                min(middle, 1 - middle),
+                middle,
+                weights[place] / total,
+                math.log(len(lines)),
+                min(near, 2),
+                math.log(said[texts[place].casefold()]),
+                min(abs(line.tilt), 20) / 20,
+                contrast,
+                letters_vary,
+                ground_varies,
+                sum(colour) / 3,
+                max(colour) - min(colour),
+                max(abs(a - b) for a, b in zip(colour, inks[main][3], strict=True)),
+            )
+        )
+    return np.asarray(rows, np.float64)
+
+
+def _measure_pitch(line: TextLine) -> float:
+    """The width of a narrow letter, or of half a wide one: boxes are loose around small text."""
+    units = sum(2 if ord(char) > _WIDE else 1 for char in line.text if not char.isspace())
+    long = max(line.box[2] - line.box[0], line.height)
+    return max(1, long) / max(1, units)
+
+
+def _look_at_ink(
+    line: TextLine, pixels: NDArray[np.uint8]
+) -> tuple[float, float, float, tuple[float, float, float]]:
+    """Contrast, unevenness of letters and of their ground, and the letters' colour, 0 to 1."""
+    high, wide = pixels.shape[:2]
+    left, top, right, bottom = line.box
+    rows = slice(max(0, top), min(high, bottom), max(1, (bottom - top) // _SAMPLE))
+    columns = slice(max(0, left), min(wide, right), max(1, (right - left) // (4 * _SAMPLE)))
+    part = pixels[rows, columns].astype(np.int64)
+    if part.shape[0] < 3 or part.shape[1] < 3:
+        return 0.0, 0.0, 0.0, (0.0, 0.0, 0.0)
+    grey = (299 * part[..., 0] + 587 * part[..., 1] + 114 * part[..., 2]) // 1000
+    light = grey > _split(grey)
+    edge = np.concatenate((light[0], light[-1], light[:, 0], light[:, -1]))
+    ink = ~light if 2 * int(edge.sum()) >= edge.size else light
+    if not ink.any() or ink.all():
+        return 0.0, 0.0, 0.0, (0.0, 0.0, 0.0)
+    contrast = abs(float(grey[ink].mean()) - float(grey[~ink].mean())) / 255
+    red, green, blue = (float(value) / 255 for value in np.median(part[ink], axis=0))
+    uneven = float(grey[ink].std()) / 255, float(grey[~ink].std()) / 255
+    return contrast, *uneven, (red, green, blue)
+
+
+def _split(grey: NDArray[np.int64]) -> int:
+    """Otsu's threshold: the level that parts dark from light best."""
+    counts = np.bincount(grey.ravel(), minlength=256)
+    below, sums = np.cumsum(counts), np.cumsum(counts * np.arange(256))
+    above = below[-1] - below
+    gap = sums * (below[-1] / np.maximum(1, below)) - sums[-1]
+    between = np.where(above > 0, below * gap**2 / np.maximum(1, above), 0.0)
+    return int(np.argmax(np.round(between / max(1.0, float(between.max())), 9)))
+
+
+def rate_lines(table: Matrix, model: Mapping[str, Any] | None = None) -> list[float]:
+    """The chance of each line to be a caption: each feature adds a piecewise-linear amount."""
+    model = model or load_model()
+    total = np.full(len(table), float(model["bias"]))
+    for place, name in enumerate(FEATURES):
+        if name in model["curves"]:
+            total += np.interp(table[:, place], *model["curves"][name])
+    return [round(1 / (1 + math.exp(-value)), _DIGITS) for value in total.tolist()]
+
+
+@cache
+def load_model() -> dict[str, Any]:
+    """The curves that ship and the threshold."""
+    found: dict[str, Any] = orjson.loads(WEIGHTS.read_bytes())
+    return found
+
+
+def assign_roles(lines: Sequence[TextLine], image: Image.Image) -> tuple[TextLine, ...]:
+    """The same lines with their roles; the likeliest caption is always one."""
+    chances = rate_lines(measure_lines(lines, np.asarray(image.convert("RGB"))))
+    return choose_roles(lines, chances, image.height, load_model()["threshold"])
+
+
+def choose_roles(
+    lines: Sequence[TextLine], chances: Sequence[float], height: int, threshold: float
+) -> tuple[TextLine, ...]:
+    """Roles from chances to be a caption, in a picture of that height."""
+    tallest = max((measure_thickness(line) for line in lines), default=0)
+    likeliest = max(range(len(lines)), key=lambda at: (chances[at], -at), default=0)
+    gap = max(_APART, _FARTHER * _measure_gap(lines[likeliest])) if lines else 0.0
+    worded = [_tell_at_once(line, tallest, height, gap) for line in lines]
+    free = [place for place, role in enumerate(worded) if role is None]
+    best = max(free or range(len(lines)), key=lambda at: (chances[at], -at), default=None)
+    other: Role = "interface" if "interface" in worded else "scene"
+    found = []
+    for place, (line, chance, role) in enumerate(zip(lines, chances, worded, strict=True)):
+        if place == best or (role is None and chance >= threshold):
+            found.append(replace(line, role="caption", chance=chance))
+        elif role is None:
+            found.append(replace(line, role=other, chance=round(1 - chance, _DIGITS)))
+        else:
+            found.append(replace(line, role=role, chance=_SURE))
+    return tuple(found)
+
+
+def _measure_gap(line: TextLine) -> float:
+    """How far a wide letter stands from the next one, in line heights."""
+    return 2 * _measure_pitch(line) / max(1, measure_thickness(line))
+
+
+def _tell_at_once(line: TextLine, tallest: int, height: int, gap: float) -> Role | None:
+    """The role of a line that shows it: a site, an account, a status bar, a plate, tiles."""
+    size = measure_thickness(line)
+    if is_signature(line.text, size, height):
+        return "watermark"
+    text = line.text.strip()
+    small = size <= _LOW * tallest or line.box[3] <= _TOP * height
+    if small and _STATUS.fullmatch(text):
+        return "interface"
+    letters = re.sub(r"[\s·•.-]", "", text)
+    apart = len(letters) >= _ROW and _measure_gap(line) > gap
+    return "scene" if apart or _PLATE.fullmatch(letters) else None
+
+
+def read_image_text(
+    ocr: Ocr, data: bytes, name: str, *, image: Image.Image | None = None
+) -> ImageReading:
+    """What is printed on an image, each line with its role, unless the reader takes all lines.
+
+    English words that the OCR ran together are parted.
+    """
+    found = ocr.read(data, name)
+    lines = tuple(replace(line, text=part_known_words(line.text)) for line in found.lines)
+    if found.taken == "caption":
+        lines = assign_roles(lines, image or decode(data, name))
+    return replace(found, lines=lines)

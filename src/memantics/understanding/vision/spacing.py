@@ -1,0 +1,158 @@
+"""Spaces that an OCR lost between words: found again as wide gaps between letters, or by words.
+
+Gaps tell how many words there are and how wide each is; the letters are dealt out so that words
+of a known font come out as wide as that. Without pixels, frequencies of English words tell.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from memantics.understanding.vision.typefaces import ANTON, BALOO, REGULAR, Typeface
+
+Profile = NDArray[np.float64]
+_EMPTY = 0.04  # of the fullest column
+_WIDE = 2.0  # of the usual gap between two letters
+_LEAST, _LEAST_CAPITAL = 0.15, 0.1  # of the height of a line: capitals are set tighter
+_WRONG = 0.16  # of the mean width of a word: a dealing that misses by more proves nothing
+
+
+_RUN = re.compile(r"(?<![@\w./])[A-Za-z]{7,}(?![\w.@/])")
+_RARE, _COMMON, _EVERYDAY = 1e-7, 3e-6, 1e-4  # frequencies: known, a part of a run, of a name
+_SHORT = frozenset({"a", "i"})
+
+
+def part_known_words(text: str) -> str:
+    """A text with runs of English words parted, where the list of frequencies is installed.
+
+    >>> part_known_words("internationalboxing day"), part_known_words("Feierabend! restless")
+    ('international boxing day', 'Feierabend! restless')
+    """
+    return _RUN.sub(lambda run: _part_run(run.group()), text)
+
+
+def _part_run(run: str) -> str:
+    """The words that a run of letters is made of; the run itself where it is one, or unknown."""
+    words, lower = _read_frequencies(), run.lower()
+    # Names of places are made of words, too (Oakfield), but seldom of everyday ones.
+    least = _EVERYDAY if run.istitle() else _COMMON
+    if not words or words.get(lower, 0.0) >= _RARE:
+        return run
+    # best[end]: how unlikely the words are that end there, and where they are cut
+    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for end in range(1, len(run) + 1):
+        made = [
+            (round(best[start][0] + 1 - np.log10(words[part]), 9), (*best[start][1], end))
+            for start in range(max(0, end - 18), end)
+            if start in best
+            and words.get(part := lower[start:end], 0.0) >= least
+            and (len(part) > 2 or part in _SHORT or words[part] >= 100 * _COMMON)
+        ]
+        if made:
+            best[end] = min(made)
+    cuts = best[len(run)][1] if len(run) in best else ()
+    return " ".join(run[a:b] for a, b in zip((0, *cuts), cuts, strict=False)) or run
+
+
+@cache
+def _read_frequencies() -> dict[str, float]:
+    """English words and how often they are used; empty without the package."""
+    try:
+        found: dict[str, float] = import_module("wordfreq").get_frequency_dict("en", "small")
+    except ImportError:
+        return {}
+    return found
+
+
+def part_words(text: str, profile: Profile, height: float) -> str:
+    """A line with the spaces it lacks; ``profile`` is how much ink each of its columns holds.
+
+    >>> profile = draw_profile("SO AM I", ANTON)
+    >>> part_words("SOAMI", profile, 32), part_words("SO AM I", profile, 32)
+    ('SO AM I', 'SO AM I')
+    """
+    text = " ".join(text.split())
+    letters = text.replace(" ", "")
+    least = _LEAST_CAPITAL if text.isupper() else _LEAST
+    widths = _measure_words(profile, least * height)
+    if not text.count(" ") + 1 < len(widths) <= len(letters):
+        return text
+    best, words = min(
+        _deal(letters, widths, face, profile.size) for face in (ANTON, BALOO, REGULAR)
+    )
+    made = " ".join(words)
+    # Spaces that were read must still be there: otherwise gaps were misjudged.
+    return made if best <= _WRONG and _keeps_spaces(text, made) else text
+
+
+def _measure_words(profile: Profile, least: float) -> list[int]:
+    """The widths of words, from the gaps that are much wider than those between letters."""
+    full = np.flatnonzero(profile > _EMPTY * max(1.0, float(profile.max(initial=0.0))))
+    if len(full) < 2:
+        return []
+    gaps = np.diff(full) - 1
+    between = [int(gap) for gap in gaps if gap > 0]
+    # Short lines have as many gaps between words as between letters: the smaller ones count.
+    usual = float(np.percentile(between, 30)) if between else 0.0
+    wide = np.flatnonzero(gaps >= max(2.0, _WIDE * usual, least))
+    starts = [full[0], *(full[i + 1] for i in wide)]
+    ends = [*(full[i] for i in wide), full[-1]]
+    return [int(end - start + 1) for start, end in zip(starts, ends, strict=True)]
+
+
+def _deal(
+    letters: str, widths: list[int], face: Typeface, total: int
+) -> tuple[float, tuple[str, ...]]:
+    """Deal letters to words of given widths; how far the worst word is off, and the words.
+
+    A word that is off by more than ``_WRONG`` ends a dealing, so few places are tried for each.
+    """
+    font = face.at(64)
+    places = np.array([font.getlength(letters[:i]) for i in range(len(letters) + 1)])
+    scale = sum(widths) / max(1.0, float(places[-1]))
+    mean = sum(widths) / len(widths)
+    # best[i]: the least error of dealing the first i letters to the words so far
+    best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
+    for number, width in enumerate(widths, 1):
+        left = len(widths) - number
+        reached: dict[int, tuple[float, tuple[str, ...]]] = {}
+        for start, (error, words) in best.items():
+            ends = places[start + 1 : len(letters) - left + 1]
+            offs = np.abs((ends - places[start]) * scale - width) / mean
+            for at in np.flatnonzero(offs <= _WRONG):
+                end = start + 1 + int(at)
+                made = (max(error, float(offs[at])), (*words, letters[start:end]))
+                if end not in reached or made < reached[end]:
+                    reached[end] = made
+        best = reached
+    return best.get(len(letters), (float(total), ()))
+
+
+def _keeps_spaces(text: str, made: str) -> bool:
+    return _list_spaces(text) <= _list_spaces(made)
+
+
+def _list_spaces(text: str) -> set[int]:
+    """After how many letters each space comes."""
+    places, seen = set(), 0
+    for c in text:
+        if c == " ":
+            places.add(seen)
+        else:
+            seen += 1
+    return places
+
+
+def draw_profile(text: str, face: Typeface, size: int = 32) -> Profile:
+    """How much ink each column of a drawn text holds."""
+    font = face.at(size)
+    left, top, right, bottom = (int(value) for value in font.getbbox(text))
+    plate = Image.new("L", (max(1, right - left), max(1, bottom - top)))
+    ImageDraw.Draw(plate).text((-left, -top), text, font=font, fill=255)
+    return np.asarray(np.asarray(plate).sum(axis=0) / 255.0, np.float64)

@@ -1,0 +1,194 @@
+"""Self-contained HTML pages: they work offline under a policy that runs only our script.
+
+Images as they enter the page: small, each once, and never trusted.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from PIL import Image as Pillow
+from pydantic import JsonValue
+
+from memantics import __version__
+from memantics.core.errors import ImageError
+from memantics.core.fonts import embed_chinese
+from memantics.core.images import load
+from memantics.core.records import show_figure, show_span
+from memantics.core.registry import is_inside
+
+_BATCH = 64
+# More images, smaller ones: a page of thousands must still open at once.
+_SIDES = ((500, 420), (1_500, 300), (4_000, 220))
+_SMALLEST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnail:
+    """An image of the page: a data URI with its size, or the reason why there is none."""
+
+    name: str
+    uri: str = ""
+    width: int = 0
+    height: int = 0
+    reason: str = ""
+
+
+def choose_side(count: int) -> int:
+    """The longest side of thumbnails when the page shows that many.
+
+    >>> choose_side(60), choose_side(5_000)
+    (420, 160)
+    """
+    return next((side for most, side in _SIDES if count <= most), _SMALLEST)
+
+
+def make_thumbnails(
+    paths: Sequence[Path], max_bytes: int, places: Sequence[Path] | None = None
+) -> Iterator[Thumbnail]:
+    """One thumbnail per path, in order, until they fill ``max_bytes`` of the page together.
+
+    Only images below ``places`` are shown; None: all.
+    """
+    side, used = choose_side(len(paths)), 0
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        for start in range(0, len(paths), _BATCH):
+            batch = paths[start : start + _BATCH]
+            if used >= max_bytes:
+                yield from (Thumbnail(path.name, reason="left out: page limit") for path in batch)
+                continue
+            for made in pool.map(lambda path: make_thumbnail(path, side, places), batch):
+                used += len(made.uri)
+                yield made
+
+
+def make_thumbnail(path: Path, side: int, places: Sequence[Path] | None = None) -> Thumbnail:
+    """Shrink one image; one that is missing or hostile becomes its name and a reason."""
+    if places is not None and not is_inside(path, places):
+        return Thumbnail(path.name, reason="outside of the registered data")
+    try:
+        # A pipe or device under an image's name would block or never end.
+        if path.exists() and not path.is_file():
+            return Thumbnail(path.name, reason="not a file")
+        image = load(path)
+    except ImageError as error:
+        return Thumbnail(path.name, reason=error.reason)
+    except (OSError, ValueError):
+        return Thumbnail(path.name, reason="unreadable")
+    image.thumbnail((side, side), Pillow.Resampling.BICUBIC, reducing_gap=2.0)
+    out = io.BytesIO()
+    image.save(out, "WEBP", quality=74, method=2)
+    body = base64.b64encode(out.getvalue()).decode("ascii")
+    return Thumbnail(path.name, f"data:image/webp;base64,{body}", image.width, image.height)
+
+
+_TEMPLATES = Path(__file__).with_name("page_templates")
+Shown = Mapping[str, Any]  # what a template shows, by the names that it uses
+_SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
+
+
+def fill_page(template: str, styles: Sequence[str], script: str = "", **values: object) -> str:
+    """A page of ours: the names of its template, styles and script, and what it shows.
+
+    Every template extends ``base.html``, which holds the policy. A style may be given as it is.
+    """
+    code = read_asset(script) if script else ""
+    mark = secrets.token_hex(16)  # nothing that a page shows can hold it
+    page = (
+        make_environment()
+        .from_string(read_asset(template))
+        .render(
+            **values,
+            policy=f"policy-{mark}",
+            style=f"style-{mark}",
+            script=Markup(code),  # noqa: S704 - our own file
+            version=__version__,
+        )
+    )
+    sheets = (read_asset(name) if name.endswith(".css") else name for name in styles)
+    style = embed_chinese(page) + "".join(sheets)
+    page = page.replace(f"policy-{mark}", escape(make_policy(style, code)))
+    return page.replace(f"style-{mark}", style)
+
+
+def read_asset(name: str) -> str:
+    """A template, style sheet or script of a page, by its name or its path."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def make_policy(style: str, script: str) -> str:
+    """Only our style and our script, by hash; images and fonts only from the page itself."""
+    parts = {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "font-src": "data:",
+        "style-src": _hash(style),
+        "script-src": _hash(script),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in parts.items())
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def make_environment() -> Environment:
+    """Templates that escape everything from data and refuse names they do not know."""
+    made = Environment(
+        loader=FileSystemLoader((_TEMPLATES, _TEMPLATES.with_name("templates"))),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_keep_in_line,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        figure=show_figure,
+        span=show_span,
+        words=lambda name: name.replace("_", " "),
+        count=lambda number: f"{number:,}",
+        lines=_show_lines,
+        moment=_show_moment,
+    )
+    return made
+
+
+def _keep_in_line(value: object) -> object:
+    """Make paragraph separators spaces: they would end the isolation of a direction override."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return value.translate(_SEPARATORS)
+    return value
+
+
+def _show_lines(values: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
+    """A mapping of run.json as names and readable values."""
+    return [
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in values.items()
+    ]
+
+
+def _show_moment(text: str) -> str:
+    """A time stamp without its fractions; text that is none stays as it is."""
+    try:
+        return datetime.fromisoformat(text).isoformat(sep=" ", timespec="seconds")
+    except ValueError:
+        return text

@@ -1,0 +1,472 @@
+"""Say what memes say, show, mean, intend and pun on, and whom they may hurt.
+
+Analyses as one self-contained page: image, verdicts, and the graph of what a meme means.
+
+An analysis in short lines, each with a title and a tone: for a terminal, a chat, a mail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack, overload
+
+from markupsafe import Markup
+
+from memantics.benchmarks.registry import find_warning
+from memantics.core.errors import ImageError, InputError
+from memantics.core.journal import write_text
+from memantics.core.labels import Judges, Opinion
+from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.lines import ImageReading
+from memantics.core.memes import Meme, name_apart
+from memantics.core.parameters import Argument, Flag, ImagePath, ImagePaths, TextTaken
+from memantics.core.result import Result
+from memantics.core.retrieval import BY_MEANING, BY_PICTURE, FamilyUse, NearMeme
+from memantics.core.waiting import run_sync
+from memantics.models.client import (
+    SAMPLE,
+    AskingOptions,
+    Desk,
+    Trial,
+    Watch,
+    asking_of,
+    foresee,
+    open_desk,
+)
+from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.moderation.classifiers import open_judges
+from memantics.moderation.detect import Detector
+from memantics.moderation.examples import Example
+from memantics.moderation.subjects import Subject
+from memantics.moderation.training import find_detector
+from memantics.moderation.verdict import HARMFUL, judge
+from memantics.understanding.analysis.gather import VERDICTS, Tools, ask_all, look
+from memantics.understanding.analysis.records import Feeling, Findings, Harm, Missing, Sound, listen
+from memantics.understanding.extraction.chain import ExtractSettings
+from memantics.understanding.kb import Known, open_known, outline
+from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.understanding.knowledge.layout import make_legend
+from memantics.understanding.knowledge.page import make_entries
+from memantics.understanding.knowledge.records import Individual
+from memantics.understanding.knowledge.retrieval import Pool
+from memantics.understanding.vision.appearance import YuNet
+from memantics.understanding.vision.roles import read_image_text
+from memantics.web.page import Shown, fill_page, make_thumbnail
+
+__all__ = [
+    "Analyses",
+    "Analysis",
+    "Feeling",
+    "Harm",
+    "LocalParts",
+    "Missing",
+    "analyze",
+    "analyze_async",
+]
+
+_SIDE = 640
+
+
+Warn = Callable[[Path], str]
+
+
+def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") -> str:
+    """The page as text; ``warn`` gives the content warning of the data that an image is of."""
+    return fill_page(
+        "analysis.html",
+        (read_style(), "knowledge.css", "analysis.css"),
+        "analysis.js",
+        sheets=[_make_sheet(each, warn(each.meme.image)) for each in analyses],
+        by_meaning=BY_MEANING,
+        by_picture=BY_PICTURE,
+    )
+
+
+def _make_sheet(findings: Findings, warning: str) -> Shown:
+    """One meme on the page."""
+    known = findings.knowledge
+    entries = tuple(make_entries(known)) if known else ()
+    drawn = known if known and known.individuals else None
+    return {
+        "findings": findings,
+        "picture": make_thumbnail(findings.meme.image, _SIDE),
+        "blurred": any(harm.harmful and not harm.baseline for harm in findings.verdicts)
+        or bool(warning)
+        or bool(known and known.of("Toxicity")),
+        "warning": warning,
+        "wide": draw(drawn) if drawn else Markup(),
+        "narrow": draw_narrow(drawn) if drawn else Markup(),
+        "legend": make_legend(known) if known else (),
+        "entries": entries,
+        "unlisted": len(known.individuals) - len(entries) if known else 0,
+    }
+
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+JOURNAL = Path("builds/analyze")
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis(Findings):
+    """One meme's analysis; a notebook shows it as the page that :meth:`save` writes."""
+
+    @property
+    def harm(self) -> Harm | None:
+        """The first verdict: a model's, else the detector's; None where nobody judged."""
+        return self.harms[0] if self.harms else None
+
+    @property
+    def readings(self) -> tuple[Sound, ...]:
+        """What its text may be heard as."""
+        return self.sounds
+
+    def save(self, page: ImagePath) -> Path:
+        """Write one self-contained page."""
+        return write_text(page, render_page([self], find_warning))
+
+    def _repr_html_(self) -> str:
+        shown = html.escape(render_page([self], find_warning), quote=True)
+        return f'<iframe srcdoc="{shown}" style="width:100%;height:40em;border:0"></iframe>'
+
+
+@dataclass(frozen=True, slots=True)
+class Analyses(Result):
+    """Analyses of several memes; ``refused`` are the images that could not be read.
+
+    ``tokens`` are what was sent and got.
+    """
+
+    analyses: tuple[Analysis, ...]
+    refused: tuple[ImageError, ...] = ()
+    tokens: tuple[int, int] = (0, 0)
+
+    def __len__(self) -> int:
+        return len(self.analyses)
+
+    def __iter__(self) -> Iterator[Analysis]:
+        return iter(self.analyses)
+
+    def __getitem__(self, place: int) -> Analysis:
+        return self.analyses[place]
+
+    def save(self, page: ImagePath) -> Path:
+        """Write one self-contained page for all of them."""
+        return write_text(page, render_page(self.analyses, find_warning))
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Both lists as plain data."""
+        return {
+            "analyses": [one.to_dict() for one in self],
+            "refused": [str(error) for error in self.refused],
+        }
+
+
+class LocalParts:
+    """What this machine says about memes, loaded once for many calls."""
+
+    def __init__(
+        self,
+        detector: Detector,
+        ocr: RememberingOcr,
+        judges: Judges | None = None,
+        known: Pool | None = None,
+        faces: Path | None = None,
+    ) -> None:
+        self.tools = Tools(
+            read=partial(read_image_text, ocr),
+            tell_language=lambda text: guess_language(text).language,
+            listen=listen,
+            screen=_open_screen(detector),
+            judges=open_judges() if judges is None else judges,
+            retrieve=None if known is None else partial(_find_near, known),
+            faces=None if faces is None else YuNet(faces),
+        )
+
+
+_NEAR = 3  # known memes that are shown
+
+
+def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], FamilyUse | None]:
+    """Known memes on the same picture or with nearly the same meaning, and its family."""
+    found = known.find_memes(meme.text, meme.image, _NEAR, without={meme.id})
+    near = tuple(near_meme for near_meme in found if near_meme.shown)
+    return near, known.find_family(meme.image, without={meme.id})
+
+
+class AnalyzeOptions(AskingOptions, total=False):
+    """Options of :func:`analyze`; those of asking count only with a ``model``.
+
+    ``detector`` is a detector file (default: the one in use, else the sample detector that
+    ships), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
+    writes (default: the meme's); ``journal`` the folder of its calls, which are not asked twice;
+    ``known`` are places of what is known about other memes (knowledge stores, builds,
+    collections, ``starter``); ``faces`` is the ONNX file of YuNet, a face detector; ``text``
+    is what of an image's text is its caption; ``progress`` is called with the counts so far.
+    """
+
+    model: Annotated[
+        str | None,
+        Flag("KIND/NAME; without one only this machine's parts speak.", "--model -m"),
+    ]
+    detector: Annotated[
+        ImagePath | None,
+        Flag("A detector file. Default: a tiny one trained on the starter pack."),
+    ]
+    parts: LocalParts | None
+    language: Annotated[str | None, Flag("Language of what the model writes. Default: the meme's.")]
+    known: Annotated[
+        Known | None,
+        Flag(
+            "What is known of other memes: stores, builds, collections, starter.",
+            metavar="PATH",
+            kind=list[str],
+        ),
+    ]
+    faces: Annotated[ImagePath | None, Flag("The ONNX file of YuNet: faces are counted with it.")]
+    text: TextTaken
+    journal: Annotated[
+        ImagePath,
+        Flag(
+            "Folder of the journal: what is in there is not asked again.",
+            "--calls",
+            default=JOURNAL,
+        ),
+    ]
+    progress: Watch | None
+
+
+@overload
+async def analyze_async(image: ImagePath, **options: Unpack[AnalyzeOptions]) -> Analysis: ...
+
+
+@overload
+async def analyze_async(image: ImagePaths, **options: Unpack[AnalyzeOptions]) -> Analyses: ...
+
+
+async def analyze_async(
+    image: ImagePath | ImagePaths, **options: Unpack[AnalyzeOptions]
+) -> Analysis | Analyses:
+    """Analyse one meme, or several; without a model only this machine's parts speak.
+
+    ``image`` is a file, or several: one that cannot be read does not end the others.
+    """
+    alone = isinstance(image, Path | str)
+    paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
+    made = await analyze_memes(_name_memes(paths), options)
+    if alone and made.refused:
+        raise made.refused[0]
+    return made[0] if alone else made
+
+
+@overload
+def analyze(image: ImagePath, **options: Unpack[AnalyzeOptions]) -> Analysis: ...
+
+
+@overload
+def analyze(image: ImagePaths, **options: Unpack[AnalyzeOptions]) -> Analyses: ...
+
+
+def analyze(
+    image: Annotated[ImagePath | ImagePaths, Argument("Image files.", "images", kind=list[Path])],
+    **options: Unpack[AnalyzeOptions],
+) -> Analysis | Analyses:
+    """:func:`analyze_async`, waited for."""
+    if isinstance(image, Path | str):
+        return run_sync(analyze_async(image, **options))
+    return run_sync(analyze_async(image, **options))
+
+
+def _name_memes(images: Sequence[Path]) -> list[Meme]:
+    for path in images:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder", hint="name image files, such as memes/*.png")
+    return name_apart(Meme(path.stem, path) for path in images)
+
+
+async def analyze_memes(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+    """Analyse memes that are known already, text and language included."""
+    seen, refused = await asyncio.to_thread(_look_all, memes, options)
+    model, tokens = options.get("model"), (0, 0)
+    if model is not None and seen:
+        seen, tokens = await _ask_all(model, seen, options)
+    return Analyses(tuple(map(_publish, seen)), tuple(refused), tokens)
+
+
+def _look_all(
+    memes: Sequence[Meme], options: AnalyzeOptions
+) -> tuple[list[Findings], list[ImageError]]:
+    """What this machine says; one bad image must not end the others."""
+    parts = options.get("parts")
+    if parts is not None:
+        return _look_each(memes, parts.tools)
+    file = find_detector(options.get("detector"))
+    with open_reader(text=options.get("text", "caption")) as ocr:
+        detector = Detector.load(file) if file is not None else Detector.starter()
+        places = options.get("known")
+        known = None if places is None else open_known(places)
+        faces = options.get("faces")
+        yunet = None if faces is None else Path(faces)
+        parts = LocalParts(detector, ocr, None, known, yunet)
+        return _look_each(memes, parts.tools)
+
+
+def _look_each(memes: Sequence[Meme], tools: Tools) -> tuple[list[Findings], list[ImageError]]:
+    seen, refused = [], []
+    for meme in memes:
+        try:
+            seen.append(look(meme, tools))
+        except ImageError as error:
+            refused.append(error)
+    return seen, refused
+
+
+async def _ask_all(
+    model: str, seen: Sequence[Findings], options: AnalyzeOptions
+) -> tuple[list[Findings], tuple[int, int]]:
+    """What a model says of each, and the tokens that this took."""
+    journal = Path(options.get("journal", JOURNAL))
+    async with open_desk(model, asking_of(options), journal, options.get("progress")) as desk:
+
+        async def ask(found: Findings, asker: Desk | Trial = desk) -> Findings:
+            known = found.language if found.language != UNKNOWN else "en"
+            language = options.get("language") or known
+            settings = ExtractSettings(language=language, toxicity="reviewer")
+            asker.expect(settings.steps + VERDICTS)
+            return await ask_all(asker, found, settings)
+
+        async def ask_few(trial: Trial) -> None:
+            await asyncio.gather(*(ask(found, trial) for found in seen[:SAMPLE]))
+
+        await foresee(desk, len(seen), ask_few)
+        found = list(await asyncio.gather(*map(ask, seen)))
+        return found, (desk.progress.tokens_in, desk.progress.tokens_out)
+
+
+def _publish(found: Findings) -> Analysis:
+    return Analysis(**{field.name: getattr(found, field.name) for field in fields(found)})
+
+
+def _open_screen(detector: Detector) -> Callable[[Meme, ImageReading], Harm | str]:
+    def screen(meme: Meme, read: ImageReading) -> Harm | str:
+        subject = Subject(
+            Example(meme.id, meme.text, image=meme.image), meme.language or "", image=True
+        )
+        if read.lines or read.unread:
+            subject = subject.read(read)
+        (verdict,) = judge(detector, [subject], explain=True)
+        if verdict.status != "judged":
+            return verdict.reason
+        harmful = verdict.label == HARMFUL
+        moved = tuple(piece.piece for piece in verdict.because if piece.share > 0)
+        more = "" if verdict.review in verdict.note else verdict.review
+        return Harm(
+            harmful,
+            f"detector ({detector.name})",
+            verdict.probability,
+            verdict.type or "" if harmful else "",
+            elements=moved if harmful else (),
+            reason="; ".join(filter(None, (verdict.note, more))),
+            baseline=detector.sample,
+        )
+
+    return screen
+
+
+_LISTED = 3
+Tone = Literal["", "dim", "red", "yellow", "green"]
+Line = tuple[str, str, Tone]
+
+
+def describe(found: Analysis) -> Iterator[Line]:
+    """What was found, in the order in which people want to know it."""
+    yield "says", found.text or "nothing that could be read", ""
+    if found.beside:
+        told = " · ".join(f"{line.text} ({line.role})" for line in found.beside)
+        yield "not taken", told, "dim"
+    yield "", found.form, "dim"
+    yield from _list(
+        "shows", (f"{sight.part}: {sight.says} (by {sight.by})" for sight in found.shows), 9
+    )
+    for sound in found.sounds:
+        yield "puns on", f"{sound.reading} ({sound.confidence:.0%} sure)", ""
+    if found.pun is not None and found.pun.is_pun:
+        yield "puns on", f"{found.pun.word}: {found.pun.other} (by {found.pun.by})", ""
+        yield "", found.pun.reason, "dim"
+    yield from _list("intends", found.intents)
+    yield from _list("one must know", found.background)
+    yield from _judge(found)
+    yield from _compare(found)
+    for contradiction in found.contradictions:
+        yield "contradiction", f"{contradiction.about}: {contradiction.text}", "red"
+    for line in found.baselines:
+        yield "baseline", line, "dim"
+    if found.knowledge is not None:
+        for title, members in outline(found.knowledge):
+            yield from _list(title, (_tell(individual) for individual, _ in members))
+    if found.gaps:
+        yield "left out", found.gaps, "yellow"
+    if found.statuses:
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(found.statuses.items()))
+        yield "asked", f"{found.model}: {counts}", "dim"
+
+
+def _judge(found: Analysis) -> Iterator[Line]:
+    """Harm, feelings and what experts say, each with its source."""
+    for harm in found.verdicts:
+        yield ("harm, a guess" if harm.baseline else "harm", *tell_harm(harm))
+        yield "", f"by {harm.by}" + (f"; {harm.reason}" if harm.reason else ""), "dim"
+    for feeling in found.moods:
+        yield ("feels, a guess" if feeling.baseline else "feels"), feeling.emotion, ""
+        yield "", f"by {feeling.by}; {feeling.reason}".rstrip("; "), "dim"
+    for opinion in found.opinions:
+        if opinion.known:
+            yield f"{opinion.topic}{', a guess' if opinion.sample else ''}", _chance(opinion), ""
+        unsaid = f"{opinion.topic}: unknown; {opinion.why}"
+        yield "", f"by {opinion.source}" if opinion.known else unsaid, "dim"
+
+
+def _compare(found: Analysis) -> Iterator[Line]:
+    """Known memes on the same picture and near in meaning, and how often such memes agree."""
+    if found.family is not None:
+        yield "template", found.family.told, ""
+        yield "", f"by {BY_PICTURE}", "dim"
+    yield from _list("like", (meme.told for meme in found.near))
+    if any(not meme.same_picture for meme in found.near):
+        yield "", f"by {BY_MEANING}", "dim"
+
+
+def _chance(opinion: Opinion) -> str:
+    share = "" if opinion.probability is None else f" (chance {opinion.probability:.0%})"
+    return f"{opinion.label}{share}"
+
+
+def _list(title: str, lines: Iterable[str], most: int = _LISTED) -> Iterator[Line]:
+    """The first few lines below one title; the page and --json have all."""
+    found = list(lines)
+    for place, line in enumerate(found[:most]):
+        yield (title if not place else ""), line, ""
+    if len(found) > most:
+        yield "", f"… and {len(found) - most} more", "dim"
+
+
+def _tell(one: Individual) -> str:
+    told = f"{one.label}: {one.description}" if one.description else one.label
+    return f"{told} [{one.kind}]" if one.kind else told
+
+
+def tell_harm(harm: Harm) -> tuple[str, Tone]:
+    """The verdict in one line, and its tone."""
+    parts = ["harmful" if harm.harmful else "not harmful"]
+    if harm.score is not None:
+        parts.append(f"chance {harm.score:.0%}")
+    parts += [f"{harm.type}" if harm.type else "", f"against {harm.target}" if harm.target else ""]
+    if harm.elements:
+        parts.append("through " + ", ".join(f"“{part}”" for part in harm.elements[:4]))
+    colour: Tone = "dim" if harm.baseline else "red" if harm.harmful else "green"
+    return "; ".join(part for part in parts if part), colour

@@ -1,0 +1,503 @@
+"""``demo``: a tour of what Memantics does, on the memes that ship with it, as one page.
+
+The start page of ``memantics demo``: memes, puns, kinder versions, benchmarks.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from memantics.benchmarks.published import PublishedRow, read_published
+from memantics.benchmarks.registry import find_benchmark
+from memantics.core.data import toml_beside
+from memantics.core.journal import write_text
+from memantics.core.lines import TextLine
+from memantics.core.parameters import Flag
+from memantics.core.result import Result
+from memantics.core.samples import StarterMeme, image_path, read_starter
+from memantics.core.samples import copy as copy_starter
+from memantics.evaluation.audits.published import is_certain, is_checkable, violations
+from memantics.evaluation.evaluate import evaluate
+from memantics.evaluation.report import report
+from memantics.evaluation.reports.runs import Run
+from memantics.evaluation.reports.standings import Standings, Trivial, make_standings
+from memantics.moderation.detect import Detector
+from memantics.moderation.explanation import Explanation
+from memantics.moderation.pages import colour_letters
+from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.understanding.knowledge.records import Knowledge
+from memantics.understanding.phonetics.reading import Heard
+from memantics.understanding.puns import read_aloud
+from memantics.understanding.reappraisal.records import MEME
+from memantics.understanding.reappraise import reappraise
+from memantics.web.page import Thumbnail, fill_page, make_thumbnail
+from memantics.workbench.analyze import analyze
+
+__all__ = ["Tour", "copy_starter", "demo"]
+
+# The words of the start page in one language, and our English sentences said in it.
+
+Language = Literal["en", "zh"]
+_CERTAIN = 0.99
+
+
+class TourWords(NamedTuple):
+    """Texts by key (``t``), translations of our sentences, and patterns of faults of tables."""
+
+    language: Language
+    t: dict[str, Markup]
+    said: dict[str, str]
+    faults: tuple[tuple[re.Pattern[str], str], ...]
+
+    def say(self, text: str) -> str:
+        """A sentence of ours in this language; English where there is no translation."""
+        return self.said.get(text, text) if self.language == "zh" else text
+
+    def sure(self, confidence: float) -> str:
+        """A probability in words that never say 100 %."""
+        if confidence > _CERTAIN:
+            return self.t["over"]
+        return f"{confidence * 100:.0f} %"
+
+    def fault(self, reason: str) -> str:
+        """Why a printed figure cannot be true, in plain words."""
+        for pattern, told in self.faults:
+            if found := pattern.fullmatch(reason):
+                return told.format(*(self.say(part.replace("_", " ")) for part in found.groups()))
+        return reason
+
+    def tell_faults(self, checked: int, certain: int, more: int) -> str:
+        """How many rows of a table cannot be true, and how many more with the stated sizes."""
+        told = self.t["faulty"].format(certain=certain, n=checked)
+        gap = " " if self.language == "en" else ""
+        return told + gap + self.t["faulty_stated"].format(more) if more else told
+
+    def standing(self, board: Standings) -> Markup:
+        """How many systems of a table are above its trivial baseline, and how that was judged."""
+        above = board.count("above")
+        return self.t["all_above" if above == len(board.rows) else "some_above"].format(
+            n=len(board.rows),
+            above=above,
+            level=board.count("level"),
+            below=board.count("below"),
+            name=self.say(board.trivial.name),
+            value=f"{board.trivial.value:.3f}",
+            basis=self.t["by_interval" if board.by_interval else "by_figure"],
+        )
+
+
+def read_words(language: Language) -> TourWords:
+    """The words of one language, from ``tour.toml``."""
+    source = Path(__file__).with_name("tour.toml")
+    read = tomllib.loads(source.read_text(encoding="utf-8"))
+    said, faults = read.pop("said"), read.pop("fault")
+    return TourWords(
+        language,
+        {key: Markup(texts[language]) for key, texts in read.items()},  # noqa: S704 - ours
+        said,
+        tuple((re.compile(one["pattern"]), one[language]) for one in faults),
+    )
+
+
+_SIDE = 480
+_NAMES = {"en": "English", "zh": "中文"}
+_OTHER: dict[Language, Language] = {"en": "zh", "zh": "en"}
+
+
+@dataclass(frozen=True, slots=True)
+class TourMeme:
+    """One meme taken apart; ``why`` and ``sound`` are what this machine's parts say.
+
+    ``gloss`` and ``background`` tell in English what a Chinese caption says and plays on;
+    ``printed`` are its lines of text with their roles, in an image of that ``size``.
+    """
+
+    image: Path
+    language: str
+    text: str
+    read: str
+    meaning: str
+    intents: tuple[str, ...]
+    harm: str
+    knowledge: Knowledge
+    gloss: str = ""
+    background: str = ""
+    sound: Heard | None = None
+    why: Explanation | None = None
+    printed: tuple[TextLine, ...] = ()
+    size: tuple[int, int] = (0, 0)
+
+    @property
+    def beside(self) -> list[str]:
+        """Text of the picture that was not taken for its caption."""
+        others = [line.text for line in self.printed if line.role != "caption"]
+        return [text for text in others if any(map(str.isalnum, text))]
+
+    @property
+    def picture(self) -> Thumbnail:
+        """A copy small enough for the page."""
+        return make_thumbnail(self.image, _SIDE)
+
+    @property
+    def wide(self) -> Markup:
+        """The graph for screens."""
+        return draw(self.knowledge, linked=False)
+
+    @property
+    def narrow(self) -> Markup:
+        """The graph for phones."""
+        return draw_narrow(self.knowledge, linked=False)
+
+    @property
+    def misread(self) -> bool:
+        """Whether OCR read other words than are printed; capitals, breaks and order aside."""
+        said = " ".join((self.read, *self.beside))
+        return bool(self.read) and sorted(said.casefold().split()) != sorted(
+            self.text.casefold().split()
+        )
+
+    @property
+    def letters(self) -> list[tuple[str, str, str]]:
+        """The characters of its text, coloured by what they did to the verdict."""
+        return colour_letters(self.why)[0][1] if self.why else []
+
+
+@dataclass(frozen=True, slots=True)
+class TourPun:
+    """A caption read aloud, what was meant (in Chinese and English), and whether it was found."""
+
+    image: Path
+    heard: Heard
+    intended: str
+    note: str
+    gloss: str = ""
+    background: str = ""
+
+    @property
+    def found(self) -> bool:
+        """Whether the engine gives the reading that we had in mind as the one that is meant."""
+        return self.heard.meant is not None and self.heard.meant.text == self.intended
+
+    @property
+    def picture(self) -> Thumbnail:
+        """A small copy."""
+        return make_thumbnail(self.image, _SIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class TourPair:
+    """A meme before and after; ``reason`` says why there is no after."""
+
+    image: Path
+    before: str
+    after: str
+    kinder: Path | None
+    target: str
+    reason: str = ""
+
+    @property
+    def pictures(self) -> tuple[Thumbnail, Thumbnail | None]:
+        """Both as small copies."""
+        after = make_thumbnail(self.kinder, _SIDE) if self.kinder else None
+        return make_thumbnail(self.image, _SIDE), after
+
+
+@dataclass(frozen=True, slots=True)
+class TableFault:
+    """A printed row that cannot be true: ``certain`` whatever the numbers of items are."""
+
+    source: str
+    system: str
+    reasons: tuple[str, ...]
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TourTable:
+    """What arithmetic says of the tables of one paper; the plainest fault comes first."""
+
+    title: str
+    paper: str
+    checked: int
+    faults: tuple[TableFault, ...] = ()
+
+    @property
+    def certain(self) -> int:
+        """How many rows cannot be true whatever the numbers of items are."""
+        return sum(fault.certain for fault in self.faults)
+
+    @property
+    def more(self) -> int:
+        """How many more cannot be true with the numbers of items that the paper states."""
+        return len(self.faults) - self.certain
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A command to go on with, its guide, and the extra of the package that it needs."""
+
+    goal: str
+    chinese: str
+    command: str
+    guide: str
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TourContent:
+    """Everything on the page."""
+
+    memes: Sequence[TourMeme]
+    puns: Sequence[TourPun]
+    pairs: Sequence[TourPair]
+    tables: Sequence[TourTable]
+    standings: Sequence[Standings]
+    steps: Sequence[NextStep]
+    report: str = ""
+    highlights: Sequence[str] = field(default_factory=tuple)
+
+
+def write_tour(content: TourContent, out: Path) -> None:
+    """Write the start page, and beside it the same page in Chinese, each in one step."""
+    styles = ("page.css", read_style(), "detector.css", "tour.css")
+    pages: dict[Language, Path] = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
+    for language, other in _OTHER.items():
+        words = read_words(language)
+        page = fill_page(
+            "tour.html",
+            styles,
+            tour=content,
+            memes=put_first(content.memes, language),
+            language=language,
+            other={"page": pages[other].name, "language": other, "name": _NAMES[other]},
+            guides=find_guides(content.steps, out.parent),
+            words=words,
+            t=words.t,
+        )
+        write_text(pages[language], page)
+
+
+def put_first(memes: Sequence[TourMeme], language: Language) -> list[TourMeme]:
+    """Of each two memes, the one in the reader's language first."""
+    placed = sorted(enumerate(memes), key=lambda one: (one[0] // 2, one[1].language != language))
+    return [meme for _, meme in placed]
+
+
+def find_guides(steps: Sequence[NextStep], folder: Path) -> dict[str, str]:
+    """Addresses of guides in the folder ``docs`` beside the page's own; none where it is not."""
+    return {
+        step.guide: f"../docs/{quote(step.guide)}"
+        for step in steps
+        if (folder.resolve().parent / "docs" / step.guide).is_file()
+    }
+
+
+TAKEN_APART = ("en-016", "CN90002", "en-012", "CN90008", "en-001", "zh-004")
+PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
+KINDER = ("CN90009", "en-035", "en-016", "en-017")  # the last one is declined
+FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
+TASKS = ("mquest/qa", "punmemecn/detection", "toxicn_mm/detection")
+MODELS = ("embedded/reader", "baseline/longest", "baseline/positive")
+_TYPES = {
+    "none": "not harmful",
+    "targeted": "mildly harmful: teases a group",
+    "offence": "mildly harmful: general offence",
+    "dispirited": "mildly harmful: dispirited",
+}
+STEPS = tuple(NextStep(**told) for told in toml_beside(__file__, "demo.toml")["steps"])
+
+
+@dataclass(frozen=True, slots=True)
+class Tour(Result):
+    """Where the pages are, and the most interesting lines of them."""
+
+    page: Path
+    report: Path
+    highlights: tuple[str, ...]
+
+
+def demo(
+    out: Annotated[str | Path, Flag("Folder of the pages.")] = "demo",
+    progress: Callable[[str], None] | None = None,
+) -> Tour:
+    """Take the starter pack through every part of Memantics, offline; returns where the page is.
+
+    ``progress`` is told what is done next.
+    """
+    tell, folder = progress or (lambda _: None), Path(out)
+    memes = {meme.id: meme for meme in read_starter()}
+    tell("taking memes apart")
+    apart = list(_take_apart([memes[name] for name in TAKEN_APART]))
+    tell("reading puns aloud")
+    puns = [_read_pun(memes[name]) for name in PUNS]
+    tell("making memes kinder")
+    pairs = list(_make_kinder([memes[name] for name in KINDER], folder / "kinder"))
+    tell("checking published tables")
+    tables = list(check_published())
+    standings = list(rank_published())
+    tell("evaluating the embedded baseline")
+    page = _evaluate(folder)
+    highlights = tuple(_find_highlights(puns, pairs, tables, standings))[:5]
+    content = TourContent(
+        apart, puns, pairs, tables, standings, STEPS, page.name, highlights=highlights
+    )
+    write_tour(content, folder / "index.html")
+    return Tour(folder / "index.html", page, highlights)
+
+
+def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
+    """What the starter pack's annotators and this machine's parts say of each meme."""
+    known = {one.meme: one for one in read_starter_knowledge()}
+    found = analyze([image_path(meme.id) for meme in memes])
+    detector = Detector.starter()
+    for meme, seen in zip(memes, found, strict=True):
+        chinese = meme.language == "zh"
+        caption = meme.pun.caption if meme.pun else ""
+        yield TourMeme(
+            image_path(meme.id),
+            meme.language,
+            meme.text,
+            seen.text,
+            meme.meaning,
+            meme.intents,
+            _TYPES[meme.harm.type],
+            known[meme.id],
+            _gloss(meme),
+            _explain(meme) if chinese else "",
+            read_aloud(caption) if caption and chinese else None,
+            detector.explain(seen.text) if seen.text else None,
+            seen.printed,
+            seen.size,
+        )
+
+
+def _gloss(meme: StarterMeme) -> str:
+    """What a Chinese caption says in English: the annotations give both, the Chinese first."""
+    texts = [
+        individual.description
+        for individual in meme.knowledge
+        if individual.dimension == "TextualMaterial"
+    ]
+    pairs = [text.partition(", ") for text in texts if meme.language == "zh"]
+    return ", ".join(english for chinese, _, english in pairs if chinese in meme.text)
+
+
+def _explain(meme: StarterMeme) -> str:
+    """The first thing that a reader has to know, in English."""
+    known = [
+        individual for individual in meme.knowledge if individual.dimension == "BackgroundKnowledge"
+    ]
+    return f"{known[0].label}: {known[0].description}" if known else ""
+
+
+def _read_pun(meme: StarterMeme) -> TourPun:
+    pun = meme.pun
+    if pun is None:
+        raise AssertionError(f"{meme.id} is no pun")
+    heard = read_aloud(pun.caption, description=meme.description)
+    return TourPun(
+        image_path(meme.id),
+        heard,
+        pun.reading or pun.caption,
+        pun.note,
+        _gloss(meme),
+        _explain(meme),
+    )
+
+
+def _make_kinder(memes: Sequence[StarterMeme], out: Path) -> Iterator[TourPair]:
+    for meme, made in zip(
+        memes, reappraise([image_path(meme.id) for meme in memes], out=out), strict=True
+    ):
+        done = made.status == "done"
+        yield TourPair(
+            image_path(meme.id),
+            meme.text,
+            made.caption if done else "",
+            made.folder / MEME if done else None,
+            made.plan.target if made.plan else "",
+            "" if done else made.reason.partition("; --force")[0],
+        )
+
+
+def check_published() -> Iterator[TourTable]:
+    """Can the figures of each paper's tables be true together? Arithmetic only, no data."""
+    for name in FAMILIES:
+        card = find_benchmark(name).card
+        rows = [row for row in _read_rows(name) if is_checkable(row)]
+        faults = [
+            TableFault(row.source, row.system, found, is_certain(row))
+            for row in rows
+            if (found := violations(row))
+        ]
+        faults.sort(key=lambda fault: (not fault.certain, len(fault.reasons)))
+        yield TourTable(card.title, card.citation, len(rows), tuple(faults))
+
+
+def _read_rows(name: str) -> tuple[PublishedRow, ...]:
+    return read_published(find_benchmark(name).folder / "expected" / "published.json")
+
+
+def rank_published() -> Iterator[Standings]:
+    """Published tables as leaderboards, each beside what answering blindly scores."""
+    puns = [row for row in _read_rows("punmemecn") if row.options.get("prompt") == "1"]
+    detection = [row for row in puns if row.task == "detection" and row.source == "Table 2"]
+    positives, negatives = detection[0].classes or (1, 1)
+    always = Trivial("always answering “pun”", 2 * positives / (2 * positives + negatives))
+    yield make_standings("PunMemeCN: is it a pun?", "f1", detection, always)
+    hard = [row for row in puns if row.task == "chat" and row.options["level"] == "hard"]
+    guess = Trivial("guessing one of four", 0.25)
+    yield make_standings("PunMemeCN: which meme answers the chat?", "accuracy", hard, guess)
+    toxic = [row for row in _read_rows("toxicn_mm") if row.task == "detection"]
+    table = [row for row in toxic if row.source == "Table 5"]
+    share = 765 / 2400  # harmful memes of the test part, the paper's Table 3
+    never = Trivial("always answering “harmless”", (1 - share) / (2 - share))
+    note = "The paper gives no confusion table, so macro-F1 has no interval here."
+    yield make_standings("ToxiCN MM: is it harmful?", "macro_f1", table, never, note)
+    rows = _read_rows("mquest")
+    third = Trivial("guessing among the three options that are ever right", 1 / 3)
+    pooled = (
+        "“None of the others” is the key of 1 of the 13,141 released questions: guessing among the "
+        "other three scores one in three, among all four one in four. Intervals assume that "
+        "accuracy is over all 609 questions."
+    )
+    yield make_standings("M-QUEST: questions about meaning", "accuracy", rows, third, pooled)
+
+
+def _evaluate(folder: Path) -> Path:
+    """Run the embedded reader and two baselines on starter tasks, and write their report."""
+    made = evaluate(TASKS, model=MODELS, data="starter", limit=12, out=folder / "runs")
+    return report([made] if isinstance(made, Run) else list(made), folder / "report.html")
+
+
+def _find_highlights(
+    puns: Sequence[TourPun],
+    pairs: Sequence[TourPair],
+    tables: Sequence[TourTable],
+    standings: Sequence[Standings],
+) -> Iterator[str]:
+    words = read_words("en")
+    heard = [one for one in puns if one.found]
+    if heard:
+        best = max(heard, key=lambda one: one.heard.confidence)
+        sure = words.sure(best.heard.confidence)
+        yield f"{best.heard.caption} is heard as {best.intended}, {sure} sure"
+    done = [one for one in pairs if one.kinder]
+    if done:
+        first = " / ".join(done[0].after.split("\n"))
+        yield f"A meme made kinder: {first}"
+    for table in tables:
+        if table.faults:
+            yield f"{table.title}: {words.tell_faults(table.checked, table.certain, table.more)}"
+    for board in standings:
+        if board.count("above") < len(board.rows):
+            yield f"{board.title} {words.standing(board)}"
