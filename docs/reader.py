@@ -49,7 +49,7 @@ SHIPPED = PACKAGE / "benchmarks"
 
 
 def run_tasks(out: Path) -> list[mm.Run]:
-    """The reader on the starter pack, without experts."""
+    """The reader on the starter pack, without classifiers."""
     runs = mm.evaluate(list_tasks(), model=NAME, data="starter", out=out)
     return [runs] if isinstance(runs, mm.Run) else list(runs)
 
@@ -117,7 +117,7 @@ def put_into(text: str, table: str) -> str:
 def main() -> int:
     """Write the table, or check it."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["MEMANTICS_HOME"] = f"{folder}/home"  # no experts, no releases
+        os.environ["MEMANTICS_HOME"] = f"{folder}/home"  # no classifiers, no releases
         runs = run_tasks(Path(folder) / "runs")
         made = make_table(runs)
         answers = {run.task: read_answers(run) for run in runs}

@@ -48,7 +48,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "moderation-loop",
         "scale",
         "detect-harmful-memes",
-        "train-an-expert",
+        "train-a-classifier",
         "train-neural-detectors",
         "wrap-a-classifier",
         "read-puns-aloud",

@@ -122,8 +122,8 @@ COMPUTING: Mapping[str, Part] = {
         ),
     ),
 }
-# Of each package the files that hold rules; its pages, tables and records are left out. Of its tests
-# those that call functions: commands, browsers and kills take minutes.
+# Of each package the files that hold rules; its pages, tables and records are left out. Of its
+# tests those that call functions: commands, browsers and kills take minutes.
 ROOMS: Mapping[str, Part] = {
     "evaluation": Part(
         (
@@ -139,7 +139,7 @@ ROOMS: Mapping[str, Part] = {
         ),
         (
             "tests/engine/test_ask.py",
-            "tests/engine/test_desk.py",
+            "tests/engine/test_client.py",
             "tests/engine/test_faults.py",
             "tests/engine/test_figures.py",
             "tests/engine/test_limiter.py",

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memantics.core.errors import MemanticsError
-from memantics.moderation.robustness import StressScores, disguise, stress
+from memantics.moderation.robustness import StressScores, obfuscation, stress
 from memantics.understanding.phonetics.reading import ModelName, Settings
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -103,7 +103,7 @@ def _is_short_chinese(text: str) -> bool:
 
 
 def measure_harm(count: int = 300) -> StressScores:
-    """Recall of a character n-gram judge on harmful captions, disguised by sound, read aloud."""
+    """Recall of a character n-gram judge on harmful captions, obfuscated by sound, read aloud."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -123,7 +123,7 @@ def measure_harm(count: int = 300) -> StressScores:
     held = [r for r in rows[cut:] if _is_short_chinese(r["text"].strip())]
     harmful = [r["text"].strip() for r in held if r["label"] == 1][:count]
     harmless = [r["text"].strip() for r in held if r["label"] == 0][:count]
-    pairs = [(text, disguise(text, _find_triggers(text, chance))) for text in harmful]
+    pairs = [(text, obfuscation(text, _find_triggers(text, chance))) for text in harmful]
     return stress(lambda text: chance(text) >= 0.5, pairs, harmless, Settings())
 
 
@@ -158,7 +158,7 @@ def main() -> None:
             return
         print(
             f"\nharmful captions {scores.count}: recall plain {scores.recall_plain:.1%},"
-            f" disguised {scores.recall_disguised:.1%} (drop {scores.drop:.1%}),"
+            f" obfuscated {scores.recall_obfuscated:.1%} (drop {scores.drop:.1%}),"
             f" read aloud {scores.recall_read:.1%} (drop {scores.drop_with_readings:.1%});"
             f" false alarms {scores.alarms_plain:.1%}, read aloud {scores.alarms_read:.1%}"
         )

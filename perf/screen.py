@@ -33,11 +33,11 @@ from memantics.core.samples import image_path, read_starter
 from memantics.moderation.examples import Example
 from memantics.moderation.fast import train
 from memantics.moderation.heads import find_preset
-from memantics.moderation.novelty import fit_novelty
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.scale.records import Ref
 from memantics.moderation.screening import ScreenSettings, ScreenWork, _Screener, read_tables
 from memantics.moderation.storage import save
+from memantics.moderation.unseen_ngrams import fit_unseen_ngrams
 from perf.detector import LETTERS, draw_examples
 from perf.reading import TARGETS, list_memes, read_in_turns
 
@@ -190,8 +190,10 @@ def write_texts(path: Path, rows: int) -> Path:
 
 def make_detector(path: Path, count: int, preset: str) -> Path:
     examples = [Example(e.id, e.text, label=e.label) for e in draw_examples(count)]
-    most = fit_novelty([example.text for example in examples])
-    save(train(examples, find_preset(preset)), path, {"languages": ["zh"], "novelty": most})
+    most = fit_unseen_ngrams([example.text for example in examples])
+    save(
+        train(examples, find_preset(preset)), path, {"languages": ["zh"], "unseen_ngram_rate": most}
+    )
     return path
 
 
@@ -273,7 +275,7 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
     spent, started = 0.0, time.process_time()
     rows = screener.screen(refs[1:])
     total = time.process_time() - started
-    assert {row["status"] for row in rows} <= {"judged", "unjudged"}
+    assert {row["status"] for row in rows} <= {"judged", "not_scored"}
     note = f"{1000 * total / len(rows):.0f} ms a meme"
     yield Check("images: share of time outside OCR", 1 - spent / total, 0.25, most=True, note=note)
     listed = folder / "images.jsonl"

@@ -69,13 +69,13 @@ def main() -> int:
     for name, texts in parts.items():
         out(f"{name}: {_count_refused(texts)}\n")
     judge = Detector.train(looked, "words")
-    out(f"trained on {judge.languages}, novelty {judge.card.get('novelty')}\n")
+    out(f"trained on {judge.languages}, unseen {judge.card.get('unseen_ngram_rate')}\n")
     verdicts = judge.verdicts(unseen)
     review = sum(v.outcome == "review" for v in verdicts)
     out(f"unseen half: {review} of {len(unseen)} for people\n")
     for name, captions in read_captions().items():
         said = judge.verdicts([Example(str(n), text) for n, text in enumerate(captions)])
-        refused = sum(v.status == "unjudged" for v in said)
+        refused = sum(v.status == "not_scored" for v in said)
         calm = sum(v.outcome == "harmless" for v in said)
         out(f"{name}: {refused} refused, {len(said) - calm} of {len(said)} not called harmless\n")
     return 0

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 CLOSE = 1e-6  # of a figure's size
-NEAR = 1e-5  # of a chance or a likeness, which lie between 0 and 1
+NEAR = 1e-5  # of a chance or a similarity, which lie between 0 and 1
 ZERO = 1e-12  # what is zero in theory
 
 

@@ -1,4 +1,4 @@
-"""Harm in Chinese memes: presets of the fast detector, on plain and on disguised texts, by target.
+"""Harm in Chinese memes: presets of the fast detector, on plain and on obfuscated texts, by target.
 
 The folds of the rest are those of the protocol, or ten contiguous blocks of ids: neighbours were
 crawled together, and a block holds topics that the others do not.
@@ -24,11 +24,11 @@ from research.protocol import Cases, Claim, Row, Study
 
 HARMLESS, HARMFUL = LABELS
 BLOCKS = 10
-DISGUISED = 120  # harmful memes of each fold: hearing a text for its homophones takes long
+OBFUSCATED = 120  # harmful memes of each fold: hearing a text for its homophones takes long
 GROUPS = ("gender", "region")  # targets with more than a hundred memes; others are taken together
 SEEN = (
     "The detectors were built with all of it in view. Up to four characters that speak most for"
-    " harm are disguised, by the detector's own account, as one who has it would."
+    " harm are obfuscated, by the detector's own account, as one who has it would."
 )
 
 
@@ -53,7 +53,7 @@ def split_blocks(_data: str, rows: Sequence[Row[Example]]) -> list[list[Row[Exam
 def measure(
     preset: str, inner: Split, known: Sequence[Row[Example]], asked: Sequence[Row[Example]]
 ) -> Cases:
-    """Train on the first rows and judge the second: as they are, their text alone, disguised."""
+    """Train on the first rows and judge the second: as they are, their text alone, obfuscated."""
     embedder = _open(preset)
     settings = replace(find_preset(preset), inner=inner)
     detector = train([row.content for row in known], settings, embedder)
@@ -72,14 +72,14 @@ def measure(
         if case.gold == HARMFUL and name != "none":
             part = name if name in GROUPS else "another"
             found.setdefault(f"target {part}", []).append(case)
-    return found if inner == "blocks" else found | _disguise(detector, asked, embedder)
+    return found if inner == "blocks" else found | _obfuscation(detector, asked, embedder)
 
 
-def _disguise(
+def _obfuscation(
     detector: FastDetector, asked: Sequence[Row[Example]], embedder: Embedder | None
 ) -> dict[str, list[Case]]:
     harmful = [row for row in asked if row.content.label == 1 and row.content.text.strip()]
-    chosen = random.Random(0).sample(harmful, min(DISGUISED, len(harmful)))
+    chosen = random.Random(0).sample(harmful, min(OBFUSCATED, len(harmful)))
     plain = [row.content for row in chosen]
     hidden = [
         replace(
@@ -88,9 +88,9 @@ def _disguise(
         for own in plain
     ]
     parts = {
-        "not disguised": plain,
+        "not obfuscated": plain,
         "homophones": hidden,
-        "not disguised, text alone": _strip(plain),
+        "not obfuscated, text alone": _strip(plain),
         "homophones, text alone": _strip(hidden),
     }
     return {
@@ -128,9 +128,9 @@ def _study(preset: str, *, wanted: bool = False) -> Study[Example]:
             Claim("harmful", Figure("false_alarms", HARMFUL)),
             Claim("text alone", Figure("macro_f1")),
             Claim("text alone", Figure("false_alarms", HARMFUL)),
-            Claim("not disguised", found),
+            Claim("not obfuscated", found),
             Claim("homophones", found, want(0.62)),
-            Claim("not disguised, text alone", found),
+            Claim("not obfuscated, text alone", found),
             Claim("homophones, text alone", found, want(0.38)),
             *(Claim(f"target {name}", found) for name in (*GROUPS, "another")),
         ),

@@ -27,7 +27,7 @@ from memantics.models.baseline import SENTENCES
 from memantics.models.kinds import ModelSettings, open_model
 from research.data import tag_length
 from research.protocol import DATA, Claim, Row, Study
-from research.studies.experts import read_label
+from research.studies.classifiers import read_label
 
 READER, COMMONEST, LONGEST, ANY = "reader", "commonest label", "longest option", "any option"
 ALWAYS = "first option"
@@ -47,7 +47,7 @@ Rows = list[Row[Asked]]
 
 @cache
 def open_reader() -> Any:
-    """The reader without experts."""
+    """The reader without classifiers."""
     return open_model("embedded/reader", ModelSettings())
 
 

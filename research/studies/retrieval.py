@@ -12,7 +12,7 @@ from memantics.core.retrieval import SHOWN_FROM
 from memantics.metrics.weighted import Case, Figure
 from memantics.understanding.knowledge.retrieval import KnownMeme, Pool
 from research.protocol import Claim, Row, Study
-from research.studies.experts import ENCODER, read_label
+from research.studies.classifiers import ENCODER, read_label
 
 NEAREST, SHOWN = "nearest meme", f"nearest meme, where nearness is {SHOWN_FROM} or more"
 ANY, COMMONEST = "any other meme", "commonest label"

@@ -27,14 +27,14 @@ __all__ = ["__version__"]
 if TYPE_CHECKING:
     from memantics.construction import ChatFigures as ChatFigures
     from memantics.construction import Grouped as Grouped
-    from memantics.construction import Remade as Remade
+    from memantics.construction import Regenerated as Regenerated
     from memantics.construction import build as build
     from memantics.construction import collect as collect
-    from memantics.construction import group_look_alikes as group_look_alikes
+    from memantics.construction import group_hard_negatives as group_hard_negatives
     from memantics.construction import measure_chats as measure_chats
     from memantics.construction import publish as publish
-    from memantics.construction import remake as remake
-    from memantics.construction import remake_async as remake_async
+    from memantics.construction import regenerate as regenerate
+    from memantics.construction import regenerate_async as regenerate_async
     from memantics.core import samples as samples
     from memantics.core.errors import DataError as DataError
     from memantics.core.errors import ImageError as ImageError
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from memantics.evaluation import Runs as Runs
     from memantics.evaluation import SuiteComparison as SuiteComparison
     from memantics.evaluation import audit as audit
-    from memantics.evaluation import audit_chains as audit_chains
+    from memantics.evaluation import audit_reasoning as audit_reasoning
     from memantics.evaluation import compare as compare
     from memantics.evaluation import contrast as contrast
     from memantics.evaluation import evaluate as evaluate
@@ -84,11 +84,11 @@ if TYPE_CHECKING:
     from memantics.evaluation import score as score
     from memantics.evaluation import score_humans as score_humans
     from memantics.evaluation import score_preferences as score_preferences
+    from memantics.moderation import Classifier as Classifier
+    from memantics.moderation import ClassifierOptions as ClassifierOptions
     from memantics.moderation import Detector as Detector
     from memantics.moderation import Drift as Drift
     from memantics.moderation import DriftLimits as DriftLimits
-    from memantics.moderation import Expert as Expert
-    from memantics.moderation import ExpertOptions as ExpertOptions
     from memantics.moderation import Screened as Screened
     from memantics.moderation import ScreenSettings as ScreenSettings
     from memantics.moderation import Study as Study

@@ -163,7 +163,7 @@ def test_what_a_run_says_counts_as_much_as_it_is_worth(tmp_path: Path) -> None:
     assert np.allclose(knows.chances.sum(axis=1), 1)
 
 
-def test_a_recipe_splits_by_the_columns_that_its_files_have(shell: Shell) -> None:
+def test_a_dataset_config_splits_by_the_columns_that_its_files_have(shell: Shell) -> None:
     rows = make_memes(size=120)
     for number, row in enumerate(rows):
         row |= {"source": f"forum{number % 4}", "author": f"user{number % 12}"}

@@ -1,4 +1,4 @@
-"""A desk with a scripted model, for the drafting chains."""
+"""A client with a scripted model, for the drafting chains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memantics.core.memes import Meme
 from memantics.core.model import Model
 from memantics.core.records import Request
 from memantics.core.samples import image_path, read_starter
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
 
@@ -33,15 +33,17 @@ def fields_of(request: Request) -> set[str]:
     return set(properties)
 
 
-def with_desk(
-    folder: Path, model: Model | Callable[[Request], Said], chain: Callable[[Desk], Awaitable[T]]
+def with_client(
+    folder: Path,
+    model: Model | Callable[[Request], Said],
+    chain: Callable[[ModelClient], Awaitable[T]],
 ) -> T:
-    """Run a chain at a desk whose journal lies in a folder."""
+    """Run a chain at a client whose journal lies in a folder."""
     own: Any = model if isinstance(model, FakeModel) or not callable(model) else FakeModel(model)
 
     async def run() -> T:
-        with Desk(own, folder, None, HASTY) as desk:
-            return await chain(desk)
+        with ModelClient(own, folder, None, HASTY) as client:
+            return await chain(client)
 
     return asyncio.run(run())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.queue import read_queue
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.llm import EmbeddedLlm, LlmSettings
 from memantics.moderation.examples import read_examples
 from memantics.understanding.captions.mine import mine_captions, write_captions
@@ -40,10 +40,10 @@ def test_three_memes_offline(tmp_path: Path) -> None:
 
     async def run() -> int:
         model = EmbeddedLlm(settings=LlmSettings(context=1536, max_tokens=256))
-        with Desk(model, tmp_path, None, HASTY) as desk:
-            captions = await mine_captions(desk, memes)
-            intents = await draft_intents(desk, memes, settings)
-            calls = desk.progress.calls
+        with ModelClient(model, tmp_path, None, HASTY) as client:
+            captions = await mine_captions(client, memes)
+            intents = await draft_intents(client, memes, settings)
+            calls = client.progress.calls
         await model.close()
         write_captions(tmp_path, captions)
         write_intents(tmp_path, intents)

@@ -11,7 +11,15 @@ from memantics.core.images import probe, read_bytes
 from memantics.core.memes import Meme
 from memantics.core.records import Image, Request
 from memantics.core.samples import image_path
-from memantics.models.client import SAMPLE, Desk, Trial, count_image, count_request, drain, foresee
+from memantics.models.client import (
+    SAMPLE,
+    ModelClient,
+    Trial,
+    count_image,
+    count_request,
+    drain,
+    foresee,
+)
 from memantics.models.engine import Progress
 from memantics.models.fake import FakeModel, draft_reply
 from memantics.understanding.extraction.chain import ExtractSettings, extract_memes
@@ -39,11 +47,11 @@ def tell(folder: Path, memes: int, *, costs: bool = True) -> tuple[list[Progress
 
     async def work() -> None:
         few = MEMES[: min(memes, SAMPLE)]
-        with Desk(FakeModel(script, cacheable=costs), folder, watch=told.append) as desk:
-            await foresee(desk, memes, lambda trial: drain(extract_memes(trial, few, SETTINGS)))
+        with ModelClient(FakeModel(script, cacheable=costs), folder, watch=told.append) as client:
+            await foresee(client, memes, lambda trial: drain(extract_memes(trial, few, SETTINGS)))
             assert not sent
             before = len(told)
-            await drain(extract_memes(desk, few, SETTINGS))
+            await drain(extract_memes(client, few, SETTINGS))
             del told[before:]
 
     asyncio.run(work())

@@ -16,7 +16,7 @@ from memantics.construction.chats.selection import Gauges
 from memantics.models.fake import FakeModel, draft_reply
 from memantics.understanding.intents.draft import IntentSettings, draft_intents, write_intent_queue
 from tests.annotate.team import Clock, make_lead, quick_hasher
-from tests.build.drafting import LetterEncoder, starter_memes, with_desk
+from tests.build.drafting import LetterEncoder, starter_memes, with_client
 
 IDS = ("en-001", "en-002", "en-003", "en-005", "CN90001", "CN90002")
 
@@ -24,16 +24,16 @@ IDS = ("en-001", "en-002", "en-003", "en-005", "CN90001", "CN90002")
 def test_both_queues_open_as_projects(tmp_path: Path) -> None:
     memes = starter_memes(*IDS)
     model = FakeModel(draft_reply)
-    intents = with_desk(
-        tmp_path / "run", model, lambda desk: draft_intents(desk, memes, IntentSettings())
+    intents = with_client(
+        tmp_path / "run", model, lambda client: draft_intents(client, memes, IntentSettings())
     )
     write_intent_queue(tmp_path / "intents", intents, "test")
     embedders = Embedders(LetterEncoder(), LayoutEncoder())
     settings = ChatSettings(per_meme=1)
-    chats, _ = with_desk(
+    chats, _ = with_client(
         tmp_path / "run",
         model,
-        lambda desk: build_chats(desk, (memes, ()), embedders, Gauges(), settings),
+        lambda client: build_chats(client, (memes, ()), embedders, Gauges(), settings),
     )
     count = write_chat_queue(tmp_path / "chats", chats, "test")
     service = open_service(

@@ -23,7 +23,7 @@ from memantics.core.model import ask_again
 from memantics.core.records import Request
 from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel
 from memantics.understanding.extraction.chain import Extraction, ExtractSettings, extract_meme
 from memantics.understanding.extraction.reading import read_individuals
@@ -125,8 +125,8 @@ def replay_extraction(folder: Path, meme: str) -> tuple[Extraction, int]:
         return str(said[task.partition("(")[2].partition(")")[0]])
 
     async def work() -> Extraction:
-        with Desk(FakeModel(script), folder) as desk:
-            return await extract_meme(desk, Meme(meme, image_path("en-001")), ExtractSettings())
+        with ModelClient(FakeModel(script), folder) as client:
+            return await extract_meme(client, Meme(meme, image_path("en-001")), ExtractSettings())
 
     return asyncio.run(work()), sum(sent)
 

@@ -64,7 +64,7 @@ def test_detectors_judge_and_explain_without_the_packages_that_trained_them(
         (("publish", "pack", "--name", "mine", "--licence", "CC0-1.0"), "parquet"),
         (("build", "shards", "pack/memes"), "parquet"),
         (("detector", "train", "--data", "starter", "--out", "mine.zip"), "train"),
-        (("expert", "train", "punmemecn/sentiment_type"), "train"),
+        (("classifier", "train", "punmemecn/sentiment_type"), "train"),
     ],
 )
 def test_what_needs_more_says_what_to_install(

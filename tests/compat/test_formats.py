@@ -211,13 +211,15 @@ def test_a_fast_detector_says_the_same(shell: Shell) -> None:
     done(shell, "detector", "explain", FIXTURES / "fast.zip", TEXTS[0])
 
 
-def test_an_expert_of_the_format_before_says_the_same(shell: Shell) -> None:
+def test_an_classifier_of_the_format_before_says_the_same(shell: Shell) -> None:
     texts = ("the sunny cake", "alone in the rain", "late and unfair", "my when a")
-    words = ("expert", "predict", FIXTURES / "expert.zip", *texts, "--json")
-    for row, old in zip(json.loads(done(shell, *words)), PREDICTIONS["expert.zip"], strict=True):
+    words = ("classifier", "predict", FIXTURES / "classifier.zip", *texts, "--json")
+    for row, old in zip(
+        json.loads(done(shell, *words)), PREDICTIONS["classifier.zip"], strict=True
+    ):
         assert (row["label"], row["labels"]) == (old["label"], old["labels"])
         assert row["chances"] == pytest.approx(old["chances"], rel=0, abs=NEAR)
-    done(shell, "expert", "explain", FIXTURES / "expert.zip", texts[0])
+    done(shell, "classifier", "explain", FIXTURES / "classifier.zip", texts[0])
 
 
 @pytest.mark.slow

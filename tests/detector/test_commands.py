@@ -20,7 +20,7 @@ from tests.metrics.tiny_models import make_encoder
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Toy memes as a file, and two detectors trained on them by command."""
-    place = tmp_path_factory.mktemp("desk")
+    place = tmp_path_factory.mktemp("client")
     for name, seed in (("memes", 0), ("unseen", 7)):
         lines = [
             {"id": e.id, "text": e.text, "text_caption": e.text_caption, "label": e.label,
@@ -64,15 +64,15 @@ def test_eval_without_a_file_cross_validates(folder: Path) -> None:
 def test_predict_takes_texts_and_files(folder: Path) -> None:
     said = json.loads(run("predict", str(folder / "fast.zip"), "我们买苦瓜", "--json"))
     assert said[0]["id"] == "1"
-    assert said[0]["unjudged"] == ""
+    assert said[0]["not_scored"] == ""
     texts = ("我们买苦瓜", "you are all so stupid")
     shown = run("predict", str(folder / "fast.zip"), *texts)
     why = "the text is in en; the detector was trained on zh"
-    assert f"unjudged: {why}" in " ".join(shown.split())
+    assert f"not scored: {why}" in " ".join(shown.split())
     (line,) = [line for line in shown.splitlines() if "so stupid" in line]
-    assert line.split()[:3] == ["2", "unjudged", "you"]  # neither harmless nor a chance
+    assert line.split()[:3] == ["2", "not_scored", "you"]  # neither harmless nor a chance
     both = json.loads(run("predict", str(folder / "fast.zip"), *texts, "--json"))
-    assert [own["unjudged"] for own in both] == ["", why]
+    assert [own["not_scored"] for own in both] == ["", why]
     out = folder / "said.jsonl"
     run(
         "predict",

@@ -1,4 +1,4 @@
-"""Experts for any label: on made-up memes, on the starter pack, from tables, as files."""
+"""Classifiers for any label: on made-up memes, on the starter pack, from tables, as files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ import pytest
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.labels import UNKNOWN, LabelledMeme
-from memantics.moderation import classifier as experts
-from memantics.moderation.classifier import Expert, ExpertOptions, find_labelled, list_labels
+from memantics.moderation import classifier as classifiers
+from memantics.moderation.classifier import (
+    Classifier,
+    ClassifierOptions,
+    find_labelled,
+    list_labels,
+)
 from memantics.moderation.examples import Example, Loaded
 from memantics.moderation.explanation import explain_label
 from memantics.moderation.fast import Trained, fit_labels
@@ -28,7 +33,7 @@ from memantics.moderation.labels import (
     gather_examples,
     list_cases,
 )
-from memantics.moderation.storage import load_expert, load_with_card, save
+from memantics.moderation.storage import load_classifier, load_with_card, save
 
 WORDS = {
     "glad": ("sunny", "cake", "friends", "holiday"),
@@ -115,7 +120,7 @@ def test_rare_labels_become_other_or_are_left_out() -> None:
     assert reasons == {"no text", "has 2 labels"}
 
 
-def test_labels_unknown_to_an_expert_are_left_out_when_it_is_judged() -> None:
+def test_labels_unknown_to_an_classifier_are_left_out_when_it_is_judged() -> None:
     memes = [*make_memes(), LabelledMeme("n", "new", ("smug",))]
     found = gather_examples(memes, "moods", classes=train().detector.labels.classes)
     assert found.labels.classes == train().detector.labels.classes
@@ -167,12 +172,12 @@ def test_several_labels_can_hold_or_none() -> None:
 def test_a_label_holds_from_its_threshold_on() -> None:
     """As harm does (``test_fast.py``)."""
     data = gather_examples(make_several(), "groups", several=True)
-    expert = fit_labels(data, find_preset("words")).detector
-    classes, example = expert.labels.classes, Example("1", "skin kitchen so")
-    (said,) = expert.classify([example])
+    classifier = fit_labels(data, find_preset("words")).detector
+    classes, example = classifier.labels.classes, Example("1", "skin kitchen so")
+    (said,) = classifier.classify([example])
     for above, held in ((-0.001, classes), (0.0, classes), (0.001, ())):
         thresholds = np.array([said.chances[name] + above for name in classes])
-        moved = replace(expert, decision=replace(expert.decision, biases=thresholds))
+        moved = replace(classifier, decision=replace(classifier.decision, biases=thresholds))
         (again,) = moved.classify([example])
         assert (again.labels, again.chances) == (held, said.chances)
 
@@ -181,33 +186,33 @@ def test_a_label_holds_from_its_threshold_on() -> None:
 def test_a_file_gives_back_every_digit(tmp_path: Path, several: bool) -> None:
     memes = make_several() if several else make_memes()
     data = gather_examples(memes, "labels", several=several)
-    expert = fit_labels(data, find_preset("words")).detector
-    place = tmp_path / "expert.zip"
-    save(expert, place, {"topic": "mood"})
-    again, card = load_expert(place)
+    classifier = fit_labels(data, find_preset("words")).detector
+    place = tmp_path / "classifier.zip"
+    save(classifier, place, {"topic": "mood"})
+    again, card = load_classifier(place)
     assert card == {"topic": "mood"}
-    assert again.labels == expert.labels
-    assert again.classify(data.examples) == expert.classify(data.examples)
+    assert again.labels == classifier.labels
+    assert again.classify(data.examples) == classifier.classify(data.examples)
     first = place.read_bytes()
     save(again, place, {"topic": "mood"})
     assert place.read_bytes() == first
 
 
-def test_a_detector_is_no_expert_and_the_other_way_round(tmp_path: Path) -> None:
-    place = tmp_path / "expert.zip"
+def test_a_detector_is_no_classifier_and_the_other_way_round(tmp_path: Path) -> None:
+    place = tmp_path / "classifier.zip"
     save(train().detector, place)
-    with pytest.raises(InputError, match="is an expert for m"):
+    with pytest.raises(InputError, match="is a classifier for m"):
         load_with_card(place)
     from memantics.moderation.detect import Detector
 
     other = Detector.starter().save(tmp_path / "detector.zip")
-    with pytest.raises(InputError, match="is a detector of harm, no expert"):
-        load_expert(other)
+    with pytest.raises(InputError, match="is a detector of harm, no classifier"):
+        load_classifier(other)
     place.write_bytes(b"no zip")
-    with pytest.raises(InputError, match="no expert file"):
-        load_expert(place)
-    with pytest.raises(InputError, match="no expert at"):
-        load_expert(tmp_path / "gone.zip")
+    with pytest.raises(InputError, match="no classifier file"):
+        load_classifier(place)
+    with pytest.raises(InputError, match="no classifier at"):
+        load_classifier(tmp_path / "gone.zip")
 
 
 def test_contributions_add_up_to_the_score() -> None:
@@ -229,8 +234,8 @@ def test_contributions_add_up_to_the_score() -> None:
 
 def test_contributions_add_up_where_several_labels_can_hold() -> None:
     data = gather_examples(make_several(), "groups", several=True)
-    expert = fit_labels(data, find_preset("words")).detector
-    found = explain_label(expert, Example("x", "skin so we"), label="race")
+    classifier = fit_labels(data, find_preset("words")).detector
+    found = explain_label(classifier, Example("x", "skin so we"), label="race")
     assert found.against == ""
     assert found.gap == pytest.approx(0, abs=1e-3)
     assert (found.score > found.needed) == ("race" in found.prediction.labels)
@@ -258,32 +263,32 @@ def write_table(path: Path) -> Path:
 
 def test_a_table_of_ones_own_is_learnt_saved_used_and_forgotten(tmp_path: Path) -> None:
     table = write_table(tmp_path / "mine.jsonl")
-    made = Expert.train(f"{table}/mood")
+    made = Classifier.train(f"{table}/mood")
     assert made.topic == "mood"
     assert made.classes == ("cross", "glad", "sad")
     assert made.languages == ("en",)
     place = made.save()
-    assert "expert for mine.jsonl/mood" in place.with_name(f"{place.stem}.card.md").read_text(
+    assert "classifier for mine.jsonl/mood" in place.with_name(f"{place.stem}.card.md").read_text(
         "utf-8"
     )
-    again = Expert.load("mine.jsonl/mood")
+    again = Classifier.load("mine.jsonl/mood")
     assert again.checksum == made.checksum
     assert again.predict(["my friends, my cake"])[0].label == "glad"
-    assert experts.use_expert("mine.jsonl/mood") == ("mood", place)
-    assert list(experts.find_used_experts()) == ["mood"]
-    assert experts.find_used_experts(["emotion"]) == {}
-    assert experts.tabulate_used().rows[0][1] == "mine.jsonl/mood"
+    assert classifiers.use_classifier("mine.jsonl/mood") == ("mood", place)
+    assert list(classifiers.find_used_classifiers()) == ["mood"]
+    assert classifiers.find_used_classifiers(["emotion"]) == {}
+    assert classifiers.tabulate_used().rows[0][1] == "mine.jsonl/mood"
     place.unlink()
-    assert experts.tabulate_used().rows[0][1] == "gone"
+    assert classifiers.tabulate_used().rows[0][1] == "gone"
     with pytest.raises(InputError, match="in use is gone"):
-        experts.find_used_experts()
-    experts.forget_expert("mood")
-    with pytest.raises(InputError, match="no expert is in use for 'mood'"):
-        experts.forget_expert("mood")
+        classifiers.find_used_classifiers()
+    classifiers.forget_classifier("mood")
+    with pytest.raises(InputError, match="no classifier is in use for 'mood'"):
+        classifiers.forget_classifier("mood")
 
 
-def test_an_opinion_names_its_source_or_is_unknown(tmp_path: Path) -> None:
-    made = Expert.train(f"{write_table(tmp_path / 'mine.jsonl')}/mood")
+def test_an_prediction_names_its_source_or_is_unknown(tmp_path: Path) -> None:
+    made = Classifier.train(f"{write_table(tmp_path / 'mine.jsonl')}/mood")
     sure = made.judge("my friends brought the cake to my holiday")
     assert sure.known
     assert sure.label == "glad"
@@ -308,8 +313,8 @@ def test_what_is_asked_for_must_be_there(tmp_path: Path) -> None:
             find_labelled(name)
     with pytest.raises(UnknownName, match="split of mer_bench/emotion"):
         find_labelled("mer_bench/emotion", split="dev")
-    with pytest.raises(InputError, match="no expert at"):
-        Expert.load("mer_bench/emotion")
+    with pytest.raises(InputError, match="no classifier at"):
+        Classifier.load("mer_bench/emotion")
 
 
 STARTER = [own.name for own in list_labels()]
@@ -327,8 +332,8 @@ def test_ten_labels_of_five_benchmarks_can_be_learnt() -> None:
     ["mer_bench/emotion", "punmemecn/sentiment_type", "punmemecn/sentiment_target",
      "toxicn_mm/harm", "memeintent/intent_verb", "mquest/toxicity"],
 )  # fmt: skip
-def test_the_starter_sample_trains_an_expert_that_says_so(name: str) -> None:
-    made = Expert.train(name, ExpertOptions(data="starter"))
+def test_the_starter_sample_trains_an_classifier_that_says_so(name: str) -> None:
+    made = Classifier.train(name, ClassifierOptions(data="starter"))
     assert made.sample
     assert "starter pack" in made.note
     assert made.held_out is not None

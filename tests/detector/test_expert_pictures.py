@@ -1,4 +1,4 @@
-"""Experts that see pictures through a vision model, and that read captions by any model."""
+"""Classifiers that see pictures through a vision model, and that read captions by any model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import memantics as mm
 from memantics.cli.main import make_app
 from memantics.core.errors import DataError, InputError
 from memantics.models.embedders import LocalImageEncoder
-from memantics.moderation import classifier as experts
-from memantics.moderation.classifier import Expert, ExpertOptions, find_labelled
+from memantics.moderation import classifier as classifiers
+from memantics.moderation.classifier import Classifier, ClassifierOptions, find_labelled
 from memantics.moderation.examples import Example
 from memantics.moderation.heads import SeeingEmbedder
 from tests.metrics.tiny_models import make_image_encoder
@@ -36,10 +36,10 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("family", ["Siglip", "ChineseCLIP"])
 def test_other_families_of_vision_models_do_too(family: str, memes: Path, tmp_path: Path) -> None:
     encoder = make_image_encoder(tmp_path / family, family)
-    seeing = Expert.train(f"{memes}/light", ExpertOptions("words", pictures=encoder))
+    seeing = Classifier.train(f"{memes}/light", ClassifierOptions("words", pictures=encoder))
     assert seeing.held_out is not None
     assert (seeing.held_out.find("accuracy") or 0) > 0.9
-    again = mm.Expert.load(seeing.save(tmp_path / "light.zip"), pictures=encoder)
+    again = mm.Classifier.load(seeing.save(tmp_path / "light.zip"), pictures=encoder)
     pictures = [Example(n, "the cat sees", image=memes.parent / f"{n}.png") for n in "12"]
     assert [one.label for one in again.predict(pictures)] == ["day", "night"]
 
@@ -62,14 +62,14 @@ def memes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_picture_tells_what_words_do_not(memes: Path, clip: Path, tmp_path: Path) -> None:
-    blind = Expert.train(f"{memes}/light", ExpertOptions("words"))
-    seeing = Expert.train(f"{memes}/light", ExpertOptions("words", pictures=clip))
+    blind = Classifier.train(f"{memes}/light", ClassifierOptions("words"))
+    seeing = Classifier.train(f"{memes}/light", ClassifierOptions("words", pictures=clip))
     assert blind.held_out is not None
     assert seeing.held_out is not None
     assert (blind.held_out.find("accuracy") or 0) < 0.7
     assert (seeing.held_out.find("accuracy") or 0) > 0.95
     place = seeing.save(tmp_path / "light.zip")
-    again = mm.Expert.load(place, pictures=clip)
+    again = mm.Classifier.load(place, pictures=clip)
     bright = Example("x", "the cat sees", image=memes.parent / "1.png")
     dark = Example("y", "the cat sees", image=memes.parent / "2.png")
     assert [own.label for own in again.predict([bright, dark])] == ["day", "night"]
@@ -80,13 +80,13 @@ def test_the_picture_tells_what_words_do_not(memes: Path, clip: Path, tmp_path: 
 
 
 def test_the_same_vision_model_is_needed(memes: Path, clip: Path, tmp_path: Path) -> None:
-    place = Expert.train(f"{memes}/light", ExpertOptions("words", pictures=clip)).save(
+    place = Classifier.train(f"{memes}/light", ClassifierOptions("words", pictures=clip)).save(
         tmp_path / "light.zip"
     )
     with pytest.raises(InputError, match="needs the embedder local/"):
-        mm.Expert.load(place).predict("the cat sees")
+        mm.Classifier.load(place).predict("the cat sees")
     with pytest.raises(InputError, match="which other commands do not open"):
-        experts.use_expert(place)
+        classifiers.use_classifier(place)
 
 
 def test_missing_and_broken_pictures_are_zeros(clip: Path, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_set_without_pictures_has_no_use_for_a_vision_model(clip: Path, tmp_pa
     lines = ["text,mood", *(f"{WORDS[n % 8]} {n},{'ab'[n % 2]}" for n in range(20))]
     table.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(InputError, match="no meme has its picture"):
-        Expert.train(f"{table}/mood", ExpertOptions("words", pictures=clip))
+        Classifier.train(f"{table}/mood", ClassifierOptions("words", pictures=clip))
 
 
 def test_captions_by_a_model_tell_what_words_do_not(memes: Path, tmp_path: Path) -> None:
@@ -118,13 +118,13 @@ def test_captions_by_a_model_tell_what_words_do_not(memes: Path, tmp_path: Path)
         for number in range(40)
     ]
     captions.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    told = Expert.train(f"{memes}/light", ExpertOptions("words", captions=captions))
+    told = Classifier.train(f"{memes}/light", ClassifierOptions("words", captions=captions))
     assert told.held_out is not None
     assert (told.held_out.find("accuracy") or 0) > 0.95
     assert told.trained_on is not None
     assert "40 of 40 memes have new ones" in told.trained_on.notes[-1]
     place = told.save(tmp_path / "told.zip")
-    command = ["expert", "eval", f"{memes}/light", "--expert", str(place), "--json"]
+    command = ["classifier", "eval", f"{memes}/light", "--classifier", str(place), "--json"]
     done = CliRunner().invoke(make_app(), [*command, "--captions", str(captions)])
     assert done.exit_code == 0, done.output
     captions.write_text('{"id": "no such meme", "text_caption": "x", "image_caption": "y"}')

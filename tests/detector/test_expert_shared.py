@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memantics.evaluation.datasets import add_release
-from memantics.moderation.classifier import Expert, ExpertOptions, find_labelled
+from memantics.moderation.classifier import Classifier, ClassifierOptions, find_labelled
 from memantics.moderation.detector import validate_labels
 from memantics.moderation.labels import LabelEvaluation
 from tests.places import SHARED_DATA, needs_shared_data
@@ -41,16 +41,16 @@ def test_labels_are_told_better_than_by_any_trivial_answer(
     data = find_labelled(name)
     assert not data.sample
     assert abs(len(data.examples) - memes) <= 15
-    found = validate_labels(data, ExpertOptions(), folds=3).figures
+    found = validate_labels(data, ClassifierOptions(), folds=3).figures
     assert isinstance(found, LabelEvaluation)
     assert (found.find("accuracy") or 0) > max(right for right, _ in found.baselines.values())
     assert (found.find("accuracy") or 0) > accuracy
     assert (found.find("macro_f1") or 0) > macro_f1
 
 
-def test_an_expert_of_a_release_knows_what_it_has_seen() -> None:
+def test_an_classifier_of_a_release_knows_what_it_has_seen() -> None:
     add_release("mer_bench", SHARED_DATA / "mer_bench")
-    made = Expert.train("mer_bench/emotion")
+    made = Classifier.train("mer_bench/emotion")
     assert made.topic == "emotion"
     assert made.languages == ("en",)
     assert not made.sample

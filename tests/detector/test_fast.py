@@ -86,7 +86,7 @@ def test_predictions_do_not_depend_on_the_batch(trained: FastDetector) -> None:
 
 @pytest.mark.parametrize(("above", "label"), [(-0.001, 1), (0.0, 1), (0.001, 0)])
 def test_harm_holds_from_its_threshold_on(trained: FastDetector, above: float, label: int) -> None:
-    """As a label of an expert does (``test_expert.py``)."""
+    """As a label of a classifier does (``test_classifier.py``)."""
     example = make_examples(1)[0]
     (said,) = trained.predict([example])
     decision = replace(trained.decision, threshold=said.probability + above)
@@ -244,7 +244,7 @@ def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert [path.name for path in tmp_path.glob("*.cache")] == ["jieba.cache"]
 
 
-def test_a_disguised_word_is_heard() -> None:
+def test_a_obfuscated_word_is_heard() -> None:
     assert hear("年年有鱼") == "年年有余"
     assert hear("今天天气不错") == hear("") == ""
 

@@ -133,7 +133,7 @@ def test_pairs_of_one_class_have_an_interval() -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Memes, a detector on them, and verdicts on memes that it does not know."""
     monkeypatch.chdir(tmp_path)
     lines = [{"id": e.id, "text": e.text, "label": e.label} for e in make_examples(120)]
@@ -149,45 +149,52 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_detector_learns_and_keeps_its_rule(desk: Path) -> None:
-    set_point(desk / "old.zip", decide="recall=0.9", review=(0.2, 0.8))
-    before = (desk / "old.zip").read_bytes()
-    done = learn(desk / "old.zip", verdicts=[desk / "right.jsonl"], out=desk / "new.zip")
+def test_a_detector_learns_and_keeps_its_rule(client: Path) -> None:
+    set_point(client / "old.zip", decide="recall=0.9", review=(0.2, 0.8))
+    before = (client / "old.zip").read_bytes()
+    done = learn(client / "old.zip", verdicts=[client / "right.jsonl"], out=client / "new.zip")
     assert (done.refused, done.reviewed, done.learnt_from) == ("", 24, 144)
-    assert (desk / "old.zip").read_bytes() == before
-    new = Detector.load(desk / "new.zip")
+    assert (client / "old.zip").read_bytes() == before
+    new = Detector.load(client / "new.zip")
     assert (new.point.rule, new.point.review) == ("recall=0.9", (0.2, 0.8))
     assert new.card["examples"] == 144
     held = [e for e in make_examples(120) if is_held_out(e)]
     assert 0 < len(held) < 60
     assert done.held_out.count == len(held)
     # What was learnt is learnt from again, with the table found by its name and checksum.
-    again = learn(desk / "new.zip", verdicts=[desk / "right.jsonl"])
+    again = learn(client / "new.zip", verdicts=[client / "right.jsonl"])
     assert again.learnt_from == 144
 
 
-def test_a_worse_detector_does_not_replace_a_better_one(desk: Path) -> None:
-    before = (desk / "old.zip").read_bytes()
-    words = ("learn", desk / "old.zip", "--verdicts", desk / "wrong.jsonl", "--data", "memes.jsonl")
+def test_a_worse_detector_does_not_replace_a_better_one(client: Path) -> None:
+    before = (client / "old.zip").read_bytes()
+    words = (
+        "learn",
+        client / "old.zip",
+        "--verdicts",
+        client / "wrong.jsonl",
+        "--data",
+        "memes.jsonl",
+    )
     done = CliRunner().invoke(make_app(), ["detector", *map(str, words)])
     assert done.exit_code == 1
     assert "worse on the held-out memes, beyond chance; --force writes it" in done.stderr
-    assert (desk / "old.zip").read_bytes() == before
+    assert (client / "old.zip").read_bytes() == before
     assert "learnt from 270 memes" in " ".join(run(*words, "--force").split())
-    assert (desk / "old.zip").read_bytes() != before
+    assert (client / "old.zip").read_bytes() != before
 
 
-def test_what_cannot_be_learnt_from_says_so(desk: Path) -> None:
-    (desk / "memes.jsonl").rename(desk / "moved.jsonl")
+def test_what_cannot_be_learnt_from_says_so(client: Path) -> None:
+    (client / "memes.jsonl").rename(client / "moved.jsonl")
     with pytest.raises(InputError, match=r"memes\.jsonl\) is not at hand; add --data"):
-        learn(desk / "old.zip", verdicts=[desk / "right.jsonl"])
-    write_verdicts(desk / "ties.jsonl", [make_verdict("a", "x", ("label", "maybe"))])
+        learn(client / "old.zip", verdicts=[client / "right.jsonl"])
+    write_verdicts(client / "ties.jsonl", [make_verdict("a", "x", ("label", "maybe"))])
     with pytest.raises(InputError, match="people decided on no text; ask"):
-        learn(desk / "old.zip", verdicts=[desk / "ties.jsonl"], data="moved.jsonl")
-    write_verdicts(desk / "bare.jsonl", [make_verdict("a", "", ("label", "yes"))])
+        learn(client / "old.zip", verdicts=[client / "ties.jsonl"], data="moved.jsonl")
+    write_verdicts(client / "bare.jsonl", [make_verdict("a", "", ("label", "yes"))])
     with pytest.raises(InputError, match="1 verdicts are on pictures without a text"):
-        learn(desk / "old.zip", verdicts=[desk / "bare.jsonl"], data="moved.jsonl")
-    both = [desk / "right.jsonl", desk / "bare.jsonl"]
-    done = learn(desk / "old.zip", verdicts=both, data="moved.jsonl", out=desk / "new.zip")
+        learn(client / "old.zip", verdicts=[client / "bare.jsonl"], data="moved.jsonl")
+    both = [client / "right.jsonl", client / "bare.jsonl"]
+    done = learn(client / "old.zip", verdicts=both, data="moved.jsonl", out=client / "new.zip")
     assert done.reviewed == 24
     assert "1 verdicts on pictures without a text were left out" in done.notes[1]

@@ -49,25 +49,25 @@ def test_a_homophone_is_heard_where_the_point_says_so(detector: Path, tmp_path: 
     deaf = Detector.load(file)
     assert deaf.verdicts([MEANT])[0].label == "harmful"
     before = deaf.verdicts([HIDDEN])[0]
-    assert (before.label, before.disguise) == ("harmless", "")
+    assert (before.label, before.obfuscation) == ("harmless", "")
     Shell(tmp_path).done("detector", "set", file, "--threshold", limit, "--listen")
     hearing = Detector.load(file)
     assert hearing.point.listen
     assert hearing.choose_point(threshold=0.9).listen  # another threshold listens as well
     hidden, meant, plain, english = hearing.verdicts([HIDDEN, MEANT, PLAIN, "good day to you all"])
-    assert (hidden.label, hidden.disguise) == ("harmful", "homophones")
+    assert (hidden.label, hidden.obfuscation) == ("harmful", "homophones")
     assert f"heard as '{MEANT}'" in hidden.note
     assert same_chance(hidden.probability, meant.probability)
-    assert (meant.label, meant.disguise) == ("harmful", "")
-    assert (plain.label, plain.disguise) == ("harmless", "")
-    assert english.status == "unjudged"
+    assert (meant.label, meant.obfuscation) == ("harmful", "")
+    assert (plain.label, plain.obfuscation) == ("harmless", "")
+    assert english.status == "not_scored"
     assert hearing.predict([HIDDEN])[0].name == "harmful"
     source = tmp_path / "texts.jsonl"
     source.write_text(f'{{"id": "a", "text": "{HIDDEN}"}}\n', encoding="utf-8")
     settings = ScreenSettings(detector=file, readings="none")
     screen(source, settings, out=tmp_path / "out", engine=InlineEngine())
     (row,) = read_rows(tmp_path / "out")
-    assert row["disguise"] == "homophones"
+    assert row["obfuscation"] == "homophones"
     assert same_chance(row["probability"], hidden.probability)
     set_point(file, threshold=float(limit))
     assert Detector.load(file).verdicts([HIDDEN])[0].label == "harmless"

@@ -208,7 +208,7 @@ def test_a_verdict_cites_its_precedent_at_every_door(detector: Path, tmp_path: P
     judge_of = Detector.load(detector)
     kind = KIND[0] + KIND[1]
     before, foreign = judge_of.verdicts([kind, "you are all so stupid"])
-    assert (before.label, before.precedent, foreign.status) == ("harmless", "", "unjudged")
+    assert (before.label, before.precedent, foreign.status) == ("harmless", "", "not_scored")
     assert judge_of.memory is not None
     made = judge_of.memory.teach(
         [Precedent("", "harmful", "a code", kind), make("x", text="you are all so stupid")]

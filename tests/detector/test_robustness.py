@@ -29,7 +29,7 @@ def trained() -> FastDetector:
     return train(make_examples(), find_preset("ridge"))
 
 
-def test_disguises_change_the_targets_only() -> None:
+def test_obfuscations_change_the_targets_only() -> None:
     text = "我买苦瓜回家"
     assert spell_out(text, ["苦", "瓜"], 0) == "我买kugua回家"
     assert space_out(text, ["苦"], 0) == "我买 苦 瓜回家"
@@ -44,7 +44,7 @@ def test_the_targets_are_what_speaks_for_harm(trained: FastDetector) -> None:
     assert {"苦", "瓜"} & set(pick_targets(trained, bitter, None)[:2])
 
 
-def test_disguises_lower_recall_where_only_the_text_speaks(trained: FastDetector) -> None:
+def test_obfuscations_lower_recall_where_only_the_text_speaks(trained: FastDetector) -> None:
     bare = [replace(e, text_caption="", image_caption="") for e in make_examples(60, seed=8)]
     found = {own.attack: own for own in measure_evasion(trained, bare, most=20)}
     assert found["none"].recall > 0.9
@@ -102,7 +102,7 @@ def test_copies_are_texts_alone_that_sound_like_their_originals() -> None:
 
 
 def test_a_detector_that_hears_outlives_homophones() -> None:
-    """Trained on plain memes with captions; asked for the text alone, disguised."""
+    """Trained on plain memes with captions; asked for the text alone, obfuscated."""
     deaf = replace(find_preset("fast"), blocks=find_preset("fast").blocks[:3])
     hearing = replace(find_preset("static"), dense=())
     unseen = make_examples(120, seed=8)

@@ -79,7 +79,7 @@ def test_another_version_is_named(stored: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"version 3, and this program reads .* version 2"):
         load(path)
     with pytest.raises(InputError, match="another version of this program"):
-        load(change_manifest(stored, tmp_path / "u.zip", novelty=1))
+        load(change_manifest(stored, tmp_path / "u.zip", unseen_ngram_rate=1))
 
 
 def test_settings_that_do_not_fit_are_refused(stored: Path, tmp_path: Path) -> None:

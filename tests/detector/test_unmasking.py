@@ -1,4 +1,4 @@
-"""Disguises that are undone, ordinary writing that stays, and what a verdict says of it."""
+"""Obfuscations that are undone, ordinary writing that stays, and what a verdict says of it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pytest
 
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
-from memantics.moderation.novelty import count_words, cut_sentences
 from memantics.moderation.obfuscation import unmask
+from memantics.moderation.unseen_ngrams import count_words, cut_sentences
 
 WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
 
 
 @pytest.mark.parametrize(
-    ("text", "plain", "disguise"),
+    ("text", "plain", "obfuscation"),
     [
         ("k\u200bill t\u200dhem", "kill them", "zero-width characters"),
         ("k\u00adill", "kill", "zero-width characters"),
@@ -33,9 +33,9 @@ WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
         ("k1ll th3m", "kill them", "digits for letters"),
     ],
 )
-def test_a_disguise_is_undone_and_named(text: str, plain: str, disguise: str) -> None:
+def test_a_obfuscation_is_undone_and_named(text: str, plain: str, obfuscation: str) -> None:
     found = unmask(text, WORDS)
-    assert (found.text, found.disguises) == (plain, (disguise,))
+    assert (found.text, found.obfuscations) == (plain, (obfuscation,))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_ordinary_writing_stays(text: str) -> None:
 
 
 def test_without_known_words_letters_stay_apart() -> None:
-    assert unmask("k.i.l.l k1ll ki.ll").disguises == ()
+    assert unmask("k.i.l.l k1ll ki.ll").obfuscations == ()
 
 
 def test_hostile_texts_are_read_in_time() -> None:
@@ -110,13 +110,13 @@ def test_a_verdict_says_what_was_undone(detector: Detector) -> None:
     plain = "you are all so stupid"
     hidden = "y\u200bou ar\u200be al\u200bl so stu\u200bpid"
     one, other = detector.verdicts([plain, hidden], "en")
-    assert (one.label, one.disguise, one.note) == ("harmful", "", "")
-    assert (other.label, other.disguise) == ("harmful", "zero-width characters")
+    assert (one.label, one.obfuscation, one.note) == ("harmful", "", "")
+    assert (other.label, other.obfuscation) == ("harmful", "zero-width characters")
     assert other.probability == pytest.approx(one.probability)
     assert other.text == hidden
     assert other.note == f"written with zero-width characters; judged as {plain!r}"
     assert detector.predict([hidden], "en")[0].name == "harmful"
-    assert other.to_row()["disguise"] == "zero-width characters"
+    assert other.to_row()["obfuscation"] == "zero-width characters"
 
 
 def test_kind_words_around_a_cruel_sentence_do_not_hide_it(detector: Detector) -> None:

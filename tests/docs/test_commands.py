@@ -38,7 +38,7 @@ LONG = {
     ),
     *("mer_bench.md", "mquest.md", "publish-a-benchmark.md", "punmemecn.md"),
     *("read-puns-aloud.md", "read-the-report.md", "redo-a-paper.md", "scale.md"),
-    *("screen-memes.md", "toxicn_mm.md", "train-an-expert.md", "train-neural-detectors.md"),
+    *("screen-memes.md", "toxicn_mm.md", "train-a-classifier.md", "train-neural-detectors.md"),
     *("use-official-data.md", "compare-runs.md", "collect-memes.md", "studio.md"),
     *("README.zh.md", "analyze-a-meme.md"),
 }
@@ -65,7 +65,7 @@ def commands(page: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Path:
+def client(tmp_path: Path) -> Path:
     """A folder in which the paths of the docs exist: the samples stand in for the releases."""
     for clone, name in CLONES.items():
         root = tmp_path / "path" / "to" / clone
@@ -86,9 +86,9 @@ def desk(tmp_path: Path) -> Path:
     [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in PAGES],
     ids=[page.name for page in PAGES],
 )
-def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
+def test_the_commands_of_a_page_run(page: Path, client: Path) -> None:
     shown = list(commands(page))
-    shell, variables = Shell(desk), dict[str, str]()
+    shell, variables = Shell(client), dict[str, str]()
     with serve_in_background() as server:
         for command in shown:
             words = shlex.split(command.replace(SERVER, server.url))
@@ -103,7 +103,7 @@ def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
             if set(command) & set("|<>;&$`"):
                 ran = run_in_shell(shell, command.replace(SERVER, server.url), variables)
             else:
-                expanded = [own for word in words[1:] for own in expand(word, desk)]
+                expanded = [own for word in words[1:] for own in expand(word, client)]
                 ran = shell.run(*expanded, **variables)
             # The server says "B" to everything: where that is no answer, the command says so.
             mute = ran.code == 1 and "replies holds an answer (" in ran.err

@@ -11,34 +11,34 @@ import pytest
 import memantics as mm
 from tests.background import serve_in_background
 from tests.commands import Shell, forget
-from tests.docs.test_commands import SERVER, commands, desk, expand
+from tests.docs.test_commands import SERVER, client, commands, expand
 from tests.latex import check_latex
 from tests.places import ROOT
 
-__all__ = ["desk"]
+__all__ = ["client"]
 pytestmark = pytest.mark.slow
 PAGE = ROOT / "docs" / "five-releases-to-a-table.md"
 
 
 def test_the_guide_ends_in_a_table_that_latex_takes(
-    desk: Path, monkeypatch: pytest.MonkeyPatch
+    client: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shell = Shell(desk)
+    shell = Shell(client)
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
     with serve_in_background() as server:
         for command in commands(PAGE):
             words = shlex.split(command.replace(SERVER, server.url))
-            ran = shell.run(*(own for word in words[1:] for own in expand(word, desk)))
+            ran = shell.run(*(own for word in words[1:] for own in expand(word, client)))
             assert ran.code == 0, f"{command}\n{ran.out}\n{ran.err}"
     forget()
-    text = (desk / "table.tex").read_text(encoding="utf-8")
+    text = (client / "table.tex").read_text(encoding="utf-8")
     assert check_latex(text) >= 5
     # Two models, four tasks, two seeds each.
-    results = mm.results(desk / "paper")
+    results = mm.results(client / "paper")
     assert len(results) == 2 * 4 * 2
     for task in ("mquest/qa", "punmemecn/chat", "memeintent/intent", "jokes/humor"):
         assert task in text
     assert re.search(r"openai/one.*\$\\pm\$", text)
     assert "Holm's correction over all 4 comparisons" in text
-    assert "circle" in (desk / "differences.svg").read_text(encoding="utf-8")
+    assert "circle" in (client / "differences.svg").read_text(encoding="utf-8")
     assert len(mm.compare(list(results)).to_pandas()) == 4

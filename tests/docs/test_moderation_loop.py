@@ -33,7 +33,7 @@ def commands() -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Shell:
+def client(tmp_path: Path) -> Shell:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     return Shell(tmp_path)
 
@@ -95,9 +95,9 @@ def compare_served(file: Path, screened: Path, home: Path) -> None:
                 assert other.post("/v1/detectors/reload").status_code == 200
 
 
-def test_once_around(desk: Shell, tmp_path: Path) -> None:
+def test_once_around(client: Shell, tmp_path: Path) -> None:
     steps = list(commands())
-    home = Path(desk.environment["MEMANTICS_HOME"])
+    home = Path(client.environment["MEMANTICS_HOME"])
     kinds = [" ".join(words[1:3]) for words in steps]
     assert kinds[-7:-3] == [
         "screen examples/moderation/new.csv", "annotate open", "annotate export", "detector learn",
@@ -113,15 +113,15 @@ def test_once_around(desk: Shell, tmp_path: Path) -> None:
             assert review(service, make_office(service), tmp_path / words[3]) == [len(items)] * 3
             service.close()
         elif kind.startswith("drift"):
-            done = desk.run(*words[1:])
+            done = client.run(*words[1:])
             assert done.code == 1, "another detector judged the same memes"
             assert "beyond the limits: " in done.err
             assert (tmp_path / words[-1]).read_text("utf-8").startswith("<!doctype html>")
         elif not kind.startswith("serve"):
-            told.setdefault(kind, desk.done(*words[1:]))
+            told.setdefault(kind, client.done(*words[1:]))
     compare_served(tmp_path / "detector.zip", tmp_path / "screened-later", tmp_path / "served")
     reasons = {json.loads(item)["hidden"]["reason"].partition(" ")[0] for item in items}
-    assert reasons == {"its", "unlike", "the"}  # doubtful, unlike the training texts, unjudged
+    assert reasons == {"its", "unlike", "the"}  # doubtful, unlike the training texts, not scored
     first, *_ = told["detector set"].splitlines()
     assert re.match(r"threshold 0\.\d+ \(precision=0\.9\): on held-out memes precision 9", first)
     assert "it flags" in told["screen examples/moderation/new.csv"]

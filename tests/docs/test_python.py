@@ -18,12 +18,12 @@ import pytest
 from tests import forks
 from tests.background import serve_in_background
 from tests.commands import Shell
-from tests.docs.test_commands import PAGES, SERVER, desk
+from tests.docs.test_commands import PAGES, SERVER, client
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["desk"]  # the fixture: a folder in which the paths of the docs exist
+__all__ = ["client"]  # the fixture: a folder in which the paths of the docs exist
 NOTEBOOK = ROOT / "examples" / "quickstart.ipynb"
 # Run elsewhere: tests/docs/test_tutorial.py builds a benchmark of one's blocks, and
 # tests/serve/test_guide.py talks to a service with those of the other.
@@ -50,11 +50,13 @@ def test_the_guide_to_python_is_among_the_pages() -> None:
 
 
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.name)
-def test_the_python_of_a_page_runs(page: Path, desk: Path) -> None:
+def test_the_python_of_a_page_runs(page: Path, client: Path) -> None:
     with serve_in_background() as server:
         code = python_blocks(page).replace(SERVER, server.url)
         code = "".join(make for file, make in MADE.items() if file in code) + code
-        done = forks.run(partial(forks.be_script, code), forks.Place(desk, environment(desk)), 600)
+        done = forks.run(
+            partial(forks.be_script, code), forks.Place(client, environment(client)), 600
+        )
     assert done.code == 0, done.err
 
 
@@ -94,18 +96,18 @@ QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"
 
 
 @pytest.mark.parametrize("face", ["script", "notebook"])
-def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, desk: Path) -> None:
-    shutil.copy(desk / "memes" / "en-001.png", desk / "meme.png")
-    Shell(desk).done("kb", "import", "starter", "--store", "kb")
+def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, client: Path) -> None:
+    shutil.copy(client / "memes" / "en-001.png", client / "meme.png")
+    Shell(client).done("kb", "import", "starter", "--store", "kb")
     with serve_in_background() as server:
         code = f"URL = {server.url!r}\n{QUERY}{SNIPPET}{CHECK}"
         if face == "notebook":
-            run_notebook([code], desk)
+            run_notebook([code], client)
             return
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", code],
-            cwd=desk,
-            env=environment(desk),
+            cwd=client,
+            env=environment(client),
             capture_output=True,
             text=True,
             timeout=600,
@@ -114,11 +116,11 @@ def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, desk: P
         assert done.returncode == 0, done.stderr
 
 
-def test_the_quickstart_runs_and_shows_results(desk: Path) -> None:
+def test_the_quickstart_runs_and_shows_results(client: Path) -> None:
     book = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     cells = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
     with serve_in_background() as server:
-        done = run_notebook([cell.replace(SERVER, server.url) for cell in cells], desk)
+        done = run_notebook([cell.replace(SERVER, server.url) for cell in cells], client)
     shown = [
         out for cell in done.cells for out in cell.outputs if "text/html" in out.get("data", {})
     ]

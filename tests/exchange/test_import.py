@@ -154,7 +154,7 @@ def test_epochs_of_inspect_are_repeats_and_their_reasoning_can_be_audited(tmp_pa
         for (epoch, _), parts in chains.items()
         if epoch == 2
     )
-    audit = mm.audit_chains(runs[1])
+    audit = mm.audit_reasoning(runs[1])
     assert (audit.chains, audit.decided, len(audit.contrary)) == (4, 4, contrary)
     assert contrary > 0
     page = mm.report(runs, tmp_path / "page.md").read_text(encoding="utf-8")
@@ -171,7 +171,7 @@ def test_a_chain_that_a_tool_left_in_the_text_is_parted_from_the_answer(tmp_path
     done = mm.import_answers(path, task=TASK, model="thinker", settings=settings)
     answers = last_answers(done.run.folder)
     assert [answers[item.id].reply.text for item in asked] == ["Answer: B", "Answer: C"]
-    audit = mm.audit_chains(done.run)
+    audit = mm.audit_reasoning(done.run)
     assert (audit.answers, audit.chains, audit.contrary) == (2, 1, (asked[0].id,))
 
 

@@ -38,7 +38,7 @@ SCRAP = re.compile(r".*\.(partial|part|tmp)$|^tmp")
 QUEUE = "screen texts.jsonl --out screened --review 0.0..1.0"
 DATABASE = f"{QUEUE}; annotate import screened/review --db a.db"
 DETECTOR = "detector train --data starter --preset words --out d.zip"
-EXPERT = "expert train labels.csv/label --out e.zip"
+CLASSIFIER = "classifier train labels.csv/label --out e.zip"
 RUN = "run mquest -m fake/keys --data starter --out runs"
 INTENTS = "run memeintent/intent -m fake/drafter --data starter --limit 4 --out runs"
 KNOWN = "build knowledge starter -m fake/builder --out built --limit 2"
@@ -72,15 +72,15 @@ COMMANDS = {
     "build captions": ("", "build captions starter -m fake/drafter --out built --limit 2"),
     "build chats": ("", CHATS),
     "build chat-quality": (CHATS, "build chat-quality built/chats.jsonl --out q.json"),
-    "build check-look-alikes": ("", "build check-look-alikes --data starter --out f.json"),
+    "build check-hard-negatives": ("", "build check-hard-negatives --data starter --out f.json"),
     "build draw": (ASKED, "build draw built --first Toxicity"),
     "build intents": ("", DRAFTED),
     "build knowledge": ("", KNOWN),
-    "build look-alikes": ("", "build look-alikes puns"),
+    "build hard-negatives": ("", "build hard-negatives puns"),
     "build pairs": ("", "build pairs memes --language en --count 2"),
     "build questions": (KNOWN, "build questions built -m fake/builder"),
     "build reappraisal": ("", "build reappraisal memes --editor none --limit 1 --out built"),
-    "build remake": (KINDER, "build remake built"),
+    "build regenerate": (KINDER, "build regenerate built"),
     "build shards": (
         "",
         "build shards memes/en-001.png --what captions -m fake/drafter --out shards",
@@ -122,9 +122,9 @@ COMMANDS = {
     "detector use": (DETECTOR, "detector use d.zip"),
     "drift": (QUEUE, "drift screened --against screened --out d.html"),
     "edit": (PUBLISHED, "edit kinder --editor embedded --mode masked --out edited --limit 1"),
-    "expert predict": (EXPERT, "expert predict e.zip sunshine --out v.jsonl"),
-    "expert train": ("", EXPERT),
-    "expert use": (EXPERT, "expert use e.zip"),
+    "classifier predict": (CLASSIFIER, "classifier predict e.zip sunshine --out v.jsonl"),
+    "classifier train": ("", CLASSIFIER),
+    "classifier use": (CLASSIFIER, "classifier use e.zip"),
     "export-inspect": (RUN, "export-inspect runs/* --out logs"),
     "export-task": (
         "",
@@ -189,8 +189,8 @@ NETWORKS: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 # Commands that write no file of the user's: they read, print, or serve.
 READERS = """
-annotate open, audit-chains, data check, data list, data stats,
-detector compare, detector info, expert eval, expert explain, expert labels,
+annotate open, audit-reasoning, data check, data list, data stats,
+detector compare, detector info, classifier eval, classifier explain, classifier labels,
 humans preferences, humans score, kb near, kb query, kb stats, kb validate, models list, power,
 prompts show, pun, serve
 """
@@ -261,11 +261,11 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
         service = open_service(disk / "a.db", disk / "media")
         add_people(service, find_admin(service), 1, ["ann"], ["annotator"])
         service.close()
-    if command == "build look-alikes":
+    if command == "build hard-negatives":
         memes = [meme for meme in pick_memes("zh", 43) if meme.pun][:12]
         queue = make_queue(disk / "puns", "pun-form", memes)
         judge(queue, "pun-form", {meme.id: pun_values(meme) for meme in memes})
-    if command == "build remake":
+    if command == "build regenerate":
         _, items = read_queue(disk / "built" / "queue")
         revised: dict[str, dict[str, JsonValue]] = {
             item.id: {"rewritten": f"{item.values['rewritten']} indeed"} for item in items

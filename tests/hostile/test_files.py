@@ -14,7 +14,7 @@ import pytest
 from memantics.annotation.backup import _open_archive
 from memantics.annotation.workflow import parse_workflow
 from memantics.benchmarks.card import read_card
-from memantics.benchmarks.recipe import read_recipe
+from memantics.benchmarks.dataset_config import read_dataset_config
 from memantics.cli import main
 from memantics.core import samples as starter
 from memantics.core.errors import DataError, InputError
@@ -70,7 +70,7 @@ def test_shapes_are_counted() -> None:
 def test_toml_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.toml"
     path.write_text(text, encoding="utf-8")
-    for read in (read_card, read_recipe, lambda own: parse_workflow(own.read_text(), "x")):
+    for read in (read_card, read_dataset_config, lambda own: parse_workflow(own.read_text(), "x")):
         with pytest.raises(DataError, match=r"nested too deeply|digits"):
             read(path)
 

@@ -30,7 +30,7 @@ from memantics.core.prompt import enclose
 from memantics.core.records import Field, Form, Image, Message, Request
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, build_reply
 from tests.background import serve_in_background
 from tests.build.questions.scripts import build, say, starter_subjects, write_honestly
@@ -270,8 +270,8 @@ async def try_all(
     items: list[AssembledQuestion],
     subjects: Mapping[str, QuestionSubject],
 ) -> dict[str, BlindTrial]:
-    with Desk(FakeModel(critic, "critic"), folder) as desk:
-        return await try_items(desk, items, subjects, SETTINGS)
+    with ModelClient(FakeModel(critic, "critic"), folder) as client:
+        return await try_items(client, items, subjects, SETTINGS)
 
 
 def test_a_critic_that_obeys_moves_its_own_opinion_of_that_question(tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_a_judge_of_edits_that_obeys_breaks_no_gate(tmp_path: Path) -> None:
             except Unparsed:
                 assert kind != "perfect"
                 continue
-            # Only an opinion in the right form, with the target met, gives more than the gate.
+            # Only a prediction in the right form, with the target met, gives more than the gate.
             assert kind == "perfect"
             assert EditJudgement.model_validate(value).label == target
             moved += 1

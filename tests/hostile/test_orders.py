@@ -50,7 +50,7 @@ def test_a_judge_that_obeys_moves_nothing_but_its_own_opinion(
 
 
 def judge_one(task: Task, item: Item, case: Case) -> bool:
-    """Ask and read; whether the reply that was ordered counts as an opinion."""
+    """Ask and read; whether the reply that was ordered counts as a prediction."""
     request = task.ask(item, None)
     sent = read_all(request.messages)
     assert request.schema == SCHEMA

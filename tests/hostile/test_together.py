@@ -102,7 +102,7 @@ TOGETHER = {
         "build shards memes/en-001.png --what captions -m fake/drafter --out s --workers 1",
         ["s/captions.jsonl"],
     ),
-    "expert": ("expert train texts.jsonl/label --preset words --out e.zip", ["e.zip"]),
+    "classifier": ("classifier train texts.jsonl/label --preset words --out e.zip", ["e.zip"]),
     "reappraise": (
         "reappraise memes/en-012.png --editor none --out new",
         ["new/en-012/*.json", "new/en-012/*.png"],

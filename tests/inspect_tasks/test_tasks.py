@@ -196,12 +196,12 @@ def test_answers_that_a_task_needs_are_asked_for_first(tmp_path: Path) -> None:
 
 
 def test_a_captioner_can_be_another_model(tmp_path: Path) -> None:
-    served, captioner = Served("the meme jokes"), Served("a cat on a desk")
+    served, captioner = Served("the meme jokes"), Served("a cat on a client")
     made = tasks.memeintent_intent(data="starter", role="text", captions="model")
     run(made, served, tmp_path, limit=1, model_roles={"captioner": captioner.model})
     assert len(captioner.texts) == len(captioner.images) == 1
     assert not served.images
-    assert "a cat on a desk" in served.texts[0]
+    assert "a cat on a client" in served.texts[0]
 
 
 def test_the_users_sampling_wins_and_the_tasks_own_is_the_default(tmp_path: Path) -> None:

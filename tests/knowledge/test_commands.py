@@ -19,7 +19,7 @@ from tests.knowledge.samples import DUEL, GENERAL, UNTIDY, write_raw, write_refi
 
 
 @dataclass(frozen=True)
-class Desk:
+class ModelClient:
     """A user's terminal in a folder, without the seconds that a process takes to start."""
 
     folder: Path
@@ -46,27 +46,27 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    folder = tmp_path / "desk"
+def client(tmp_path: Path) -> ModelClient:
+    folder = tmp_path / "client"
     folder.mkdir()
-    return Desk(folder)
+    return ModelClient(folder)
 
 
 @pytest.fixture(scope="module")
-def pack(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def pack(tmp_path_factory: pytest.TempPathFactory) -> ModelClient:
     """A folder into which the starter pack was imported."""
-    desk = Desk(tmp_path_factory.mktemp("pack"))
-    assert desk.run("kb", "import", "starter").code == 0
-    return desk
+    client = ModelClient(tmp_path_factory.mktemp("pack"))
+    assert client.run("kb", "import", "starter").code == 0
+    return client
 
 
-def test_a_terminal_sees_the_same(pack: Desk) -> None:
+def test_a_terminal_sees_the_same(pack: ModelClient) -> None:
     shell = Shell(pack.folder)
     assert shell.apart.run("kb", "stats").out == pack.run("kb", "stats").out
     assert "did you mean" in shell.apart.refused("kb", "show", "en-0012")
 
 
-def test_the_starter_pack_is_counted(pack: Desk) -> None:
+def test_the_starter_pack_is_counted(pack: ModelClient) -> None:
     ran = pack.run("kb", "stats")
     assert "79 memes, 837 individuals" in ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
@@ -75,7 +75,7 @@ def test_the_starter_pack_is_counted(pack: Desk) -> None:
     assert told["dangling"] == 0
 
 
-def test_the_starter_pack_is_valid(pack: Desk) -> None:
+def test_the_starter_pack_is_valid(pack: ModelClient) -> None:
     ran = pack.run("kb", "validate")
     assert ran.code == 0
     assert "79 graphs checked: 0 violations" in ran.out
@@ -83,7 +83,7 @@ def test_the_starter_pack_is_valid(pack: Desk) -> None:
     assert {own["severity"] for own in told["breaches"]} == {"Info"}
 
 
-def test_questions_get_tables_or_json(pack: Desk) -> None:
+def test_questions_get_tables_or_json(pack: ModelClient) -> None:
     query = "SELECT ?label { meme:en-012 ^mm:inMeme ?one . ?one a mm:Toxicity ; rdfs:label ?label }"
     assert "teasing a group" in pack.run("kb", "query", query).out
     told = json.loads(pack.run("kb", "query", query, "--json").out)
@@ -92,7 +92,7 @@ def test_questions_get_tables_or_json(pack: Desk) -> None:
     assert "2 rows, and more" in cut.out
 
 
-def test_a_meme_is_shown_as_tree_page_and_json(pack: Desk) -> None:
+def test_a_meme_is_shown_as_tree_page_and_json(pack: ModelClient) -> None:
     ran = pack.run("kb", "show", "en-012", "--out", "out/duel.html")
     assert "toxic through → upper caption [text]" in ran.out
     page = (pack.folder / "out" / "duel.html").read_text(encoding="utf-8")
@@ -105,45 +105,45 @@ def test_a_meme_is_shown_as_tree_page_and_json(pack: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["all.nq", "all.trig", "all.ttl", "all.jsonld"])
-def test_what_is_exported_imports_again(pack: Desk, tmp_path: Path, name: str) -> None:
+def test_what_is_exported_imports_again(pack: ModelClient, tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     assert "79 memes" in pack.run("kb", "export", "--out", file).out
-    other = Desk(tmp_path)
+    other = ModelClient(tmp_path)
     assert other.run("kb", "import", file, "--store", "again").code == 0
     first = pack.run("kb", "export", "--format", "nquads").out
     assert other.run("kb", "export", "--store", "again").out == first
     assert len(first.splitlines()) > 5_000
 
 
-def test_some_memes_can_be_exported(pack: Desk) -> None:
+def test_some_memes_can_be_exported(pack: ModelClient) -> None:
     ran = pack.run("kb", "export", "en-012", "--format", "jsonld")
     assert json.loads(ran.out)["@id"] == "meme:en-012"
 
 
-def test_official_files_and_builds_are_imported_with_an_account(desk: Desk) -> None:
-    folder = desk.folder / "release" / "kb"
+def test_official_files_and_builds_are_imported_with_an_account(client: ModelClient) -> None:
+    folder = client.folder / "release" / "kb"
     folder.mkdir(parents=True)
     write_raw(folder, "00042")
     write_refined(folder, "00042", GENERAL)
-    build = desk.folder / "build"
+    build = client.folder / "build"
     build.mkdir()
     (build / "knowledge.jsonl").write_bytes(dump_knowledge(DUEL) + dump_knowledge(UNTIDY))
-    ran = desk.run("kb", "import", "release", "build")
+    ran = client.run("kb", "import", "release", "build")
     assert ran.code == 0, ran.err
     assert "references mended" in ran.out
-    listed = desk.run("kb", "stats", "--dangling")
+    listed = client.run("kb", "stats", "--dangling")
     assert "sword" in listed.out
     assert "5 references lead nowhere" in listed.out
-    ran = desk.run("kb", "validate")
+    ran = client.run("kb", "validate")
     assert ran.code == 1
     assert "a relation leads to what is no individual" in " ".join(ran.out.split())
     assert (
-        desk.run("kb", "validate", "--engine", "pyshacl", "--json").out
-        == desk.run("kb", "validate", "--json").out
+        client.run("kb", "validate", "--engine", "pyshacl", "--json").out
+        == client.run("kb", "validate", "--json").out
     )
-    page = desk.run("kb", "show", "00042")
+    page = client.run("kb", "show", "00042")
     assert page.code == 0
-    text = (desk.folder / "00042.html").read_text(encoding="utf-8")
+    text = (client.folder / "00042.html").read_text(encoding="utf-8")
     assert "may attack people" in text
 
 
@@ -159,9 +159,9 @@ def test_official_files_and_builds_are_imported_with_an_account(desk: Desk) -> N
     ],
 )
 def test_without_a_store_one_line_says_so(
-    desk: Desk, arguments: tuple[str, ...], part: str
+    client: ModelClient, arguments: tuple[str, ...], part: str
 ) -> None:
-    assert part in desk.refused("kb", *arguments)
+    assert part in client.refused("kb", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -178,12 +178,14 @@ def test_without_a_store_one_line_says_so(
         (("show", "en-012", "--images", "nowhere"), "is no folder"),
     ],
 )
-def test_mistakes_are_told_in_one_line(pack: Desk, arguments: tuple[str, ...], part: str) -> None:
+def test_mistakes_are_told_in_one_line(
+    pack: ModelClient, arguments: tuple[str, ...], part: str
+) -> None:
     assert part in pack.refused("kb", *arguments)
 
 
-def test_broken_turtle_is_told_with_its_line(desk: Desk) -> None:
-    (desk.folder / "broken.ttl").write_text("<urn:a> <urn:b> <urn:c> .\n<urn:a> <urn:b")
-    line = desk.refused("kb", "import", "broken.ttl")
+def test_broken_turtle_is_told_with_its_line(client: ModelClient) -> None:
+    (client.folder / "broken.ttl").write_text("<urn:a> <urn:b> <urn:c> .\n<urn:a> <urn:b")
+    line = client.refused("kb", "import", "broken.ttl")
     assert "broken.ttl" in line
     assert "turtle" in line

@@ -72,7 +72,7 @@ def open_page(page: Page, own: Knowledge, folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
-def test_pages_are_tidy_at_desk_and_on_phones(
+def test_pages_are_tidy_at_client_and_on_phones(
     browser: Browser, tmp_path: Path, width: int, height: int
 ) -> None:
     with watch(browser, width, height) as watched:

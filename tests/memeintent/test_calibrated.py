@@ -36,7 +36,7 @@ CONSTANT = "the meme mocks people who want to and the"
 
 
 class Words:
-    """Likeness by shared words, so that every figure can be counted by hand."""
+    """Similarity by shared words, so that every figure can be counted by hand."""
 
     note = "shared words"
 

@@ -52,9 +52,9 @@ def greedy_match(folder: Path, own: str, other: str, layer: int) -> tuple[float,
             output = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
         vectors = output.hidden_states[layer][0].numpy()
         sides.append(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-    likeness = sides[0] @ sides[1].T
-    precision = likeness.max(axis=1)[1:-1].mean()
-    recall = likeness.max(axis=0)[1:-1].mean()
+    similarity = sides[0] @ sides[1].T
+    precision = similarity.max(axis=1)[1:-1].mean()
+    recall = similarity.max(axis=0)[1:-1].mean()
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 

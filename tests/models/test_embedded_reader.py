@@ -203,7 +203,7 @@ def test_forms_without_images_or_words_get_valid_replies(form: Form) -> None:
         (choice("x", *EMOTIONS), "emotion"),
         (choice("x", "pun", "not a pun"), "pun"),
         (choice("x", "有害", "无害"), "harm"),
-        (Field("layout.consistent", "boolean"), "likeness"),
+        (Field("layout.consistent", "boolean"), "similarity"),
         (choice("x", "Positive views of others, told at length", "Negative ones"), "general"),
         (choice("x", "both groups", "a dog", "the self"), "general"),
     ],

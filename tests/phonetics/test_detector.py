@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, recall_score
 
 from memantics.core.errors import InputError
-from memantics.moderation.robustness import disguise, stress
+from memantics.moderation.robustness import obfuscation, stress
 from memantics.understanding.phonetics.detector import fit_choice, fit_logistic, score_detection
 from memantics.understanding.phonetics.reading import Settings
 from tests.phonetics.captions import PLAIN
@@ -45,20 +45,20 @@ def test_choice_finds_what_makes_the_right_one_win() -> None:
     assert weights["c"] < -0.5
 
 
-def test_disguises_sound_the_same_and_readings_see_through_them() -> None:
+def test_obfuscations_sound_the_same_and_readings_see_through_them() -> None:
     rude = ["你真是个笨蛋", "这个人好讨厌", "你怎么这么笨", "别来烦我讨厌鬼", "大笨蛋走开"]
     words = ["笨", "讨厌"]
-    hidden = [disguise(text, words, seed=1, settings=PLAINEST) for text in rude]
+    hidden = [obfuscation(text, words, seed=1, settings=PLAINEST) for text in rude]
     assert all(a != b and len(a) == len(b) for a, b in zip(rude, hidden, strict=True))
-    assert hidden == [disguise(text, words, seed=1, settings=PLAINEST) for text in rude]
+    assert hidden == [obfuscation(text, words, seed=1, settings=PLAINEST) for text in rude]
     scores = stress(
         lambda text: any(word in text for word in words),
         list(zip(rude, hidden, strict=True)),
         list(PLAIN[:5]),
         PLAINEST,
     )
-    assert (scores.recall_plain, scores.recall_disguised) == (1.0, 0.0)
-    assert scores.recall_read > scores.recall_disguised
+    assert (scores.recall_plain, scores.recall_obfuscated) == (1.0, 0.0)
+    assert scores.recall_read > scores.recall_obfuscated
     assert scores.drop_with_readings < scores.drop == 1.0
 
 

@@ -256,11 +256,11 @@ def test_what_is_recalled_is_counted_over_what_is_known() -> None:
         else Outcome(Item(name, name, gold, FORM), "refused", "not simply walk")
         for (name, gold), value in zip(golds, said, strict=True)
     ]
-    recalled, likeness = task.score(outcomes)
+    recalled, similarity = task.score(outcomes)
     assert (recalled.key, recalled.n) == ("recalled", 3)
     assert recalled.value == pytest.approx(1 / 3)
-    assert (likeness.key, likeness.n) == ("rouge_l", 3)
-    assert likeness.value == pytest.approx((1.0 + 0.8 + 0.0) / 3)
+    assert (similarity.key, similarity.n) == ("rouge_l", 3)
+    assert similarity.value == pytest.approx((1.0 + 0.8 + 0.0) / 3)
     assert "word for word" in recalled.note
     by_id = probe_task(pose(), "memory=id", tools())
     found = [

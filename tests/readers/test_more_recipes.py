@@ -214,7 +214,7 @@ def test_images_beside_a_table_are_found(tmp_path: Path) -> None:
     assert add_release("goat_harmfulness", folder).found.images_found == 1
 
 
-def test_a_column_that_a_file_lacks_is_named_as_the_recipe_says_it(tmp_path: Path) -> None:
+def test_a_column_that_a_file_lacks_is_named_as_the_dataset_config_says_it(tmp_path: Path) -> None:
     folder = write_files(tmp_path, {"sarcasm/test.jsonl": lines({"id": 1, "label": 0})})
     with pytest.raises(DataError, match=r"has no column 'text\|org_sent'"):
         add_release("goat_sarcasm", folder)

@@ -1,4 +1,4 @@
-"""Data recipes: other sets of the field are read, checked, learnt and asked from a few lines."""
+"""Dataset configs: other sets of the field are read, checked and learnt from a few lines."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from typing import cast
 import orjson
 import pytest
 
-from memantics.benchmarks.recipe import make_card, open_recipe, read_recipe, survey_recipe
-from memantics.benchmarks.registry import find_benchmark, find_benchmarks, find_recipes
+from memantics.benchmarks.dataset_config import (
+    make_card,
+    open_dataset_config,
+    read_dataset_config,
+    survey_dataset_config,
+)
+from memantics.benchmarks.registry import find_benchmark, find_benchmarks, find_dataset_configs
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.evaluation.datasets import (
@@ -22,7 +27,7 @@ from memantics.evaluation.datasets import (
 )
 from memantics.evaluation.evaluate import evaluate
 from memantics.evaluation.reports.runs import Run
-from memantics.moderation.classifier import Expert, ExpertOptions, find_labelled
+from memantics.moderation.classifier import Classifier, ClassifierOptions, find_labelled
 from tests.commands import Shell
 from tests.places import ROOT, SHARED_DATA, needs_shared_data
 
@@ -75,13 +80,13 @@ def make_release(name: str, folder: Path, count: int = 40) -> Path:
     return folder
 
 
-def test_recipes_are_a_few_lines_each_and_no_part_of_the_suite() -> None:
+def test_dataset_configs_are_a_few_lines_each_and_no_part_of_the_suite() -> None:
     # Minimal pairs are made here; tests/build/test_pairs.py builds, adds and asks them.
-    assert tuple(sorted(find_recipes().keys() - {"pairs"})) == NAMES
+    assert tuple(sorted(find_dataset_configs().keys() - {"pairs"})) == NAMES
     assert not set(NAMES) & set(find_benchmarks())
-    for own in find_recipes().values():
-        assert own.recipe is not None
-        assert len(own.recipe.read_text("utf-8").splitlines()) < 45
+    for own in find_dataset_configs().values():
+        assert own.dataset_config is not None
+        assert len(own.dataset_config.read_text("utf-8").splitlines()) < 45
         assert own.card.release is not None
 
 
@@ -97,7 +102,7 @@ def test_a_release_is_checked_learnt_and_listed(name: str, tmp_path: Path) -> No
     data = find_labelled(f"{name}/{label}", split="train")
     assert len(data.examples) == 40
     assert not data.sample
-    made = Expert.train(f"{name}/{label}", ExpertOptions(preset="words"))
+    made = Classifier.train(f"{name}/{label}", ClassifierOptions(preset="words"))
     wanted = {"hateful": "hateful", "harm": "very harmful", "misogynous": "misogynous"}[label]
     assert made.predict(["go home you fool"])[0].label == wanted
 
@@ -131,7 +136,7 @@ def test_tasks_can_be_run_and_scored(tmp_path: Path) -> None:
     assert run.scores["macro_f1"].value == pytest.approx(always)
 
 
-def test_what_is_not_as_the_recipe_says_is_named(tmp_path: Path) -> None:
+def test_what_is_not_as_the_dataset_config_says_is_named(tmp_path: Path) -> None:
     benchmark = find_benchmark("hateful_memes")
     with pytest.raises(DataError, match="no Hateful Memes here"):
         benchmark.open(Source("release", tmp_path))
@@ -150,11 +155,15 @@ def test_what_is_not_as_the_recipe_says_is_named(tmp_path: Path) -> None:
     bad = tmp_path / "mine.toml"
     bad.write_text("title = 'x'", "utf-8")
     with pytest.raises(DataError, match="mine"):
-        read_recipe(bad)
+        read_dataset_config(bad)
 
 
-def test_a_recipe_of_ones_own_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped = next(own.recipe for own in find_recipes().values() if own.card.name == "mami")
+def test_a_dataset_config_of_ones_own_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = next(
+        own.dataset_config for own in find_dataset_configs().values() if own.card.name == "mami"
+    )
     assert shipped is not None
     (tmp_path / "mine.toml").write_bytes(shipped.read_bytes())
     monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(tmp_path))
@@ -193,16 +202,16 @@ def test_a_set_of_captions_alone_is_added_asked_and_has_no_figures_to_compare(
     assert sum(run.counts.values()) == 6  # the split ``test``
 
 
-def test_a_recipe_may_have_no_column_of_images(tmp_path: Path) -> None:
+def test_a_dataset_config_may_have_no_column_of_images(tmp_path: Path) -> None:
     text = (ROOT / "examples" / "own_set" / "moderated.toml").read_text(encoding="utf-8")
     path = tmp_path / "plain.toml"
     path.write_text(text.replace(', image = "image"', ""), encoding="utf-8")
-    recipe = read_recipe(path)
+    dataset_config = read_dataset_config(path)
     write_lines(tmp_path / "test.jsonl", [{"id": "a", "text": "x", "decision": 1}])
-    release = open_recipe(recipe, Source("release", tmp_path))
-    found = survey_recipe(release)
+    release = open_dataset_config(dataset_config, Source("release", tmp_path))
+    found = survey_dataset_config(release)
     assert (found.images_expected, found.notes) == (0, ())
-    assert make_card("plain", recipe).task[0].splits == ("test", "train", "all")
+    assert make_card("plain", dataset_config).task[0].splits == ("test", "train", "all")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from memantics.core.lines import TextLine
 from memantics.core.memes import HEARD
 from memantics.core.model import EditRequest
 from memantics.core.records import Request
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
 from memantics.understanding.reappraisal.chain import reappraise, reappraise_all
@@ -50,7 +50,7 @@ HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 def run_model(
     tmp_path: Path,
     script: Callable[[Request], Said],
-    journal: str = "desk",
+    journal: str = "client",
     *,
     mood: bool = False,
     name: str = "scripted",
@@ -59,8 +59,8 @@ def run_model(
     model = FakeModel(script, name)
 
     async def work() -> Reappraisal:
-        with Desk(model, tmp_path / journal, None, HASTY) as desk:
-            planner = ModelPlanner(desk)
+        with ModelClient(model, tmp_path / journal, None, HASTY) as client:
+            planner = ModelPlanner(client)
             shop = make_shop(tmp_path, planner, lines)
             shop = replace(shop, judge=planner) if mood else shop
             return await reappraise(make_meme(path), shop)
@@ -158,8 +158,8 @@ def test_both_stages_are_told_what_the_caption_sounds_like(tmp_path: Path) -> No
 
     async def work() -> None:
         meme = replace(make_meme(path), notes={HEARD: "压力山大 (82% sure)", "meaning": "stress"})
-        with Desk(FakeModel(script), tmp_path / "desk") as desk:
-            await reappraise(meme, make_shop(tmp_path, ModelPlanner(desk), lines))
+        with ModelClient(FakeModel(script), tmp_path / "client") as client:
+            await reappraise(meme, make_shop(tmp_path, ModelPlanner(client), lines))
 
     asyncio.run(work())
     assert len(asked) == 2
@@ -206,7 +206,7 @@ def test_a_model_that_fails_leaves_the_stage_failed(
     assert stage["status"] == "failed"
     assert stage["reason"]
     assert not (result.folder / MEME).exists()
-    again, _ = run_model(tmp_path, answer(), "another desk")
+    again, _ = run_model(tmp_path, answer(), "another client")
     assert again.status == "done"
 
 

@@ -16,7 +16,7 @@ from memantics.core.labels import PREFERENCES, read_choices
 from memantics.core.memes import HEARD, TEMPLATE
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
 from memantics.understanding.reappraisal.chain import reappraise
@@ -75,8 +75,8 @@ def run(
     model = FakeModel(script)
 
     async def work() -> Reappraisal:
-        with Desk(model, tmp_path / "desk", None, HASTY) as desk:
-            planner = ModelPlanner(desk, 3)
+        with ModelClient(model, tmp_path / "client", None, HASTY) as client:
+            planner = ModelPlanner(client, 3)
             shop = replace(
                 make_shop(tmp_path, planner, lines),
                 versions=versions,

@@ -17,7 +17,7 @@ from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.images import decode, encode_png
 from memantics.core.model import EditRequest
 from memantics.core.samples import IMAGES
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, Said, play
 from memantics.understanding.reappraisal.faces import (
     FaceEditor,
@@ -134,8 +134,8 @@ def ask_model(tmp_path: Path, *replies: Said) -> tuple[tuple[PixelBox, ...], int
     model = FakeModel(play(replies))
 
     async def work() -> tuple[PixelBox, ...]:
-        with Desk(model, tmp_path / "desk", None, HASTY) as desk:
-            return await ModelFaces(desk).find("m", IMAGES / "en-001.png", PICTURE)
+        with ModelClient(model, tmp_path / "client", None, HASTY) as client:
+            return await ModelFaces(client).find("m", IMAGES / "en-001.png", PICTURE)
 
     return asyncio.run(work()), model.asked
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from memantics.core.labels import Judge, Opinion
+from memantics.core.labels import ClassifierPrediction, Judge
 from memantics.understanding.reappraisal import candidates, ranking
 from memantics.understanding.reappraisal.candidates import list_candidates, rewrite, write_things
 from memantics.understanding.reappraisal.kindness import LexiconMeter
@@ -330,9 +330,9 @@ def test_who_says_what_a_meme_feels_like(tmp_path: Path) -> None:
     asked: list[tuple[str, str]] = []
 
     def feel(label: str | None, emotion: Emotion | None = None) -> tuple[str, str, str]:
-        def ask(text: str, language: str) -> Opinion:
+        def ask(text: str, language: str) -> ClassifierPrediction:
             asked.append((text, language))
-            return Opinion("emotion", str(label), "feelings")
+            return ClassifierPrediction("emotion", str(label), "feelings")
 
         judge = Judge("emotion", "feelings", "7", tuple(EMOTIONS), ask) if label else None
         planner = EmbeddedPlanner(judge=judge)
@@ -346,10 +346,10 @@ def test_who_says_what_a_meme_feels_like(tmp_path: Path) -> None:
     assert feel(None, "angry")[1:] == ("angry", "given")
     assert not asked
     named = "embedded/planner with feelings@7"
-    source = Opinion("emotion", "sad", "feelings").source
+    source = ClassifierPrediction("emotion", "sad", "feelings").source
     assert feel("sad") == (named, "sad", source)
     assert asked == [(" ".join(caption.text for caption in page.captions), "en")]
-    # An expert that cannot tell leaves it to the words.
+    # A classifier that cannot tell leaves it to the words.
     assert feel("unknown") == (named, "tense", baseline)
 
 

@@ -45,7 +45,7 @@ EXPLORED = (
     *("InternVL-2.5-8B", "InternVL-2.5-26B", "InternVL-2.5-38B"),
     *("GPT-4o-mini", "GPT-4o"),
 )
-# What English runs and 'build check-look-alikes' fill: tests/punmemecn.
+# What English runs and 'build check-hard-negatives' fill: tests/punmemecn.
 ASIDE = {"Figure 4, English prompts", "Table 7, other ways to ask", "Look-alikes"}
 
 __all__ = ["encoder", "plain_arithmetic"]

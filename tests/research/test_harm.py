@@ -31,6 +31,6 @@ def test_every_claim_has_its_cases() -> None:
     found = measure("fast", "random", ROWS[:140], ROWS[140:])
     assert claims <= found.keys() | {"target region", "target another"}
     assert {case.gold for case in found["homophones"]} == {"harmful"}
-    plain, hidden = found["not disguised"], found["homophones"]
+    plain, hidden = found["not obfuscated"], found["homophones"]
     assert [case.id for case in plain] == [case.id for case in hidden]
     assert "homophones" not in measure("fast", "blocks", ROWS[:140], ROWS[140:])

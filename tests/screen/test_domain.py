@@ -21,12 +21,12 @@ from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
 from memantics.moderation.detect import Detector, Moderator
 from memantics.moderation.examples import Example
-from memantics.moderation.novelty import OUTSIDE_NOTE, Novelty, fit_novelty
 from memantics.moderation.scale.records import Ref
 from memantics.moderation.screen import Screened, screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.moderation.storage import load_with_card, save
 from memantics.moderation.training import tabulate
+from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE, UnseenNgrams, fit_unseen_ngrams
 from memantics.understanding.analysis.records import Harm
 from memantics.workbench.analyze import _open_screen
 from memantics.workbench.studio import HarmFound, Studio
@@ -77,18 +77,18 @@ def test_english_is_not_harmless_to_a_detector_of_chinese(tmp_path: Path, detect
     _, rows = run(source, tmp_path / "out", detector)
     reason = "the text is in en; the detector was trained on zh"
     assert (rows["a"]["status"], rows["a"]["reason"], rows["a"]["label"]) == (
-        "unjudged",
+        "not_scored",
         reason,
         None,
     )
     assert rows["b"]["status"] == "judged"
     judge = Detector.load(detector)
     served, other = Moderator(judge).judge([slur, CRUEL[0]])
-    assert (served.status, served.reason, served.label) == ("unjudged", reason, None)
+    assert (served.status, served.reason, served.label) == ("not_scored", reason, None)
     assert other.status == "judged"
     studio = Studio(judge)
     assert judge_in_studio(studio, slur, "en") == HarmFound(
-        "unjudged", judge.name, sample=False, foreign=True, reason=reason
+        "not_scored", judge.name, sample=False, foreign=True, reason=reason
     )
     assert judge_in_studio(studio, CRUEL[0], "zh").status == "judged"
 
@@ -101,10 +101,10 @@ def test_english_is_not_harmless_to_a_detector_of_chinese(tmp_path: Path, detect
         (CRUEL[0], "Chinese", "judged", "zh"),
         (CRUEL[0], "und", "judged", "zh"),
         (CRUEL[0], "en", "judged", "zh"),
-        (CRUEL[0], "ja", "unjudged", "ja"),
+        (CRUEL[0], "ja", "not_scored", "ja"),
         ("我们 so happy today", "", "judged", "und"),
         ("我们 so happy today", "zh", "judged", "zh"),
-        ("you are all stupid and I hate every one of you", "zh", "unjudged", "en"),
+        ("you are all stupid and I hate every one of you", "zh", "not_scored", "en"),
         ("1450", "zh", "judged", "und"),
     ],
 )
@@ -138,7 +138,7 @@ def test_texts_that_are_cut_or_name_a_file_are_not_judged(
     assert (rows["a"]["label"] is None) == bool(reason)
     judge = Detector.load(detector)
     assert Moderator(judge).judge([text])[0].reason == reason
-    assert judge.predict([Example("a", text)])[0].unjudged == reason
+    assert judge.predict([Example("a", text)])[0].not_scored == reason
 
 
 def test_the_samples_card_says_what_it_was_trained_on() -> None:
@@ -153,7 +153,7 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(tmp_path: Path, dete
     near, far = rows["near"], rows["far"]
     assert (near["label"], near["out_of_domain"]) == ("harmless", False)
     assert (far["label"], far["out_of_domain"], far["status"]) == ("review", True, "judged")
-    assert near["novelty"] < far["novelty"] == 1.0
+    assert near["unseen_ngram_rate"] < far["unseen_ngram_rate"] == 1.0
     assert done.labels == {"harmless": 1, "harmful": 0, "review": 1}
     assert done.review_queue is not None
     assert [item.group for item in read_queue(done.review_queue)[1]] == ["far"]
@@ -213,8 +213,8 @@ def test_an_explanation_says_where_it_explains_no_verdict(
     }
     reason = "the text is in en; the detector was trained on zh"
     for said, (printed, page) in found.items():
-        assert (f"unjudged: {reason}" in printed) == (said == "foreign")
-        assert (f"Unjudged: {reason}" in page) == (said == "foreign")
+        assert (f"not scored: {reason}" in printed) == (said == "foreign")
+        assert (f"Not scored: {reason}" in page) == (said == "foreign")
         assert ("chance of harm" in printed) == (said != "foreign")
         flat = " ".join(printed.split())
         assert (f"; {OUTSIDE_NOTE}" in flat) == (said == "far")
@@ -231,25 +231,29 @@ def test_a_sample_says_both_that_it_is_one_and_what_it_has_not_seen(detector: Pa
 
 def test_a_detector_that_does_not_know_its_texts_says_so(tmp_path: Path, detector: Path) -> None:
     made, card = load_with_card(detector)
-    assert card["novelty"] < 1
-    save(made, tmp_path / "old.zip", {name: card[name] for name in card if name != "novelty"})
-    assert Detector.load(tmp_path / "old.zip").novelty is None
+    assert card["unseen_ngram_rate"] < 1
+    save(
+        made,
+        tmp_path / "old.zip",
+        {name: card[name] for name in card if name != "unseen_ngram_rate"},
+    )
+    assert Detector.load(tmp_path / "old.zip").unseen_ngram_rate is None
     (said,) = Detector.load(tmp_path / "old.zip").verdicts(FAR)
-    assert (said.novelty, said.out_of_domain, said.note) == (None, None, "")
+    assert (said.unseen_ngram_rate, said.out_of_domain, said.note) == (None, None, "")
     source = write(tmp_path / "a.jsonl", {"far": {"text": FAR}})
     _, rows = run(source, tmp_path / "out", tmp_path / "old.zip")
-    assert (rows["far"]["novelty"], rows["far"]["out_of_domain"]) == (None, None)
+    assert (rows["far"]["unseen_ngram_rate"], rows["far"]["out_of_domain"]) == (None, None)
     assert rows["far"]["label"] in ("harmless", "harmful")
 
 
-def test_the_bound_of_novelty_belongs_inside() -> None:
-    novelty = Novelty({"a", "b", "ab"}, 0.4)
-    assert not novelty.is_outside(novelty.measure("abc"))
-    assert novelty.is_outside(0.41)
-    assert novelty.measure("") == 0.0
+def test_the_bound_of_unseen_ngram_rate_belongs_inside() -> None:
+    unseen_ngram_rate = UnseenNgrams({"a", "b", "ab"}, 0.4)
+    assert not unseen_ngram_rate.is_outside(unseen_ngram_rate.measure("abc"))
+    assert unseen_ngram_rate.is_outside(0.41)
+    assert unseen_ngram_rate.measure("") == 0.0
     # Each text is measured against the others: what only itself and one more have is new to it.
-    assert fit_novelty(["甲乙"] * 3) == 0.0
-    assert fit_novelty(["甲乙"] * 2) == 1.0
+    assert fit_unseen_ngrams(["甲乙"] * 3) == 0.0
+    assert fit_unseen_ngrams(["甲乙"] * 2) == 1.0
 
 
 def draw_pictures(folder: Path) -> None:
@@ -345,7 +349,7 @@ def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: P
             colour = (int(name) % 256, int(name) // 256, 90)
             Image.new("RGB", (24, 24), colour).save(tmp_path / f"{name}.png")
     done, found = run(write(tmp_path / "a.jsonl", rows), tmp_path / "out", detector)
-    assert done.statuses == {"judged": 9900, "unjudged": 0, "failed": 100}
+    assert done.statuses == {"judged": 9900, "not_scored": 0, "failed": 100}
     assert sorted(name for name, row in found.items() if row["status"] == "failed") == sorted(
         hostile
     )
@@ -407,11 +411,11 @@ def test_a_language_is_said_once_for_all_texts(tmp_path: Path, detector: Path) -
         tmp_path / "a.jsonl", {"a": {"text": CRUEL[0]}, "b": {"text": CRUEL[0], "language": "zh"}}
     )
     _, rows = run(source, tmp_path / "out", detector, language="ja")
-    assert [rows[name]["status"] for name in ("a", "b")] == ["unjudged", "judged"]
+    assert [rows[name]["status"] for name in ("a", "b")] == ["not_scored", "judged"]
     judge = Detector.load(detector)
-    assert judge.predict(CRUEL[0], "ja")[0].unjudged.startswith("the text is in ja")
-    assert judge.verdicts(CRUEL[0], "ja")[0].status == "unjudged"
-    assert Moderator(judge, language="ja").judge([CRUEL[0]])[0].status == "unjudged"
+    assert judge.predict(CRUEL[0], "ja")[0].not_scored.startswith("the text is in ja")
+    assert judge.verdicts(CRUEL[0], "ja")[0].status == "not_scored"
+    assert Moderator(judge, language="ja").judge([CRUEL[0]])[0].status == "not_scored"
     assert Moderator(judge, language="zh").judge([CRUEL[0]])[0].status == "judged"
     with pytest.raises(InputError, match="is no language code"):
         ScreenSettings(language="chinese?")
@@ -431,4 +435,4 @@ def test_words_tell_a_text_apart_where_a_detector_learnt_words(tmp_path: Path) -
     made = Detector.train(examples, "words")
     near, far = made.verdicts(["we eat you all", "semua baik saja kawan"], "en")
     assert (near.out_of_domain, far.out_of_domain) == (False, True)
-    assert made.novelty == Novelty(made.novelty.known, 0.0, "phrases")  # type: ignore[union-attr]
+    assert made.unseen_ngram_rate == UnseenNgrams(made.unseen_ngram_rate.known, 0.0, "phrases")  # type: ignore[union-attr]

@@ -18,11 +18,11 @@ from memantics.core.waiting import run_sync
 from memantics.models.embedded import ocr
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example, Type
-from memantics.moderation.novelty import OUTSIDE_NOTE
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.moderation.storage import load_with_card, save
+from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.serve.settings import Models, ServeSettings
 from memantics.workbench.analyze import Analyses, AnalyzeOptions, analyze, analyze_memes
 from memantics.workbench.studio import HarmFound
@@ -101,7 +101,7 @@ def doors(detector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def read_row(row: dict[str, Any]) -> Said:
     if row["status"] != "judged":
-        assert row["label"] is row["probability"] is row["type"] is row["novelty"] is None
+        assert row["label"] is row["probability"] is row["type"] is row["unseen_ngram_rate"] is None
         return Said(row["status"], reason=row["reason"])
     if row["label"] == "review":
         return tell("harmless", row["probability"], "", row["out_of_domain"])
@@ -160,7 +160,7 @@ def read_analysis(done: Analyses) -> Said:
     (found,) = done
     if not found.harms:
         reasons = {gap.part: gap.reason for gap in found.missing}
-        return Said("unjudged", reason=reasons["harm by a detector"])
+        return Said("not_scored", reason=reasons["harm by a detector"])
     (harm,) = found.harms
     label = "harmful" if harm.harmful else "harmless"
     return tell(label, harm.score, harm.type, OUTSIDE_NOTE in harm.reason)
@@ -183,8 +183,8 @@ def predict_all(doors: Doors, source: Path) -> dict[str, Said]:
 
 
 def read_prediction(said: dict[str, Any]) -> Said:
-    if said["unjudged"]:
-        return Said("unjudged", reason=said["unjudged"])
+    if said["not_scored"]:
+        return Said("not_scored", reason=said["not_scored"])
     label = "harmful" if said["label"] else "harmless"
     return tell(label, said["probability"], said["type"], said["out_of_domain"])
 
@@ -253,7 +253,7 @@ def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -
     assert not {"empty", "long"} & found["predict"].keys()
     # What stands on a picture may look like the name of a file, and is read where it is not given.
     for door in ("studio", "analyze"):
-        assert found[door].pop("name").outcome != "unjudged"
+        assert found[door].pop("name").outcome != "not_scored"
         assert found[door].pop("empty").reason == "no text can be read in the image"
     for door, said in found.items():
         assert said == {name: expected[name] for name in said}, door
@@ -386,8 +386,8 @@ def test_an_image_gets_the_same_verdict_at_every_door(
     crowded = draw_lines(doors.folder / "crowded.png", 3, 1, 40, 640)
     unread = "1 region of text was not read: the image holds more text than is read"
     for image, status, reason in (
-        (blank, "unjudged", "no text can be read in the image"),
-        (crowded, "unjudged", unread),
+        (blank, "not_scored", "no text can be read in the image"),
+        (crowded, "not_scored", unread),
         (damaged, "failed", ""),
     ):
         found = look_through(doors, image)

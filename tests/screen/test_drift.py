@@ -169,9 +169,9 @@ def test_a_day_is_full_and_the_next_begins_anew(tmp_path: Path) -> None:
     choice = SampleChoice(folder=tmp_path, share=1, most=2)
     sample = DailySample(choice, lambda: 0.0, lambda: next(days))
     for _ in range(5):
-        sample.add(Verdict(detector="d", status="unjudged"))
+        sample.add(Verdict(detector="d", status="not_scored"))
     assert [has_sample(tmp_path / day) for day in "ab"] == [True, True]
     assert [len(list(read_sample(tmp_path / day))) for day in "ab"] == [2, 2]
     none = DailySample(SampleChoice(folder=tmp_path / "c", share=0.5), lambda: 0.5, lambda: "x")
-    none.add(Verdict(detector="d", status="unjudged"))
+    none.add(Verdict(detector="d", status="not_scored"))
     assert not (tmp_path / "c").exists()

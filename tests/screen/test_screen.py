@@ -64,10 +64,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Screened, dict[str,
     [
         ("zh", "judged", ""),
         ("en", "judged", ""),
-        ("ko", "unjudged", "the text is in ko; the detector was trained on en, zh"),
-        ("empty", "unjudged", "the text is empty"),
+        ("ko", "not_scored", "the text is in ko; the detector was trained on en, zh"),
+        ("empty", "not_scored", "the text is empty"),
         ("image", "judged", ""),
-        ("blank", "unjudged", "no text can be read in the image"),
+        ("blank", "not_scored", "no text can be read in the image"),
         ("broken", "failed", "not one of PNG"),
         ("missing", "failed", "no such file"),
         ("outside", "failed", "outside"),
@@ -96,7 +96,7 @@ def test_a_row_says_where_its_text_is_from(
     assert len(rows["image"]["phash"]) == 16
     assert rows["zh"]["sha256"] is None
     assert rows["zh"]["because"]
-    assert done.statuses == {"judged": 4, "unjudged": 3, "failed": 3}
+    assert done.statuses == {"judged": 4, "not_scored": 3, "failed": 3}
     assert done.labels == {"harmless": 0, "harmful": 4, "review": 0}
     page = (done.folder / "summary.html").read_text(encoding="utf-8")
     assert "What the screening found" in page
@@ -145,7 +145,7 @@ def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
     )
     done = shell.run("screen", "a.jsonl", "--csv", "--workers", "1")
     assert done.code == 1
-    assert "2 memes: 1 judged, 0 unjudged, 1 failed" in done.out
+    assert "2 memes: 1 judged, 0 not scored, 1 failed" in done.out
     assert "failed: 1; add --retry-failed" in done.err
     lines = (tmp_path / "screened" / "verdicts.csv").read_text(encoding="utf-8").splitlines()
     assert lines[1].startswith("'=1+1,judged,")
@@ -192,7 +192,7 @@ def test_a_pipe_is_a_source(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert json.loads(done.stdout)["statuses"] == {"judged": 1, "unjudged": 1, "failed": 1}
+    assert json.loads(done.stdout)["statuses"] == {"judged": 1, "not_scored": 1, "failed": 1}
     assert "failed: 1;" in done.stderr
     # How many will come is not known before the pipe ends.
     assert "3 memes (" in done.stderr

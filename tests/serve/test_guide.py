@@ -27,22 +27,22 @@ def blocks(kind: str) -> list[str]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Path:
+def client(tmp_path: Path) -> Path:
     shutil.copy(MEME, tmp_path / "meme.png")
     return tmp_path
 
 
-def run(command: list[str], desk: Path) -> str:
+def run(command: list[str], client: Path) -> str:
     done = subprocess.run(
-        command, cwd=desk, capture_output=True, text=True, encoding="utf-8", check=False
+        command, cwd=client, capture_output=True, text=True, encoding="utf-8", check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_the_examples_for_curl_run(site: Site, desk: Path) -> None:
+def test_the_examples_for_curl_run(site: Site, client: Path) -> None:
     (shown,) = (block for block in blocks("sh") if "curl" in block)
-    said = run(["sh", "-ec", shown.replace(ADDRESS, site.address)], desk)
+    said = run(["sh", "-ec", shown.replace(ADDRESS, site.address)], client)
     assert '"status":"judged"' in said
     assert '"text":"最近有点键忘"' in said
     assert '"caption":"压力山大"' in said
@@ -51,23 +51,23 @@ def test_the_examples_for_curl_run(site: Site, desk: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_examples_for_python_run(site: Site, desk: Path) -> None:
+def test_the_examples_for_python_run(site: Site, client: Path) -> None:
     with_client, plain = (block.replace(ADDRESS, site.address) for block in blocks("python"))
-    assert "judged 0." in run([sys.executable, "-c", with_client], desk)
-    assert run([sys.executable, "-c", plain], desk).startswith("declined ")
-    shutil.copy(IMAGES / "en-012.png", desk / "meme.png")
-    assert not run([sys.executable, "-c", plain], desk)
-    assert (desk / "kinder.png").read_bytes().startswith(b"\x89PNG")
+    assert "judged 0." in run([sys.executable, "-c", with_client], client)
+    assert run([sys.executable, "-c", plain], client).startswith("declined ")
+    shutil.copy(IMAGES / "en-012.png", client / "meme.png")
+    assert not run([sys.executable, "-c", plain], client)
+    assert (client / "kinder.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-def test_the_example_for_javascript_runs(site: Site, desk: Path) -> None:
+def test_the_example_for_javascript_runs(site: Site, client: Path) -> None:
     (shown,) = blocks("javascript")
-    file = desk / "ask.mjs"
+    file = client / "ask.mjs"
     file.write_text(shown.replace(ADDRESS, site.address), encoding="utf-8")
-    lines = run(["node", str(file)], desk).splitlines()
+    lines = run(["node", str(file)], client).splitlines()
     assert "judged false" in lines[0]
-    assert "unjudged false the text is in ja" in lines[1]
+    assert "not scored false the text is in ja" in lines[1]
 
 
 def test_commands_of_the_guide_are_understood(shell: Shell, tmp_path: Path) -> None:

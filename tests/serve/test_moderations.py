@@ -11,7 +11,7 @@ import pytest
 
 from memantics.core.samples import read_starter
 from memantics.moderation.detect import Detector
-from memantics.moderation.novelty import OUTSIDE_NOTE
+from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.moderation.verdict import Verdict
 from memantics.serve.moderations import _sum_up
 from tests.hostile.images import picture, save
@@ -56,8 +56,8 @@ def test_texts_get_the_detectors_verdicts_in_their_order(client: openai.OpenAI) 
 def test_a_text_unlike_the_training_texts_asks_for_a_person() -> None:
     near = Verdict(status="judged", detector="a", label="harmless", probability=0.1)
     far = replace(near, out_of_domain=True, review=OUTSIDE_NOTE)
-    unjudged = Verdict(status="unjudged", detector="a", reason="the text is empty")
-    found = _sum_up([("text", near), ("text", far), ("text", far), ("text", unjudged)])
+    not_scored = Verdict(status="not_scored", detector="a", reason="the text is empty")
+    found = _sum_up([("text", near), ("text", far), ("text", far), ("text", not_scored)])
     assert found["reason"] == f"{OUTSIDE_NOTE}; the text is empty"
     assert (found["flagged"], found["status"]) == (False, "partly judged")
     assert _sum_up([("text", near)])["reason"] == ""
@@ -89,7 +89,7 @@ def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
     # The Korean text was not judged, and the result does not hide it.
     assert extra["status"] == "partly judged"
     assert extra["reason"] == "the text is in ko; the detector was trained on en, zh"
-    assert [verdict["status"] for verdict in extra["verdicts"]] == ["unjudged", "judged"]
+    assert [verdict["status"] for verdict in extra["verdicts"]] == ["not_scored", "judged"]
     # Marks of the drawing are read by some processors; they are no part of the caption.
     assert extra["verdicts"][1]["caption"] == "最近有点键忘"
     assert extra["verdicts"][1]["text"].splitlines()[-1] == "最近有点键忘"
@@ -104,13 +104,13 @@ def test_what_cannot_be_judged_is_not_called_harmless(
 ) -> None:
     (result,) = client.moderations.create(input=given).results
     extra = result.model_extra or {}
-    assert extra["status"] == "unjudged"
+    assert extra["status"] == "not_scored"
     assert reason in extra["reason"]
     assert extra["verdicts"][0]["label"] is None
     assert (result.category_applied_input_types.model_extra or {})["harmful"] == []
 
 
-def test_an_image_without_text_is_unjudged_and_a_broken_one_failed(
+def test_an_image_without_text_is_not_scored_and_a_broken_one_failed(
     client: openai.OpenAI,
 ) -> None:
     from PIL import Image
@@ -124,7 +124,7 @@ def test_an_image_without_text_is_unjudged_and_a_broken_one_failed(
     (result,) = client.moderations.create(input=parts).results
     extra = result.model_extra or {}
     assert extra["status"] == "failed"
-    assert [verdict["status"] for verdict in extra["verdicts"]] == ["unjudged", "failed"]
+    assert [verdict["status"] for verdict in extra["verdicts"]] == ["not_scored", "failed"]
     assert "truncated" in extra["reason"]
     assert result.flagged is False
 

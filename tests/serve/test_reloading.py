@@ -70,7 +70,7 @@ def site(
     folder = tmp_path_factory.mktemp("served")
     live = Path(shutil.copy(english, folder / "live.zip"))
     chinese = train("zh", folder / "zh.zip")
-    models = Models(detector=live, others=(chinese,), shadow=strict, flag_unjudged=True)
+    models = Models(detector=live, others=(chinese,), shadow=strict, flag_not_scored=True)
     with serving(ServeSettings(models=models, state=folder / "state"), folder / "home") as made:
         yield made, live
 
@@ -101,8 +101,8 @@ def test_each_language_has_its_detector_and_a_mixed_text_both(site: tuple[Site, 
     # No type is told: harm fills OpenAI's widest category.
     assert cruel["categories"]["harassment"] is True
     assert cruel["category_scores"]["harassment"] == cruel["category_scores"]["harmful"]
-    assert (foreign["status"], foreign["flagged"]) == ("unjudged", True)
-    assert foreign["categories"]["unjudged"] is True
+    assert (foreign["status"], foreign["flagged"]) == ("not_scored", True)
+    assert foreign["categories"]["not_scored"] is True
     assert foreign["categories"]["harmful"] is False
     assert "trained on en" in foreign["reason"]
     assert "trained on zh" in foreign["reason"]
@@ -207,7 +207,7 @@ def test_the_official_client_gets_the_verdicts_of_screen(english: Path, tmp_path
         (row["status"], row["label"], row["probability"]) for row in read_rows(tmp_path / "out")
     ]
     found = []
-    models = Models(detector=live, flag_unjudged=True)
+    models = Models(detector=live, flag_not_scored=True)
     with (
         serving(ServeSettings(models=models, state=tmp_path / "s"), tmp_path / "home") as site,
         openai.OpenAI(base_url=f"{site.address}/v1", api_key="none", timeout=120) as client,

@@ -385,7 +385,7 @@ def test_nothing_is_kept_and_other_sites_are_refused(address: str, home: Path) -
 
 def test_parts_at_their_edges(home: Path) -> None:
     studio = Studio(Detector.starter())
-    assert judge(studio, "", "en").status == "unjudged"
+    assert judge(studio, "", "en").status == "not_scored"
     assert judge(studio, "a cat", "en").status == "judged"
     assert hear("", "en").status == "silent"
     assert hear("un chat", "fr").status == "unsupported"

@@ -48,12 +48,12 @@ def test_contrary_silent_and_cut_chains_are_found(tmp_path: Path, shell: Shell) 
         completion("", "length", reasoning_content="bug and insects, bug and"),
     )
     items = [item.id for item in read_bare_items(run.folder)]
-    found = mm.audit_chains(run)
+    found = mm.audit_reasoning(run)
     assert (found.answers, found.chains, found.cut_off) == (3, 3, 1)
     assert (found.checked, found.decided) == (3, 2)
     assert found.silent == (items[1],)
     assert found.contrary == (items[1],)
-    shown = shell.run("audit-chains", run.folder).out
+    shown = shell.run("audit-reasoning", run.folder).out
     assert f"contrary: {items[1]}" in shown
     assert "1 of 3" in shown
 
@@ -89,7 +89,7 @@ def test_reasons_that_a_prompt_asked_for_are_chains_too(tmp_path: Path) -> None:
             concurrency=1,
         )
     assert isinstance(run, Run)
-    found = mm.audit_chains(run)
+    found = mm.audit_reasoning(run)
     first = next(iter(read_bare_items(run.folder))).id
     assert found.chains == 1
     assert found.silent == ((first,) if first in groups else ())
@@ -98,7 +98,7 @@ def test_reasons_that_a_prompt_asked_for_are_chains_too(tmp_path: Path) -> None:
 def test_a_run_without_chains_is_refused(tmp_path: Path) -> None:
     run = ask("mquest/qa", tmp_path, *["Answer: B"] * 2, limit=2)
     with pytest.raises(InputError, match="holds no chain of thought"):
-        mm.audit_chains(run)
+        mm.audit_reasoning(run)
 
 
 def test_the_chain_is_kept_and_folded_in_the_report(tmp_path: Path) -> None:

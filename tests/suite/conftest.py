@@ -1,4 +1,4 @@
-"""Toys and a desk to plan suites on."""
+"""Toys and a client to plan suites on."""
 
 from __future__ import annotations
 

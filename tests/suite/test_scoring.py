@@ -10,7 +10,7 @@ import orjson
 
 from memantics.core.rundir import Scores, read_scores
 from memantics.evaluation.run import Job, RunEnd, SuiteSettings, run_suite, score_here
-from memantics.evaluation.score_processes import ScoringDesk, ScoringOrder, work
+from memantics.evaluation.score_processes import ScoringOrder, ScoringPool, work
 from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel
 from tests.suite.conftest import Bench, Witness
@@ -28,11 +28,11 @@ def models() -> list[FakeModel]:
 
 
 async def score_all(jobs: list[Job]) -> list[Scores]:
-    desk = ScoringDesk()
+    client = ScoringPool()
     try:
-        return await asyncio.gather(*map(desk.score, jobs))
+        return await asyncio.gather(*map(client.score, jobs))
     finally:
-        await desk.close()
+        await client.close()
 
 
 def test_another_process_finds_the_same(bench: Bench) -> None:

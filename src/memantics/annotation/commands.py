@@ -34,7 +34,7 @@ from memantics.core.registry import home
 from memantics.core.reply import read_object
 from memantics.core.result import Result
 from memantics.core.waiting import run_sync
-from memantics.models.client import Asking, open_desk
+from memantics.models.client import Asking, open_client
 from memantics.models.drafts import make_request, record, text
 
 if TYPE_CHECKING:
@@ -117,9 +117,9 @@ def make_drafter(model: str, asking: Asking) -> Callable[[str], Words]:
 
     async def draft(prompt: str) -> Words:
         with tempfile.TemporaryDirectory() as folder:
-            async with open_desk(model, asking, Path(folder)) as desk:
+            async with open_client(model, asking, Path(folder)) as client:
                 request = make_request(prompt, _SCHEMA)
-                taken = await desk.take(
+                taken = await client.take(
                     Step("guideline/clarify", request, lambda reply: read_object(reply, Words))
                 )
         if taken.value is None:

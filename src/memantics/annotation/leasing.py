@@ -111,11 +111,11 @@ def _rank(rest: Sequence[str], texts: Mapping[str, str], splits: Mapping[str, fl
     here = _vectors([texts[key] for key in rest])
     seen = [key for key in splits if key in texts]
     there = _vectors([texts[key] for key in seen])
-    likeness = np.clip(here @ there.T, 0, 1) ** 2 if seen else np.zeros((len(rest), 0))
+    similarity = np.clip(here @ there.T, 0, 1) ** 2 if seen else np.zeros((len(rest), 0))
     votes = np.array([splits[key] for key in seen])
     mean = float(votes.mean()) if seen else 0.5
-    expected = (likeness @ votes + _PRIOR * mean) / (likeness.sum(axis=1) + _PRIOR)
-    covered = likeness.max(axis=1) if seen else np.zeros(len(rest))
+    expected = (similarity @ votes + _PRIOR * mean) / (similarity.sum(axis=1) + _PRIOR)
+    covered = similarity.max(axis=1) if seen else np.zeros(len(rest))
     left = np.ones(len(rest), bool)
     found: list[str] = []
     for _ in range(min(len(rest), _GREEDY)):

@@ -188,8 +188,8 @@ class BenchmarkPlugin(Generic[R]):
 
     ``statistics`` recomputes the paper's figures by key. ``pick_split`` chooses a split where the
     user names none (default: the first of the card). ``official_prompts`` reads the authors' own
-    prompts from a copy of their release. ``must_name``: by item, groups of words of each of which
-    a chain of thought must name one. ``labels``: what experts can learn from a release, by name.
+    prompts from a copy of their release. ``must_name``: by item, groups of words of each of which a
+    chain of thought must name one. ``labels``: what classifiers can learn from a release, by name.
     """
 
     open_release: Callable[[Source], R]

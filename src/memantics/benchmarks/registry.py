@@ -21,6 +21,12 @@ from pydantic import JsonValue
 
 from memantics import __version__
 from memantics.benchmarks.card import Card, TaskCard, read_card, read_policy, resolve_options
+from memantics.benchmarks.dataset_config import (
+    list_expected,
+    make_card,
+    make_plugin,
+    read_dataset_config,
+)
 from memantics.benchmarks.paper import Paper
 from memantics.benchmarks.paper_file import FILE, read_paper
 from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
@@ -31,7 +37,6 @@ from memantics.benchmarks.published import (
     read_expected,
     read_published,
 )
-from memantics.benchmarks.recipe import list_expected, make_card, make_plugin, read_recipe
 from memantics.benchmarks.writing import Writer
 from memantics.core.data import DataKind, Found, Source, Statistic, open_once
 from memantics.core.errors import (
@@ -46,7 +51,7 @@ from memantics.core.task import Services, Task
 
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "benchmarks"
-RECIPES = SHIPPED / "recipes"
+DATASET_CONFIGS = SHIPPED / "datasets"
 # What a task may ask for besides its data, such as homophone readings. Named, not imported:
 # benchmarks import no models.
 SERVICES = Plugins("memantics.services", Services, {"ours": "memantics.evaluation.tasks:SERVICES"})
@@ -59,8 +64,8 @@ def list_roots() -> list[Path]:
     return [SHIPPED, *(Path(root) for root in named if root)]
 
 
-def list_recipes(root: Path) -> list[Path]:
-    """The recipes in a folder; a card beside code is none."""
+def list_dataset_configs(root: Path) -> list[Path]:
+    """The dataset configs in a folder; a card beside code is none."""
     return [path for path in sorted(root.glob("*.toml")) if path.name not in ("card.toml", FILE)]
 
 
@@ -82,18 +87,18 @@ def _open_package(folder: Path) -> str:
 class Benchmark:
     """A benchmark's folder and card. One that is published is read by the family it is like.
 
-    ``recipe`` is the file that tells a data set without code of its own.
+    ``dataset_config`` is the file that tells a data set without code of its own.
     """
 
     folder: Path
     card: Card
-    recipe: Path | None = None
+    dataset_config: Path | None = None
 
     @property
     def home(self) -> Path:
-        """The folder whose code reads and asks it; that of our prompts where a recipe does."""
-        if self.recipe is not None:
-            return RECIPES
+        """The folder whose code reads and asks it; for a dataset config, that of our prompts."""
+        if self.dataset_config is not None:
+            return DATASET_CONFIGS
         if not self.card.like:
             return self.folder
         families = {path.parent.name: path.parent for path in SHIPPED.glob("*/card.toml")}
@@ -107,13 +112,13 @@ class Benchmark:
     @property
     def runnable(self) -> bool:
         """Whether there is code that reads and asks it."""
-        return bool(self.card.like or self.recipe) or (self.folder / "plugin.py").is_file()
+        return bool(self.card.like or self.dataset_config) or (self.folder / "plugin.py").is_file()
 
     @property
     def plugin(self) -> BenchmarkPlugin[Any]:
         """What its folder offers; imported once."""
-        if self.recipe is not None:
-            return make_plugin(read_recipe(self.recipe))
+        if self.dataset_config is not None:
+            return make_plugin(read_dataset_config(self.dataset_config))
         plugin = getattr(self.load_part("plugin"), "PLUGIN", None)
         if not isinstance(plugin, BenchmarkPlugin):
             raise DataError(
@@ -160,8 +165,8 @@ class Benchmark:
 
     def expect(self) -> tuple[Expected, ...]:
         """The figures that its paper, or its family's, prints; none where no file says so."""
-        if self.recipe is not None:
-            return list_expected(read_recipe(self.recipe))
+        if self.dataset_config is not None:
+            return list_expected(read_dataset_config(self.dataset_config))
         path = self.home / "expected" / "statistics.json"
         return read_expected(path) if path.is_file() or self.home.parent == SHIPPED else ()
 
@@ -178,7 +183,7 @@ class Benchmark:
 
     def sample(self) -> Source:
         """The sample that ships with it; a published benchmark brings its data along whole."""
-        if self.recipe is not None:
+        if self.dataset_config is not None:
             name = self.card.name
             raise DataError(name, "ships no sample", hint=f"memantics data add {name} DIR")
         if self.card.like:
@@ -240,25 +245,26 @@ class TaskRef:
         return pick(source) if pick else self.card.splits[0]
 
 
-# Data sets that are told by a recipe: those that ship, and ``*.toml`` of the user's folders.
+# Data sets that are told by a dataset config: those that ship, and ``*.toml`` of the user's
+# folders.
 
 
-def find_recipes() -> dict[str, Benchmark]:
-    """Every recipe by the name of its file; it becomes a benchmark without a sample.
+def find_dataset_configs() -> dict[str, Benchmark]:
+    """Every dataset config by the name of its file; it becomes a benchmark without a sample.
 
     What ``data add`` wrote for a table of the user's takes the place of one of the same name.
     """
-    roots = [RECIPES, *list_roots()[1:], find_own_recipes()]
-    paths = [path for root in roots for path in list_recipes(root)]
+    roots = [DATASET_CONFIGS, *list_roots()[1:], find_own_dataset_configs()]
+    paths = [path for root in roots for path in list_dataset_configs(root)]
     return {
-        path.stem: Benchmark(path.parent, make_card(path.stem, read_recipe(path)), path)
+        path.stem: Benchmark(path.parent, make_card(path.stem, read_dataset_config(path)), path)
         for path in paths
     }
 
 
-def find_own_recipes() -> Path:
-    """The folder of recipes that ``data add`` writes for tables."""
-    return home() / "recipes"
+def find_own_dataset_configs() -> Path:
+    """The folder of dataset configs that ``data add`` writes for tables."""
+    return home() / "datasets"
 
 
 def find_benchmarks() -> dict[str, Benchmark]:
@@ -266,7 +272,7 @@ def find_benchmarks() -> dict[str, Benchmark]:
     cards: dict[Path, None] = {}
     for root in list_roots():
         paths = sorted(root.glob("*/card.toml"))
-        if not paths and not list_recipes(root):
+        if not paths and not list_dataset_configs(root):
             raise InputError(
                 f"MEMANTICS_BENCHMARKS: no benchmark below {root}",
                 hint="name the folder in which the benchmarks' folders lie",
@@ -284,7 +290,7 @@ def find_benchmarks() -> dict[str, Benchmark]:
 
 def find_benchmark(name: str) -> Benchmark:
     """The benchmark of that name."""
-    known = find_benchmarks() | find_recipes()
+    known = find_benchmarks() | find_dataset_configs()
     require_known("benchmark", name, known)
     return known[name]
 
@@ -315,7 +321,7 @@ def _expand(name: str) -> list[TaskRef]:
         benchmarks = (b for b in find_benchmarks().values() if b.runnable and not b.card.like)
         return [ref for benchmark in benchmarks for ref in _tasks_of(benchmark)]
     head, _, tail = name.partition("/")
-    known = find_benchmarks() | find_recipes()
+    known = find_benchmarks() | find_dataset_configs()
     if head not in known:
         raise UnknownName("benchmark", head, [*known, "suite"])
     benchmark = known[head]

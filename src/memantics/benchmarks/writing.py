@@ -72,8 +72,8 @@ class Writer:
     split: Callable[[Made, Sequence[int]], Made] | None = None
 
 
-# Groups of a pun and its two look-alikes, beside the queue.
-LOOK_ALIKES = "look-alikes.jsonl"
+# Groups of a pun and its two hard-negatives, beside the queue.
+HARD_NEGATIVES = "hard-negatives.jsonl"
 _LACKING = {
     "text": "printed text",
     "description": "description of the image",

@@ -2,9 +2,9 @@
 
 ``memantics build chat-quality``: a table of chat data sets.
 
-``memantics build look-alikes``: PunMemeCN's groups of three.
+``memantics build hard-negatives``: PunMemeCN's groups of three.
 
-``memantics build remake``: memes that people sent back, made again.
+``memantics build regenerate``: memes that people sent back, made again.
 
 ``memantics collect``: from a folder of images to memes that can be worked with.
 
@@ -167,20 +167,20 @@ def show_quality(found: ChatFigures) -> None:
     console().print(plain(found.note))
 
 
-@expose(construction.group_look_alikes)
+@expose(construction.group_hard_negatives)
 def group_memes(done: construction.Grouped) -> None:
-    """Give each pun two look-alikes: the non-puns nearest in picture and in words."""
+    """Give each pun two hard-negatives: the non-puns nearest in picture and in words."""
     console().print(plain(f"{len(done.groups)} groups of three: {done.file}"), soft_wrap=True)
 
 
-@expose(construction.check_look_alikes)
+@expose(construction.check_hard_negatives)
 def check_groups(done: construction.LookAlikeCheck) -> None:
     """Find PunMemeCN's groups of three again: how many are right by picture and by words."""
     told = f"{done.image} by picture, {done.text} by words of {done.groups} groups are right"
     console().print(plain(told), soft_wrap=True)
 
 
-def _end_regenerating(done: construction.Remade) -> None:
+def _end_regenerating(done: construction.Regenerated) -> None:
     for name, reason in done.failed.items():
         tell(f"{name}: {reason}")
     if done.failed:
@@ -188,11 +188,11 @@ def _end_regenerating(done: construction.Remade) -> None:
 
 
 @expose(
-    construction.remake,
+    construction.regenerate,
     end=_end_regenerating,
     hide=("asking", "model", "best_of", "mood", "face", "editor_params"),
 )
-def build_remake(done: construction.Remade) -> None:
+def build_regenerate(done: construction.Regenerated) -> None:
     """Make memes again that people sent back, or whose caption or plan they revised."""
     if done.queue is not None:
         text = f"{done.memes} memes made again; for people to check: {done.queue}"

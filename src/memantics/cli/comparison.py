@@ -39,10 +39,10 @@ from memantics.evaluation import (
     describe_finding,
     differing_options,
     find_folder,
-    tabulate_chains,
     tabulate_gaps,
+    tabulate_reasoning,
 )
-from memantics.evaluation import audit_chains as look_at_chains
+from memantics.evaluation import audit_reasoning as look_at_chains
 from memantics.models.engine import Progress
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -258,7 +258,7 @@ def _indent(text: str, style: str = "") -> Padding:
 
 
 @spread
-def audit_chains(
+def audit_reasoning(
     folders: Folders,
     show: Annotated[int, Flag("How many items at fault to name.", min=0)] = 5,
     as_json: AsJson = False,
@@ -268,7 +268,7 @@ def audit_chains(
     if as_json:
         print_json(found)
         return
-    show_table(tabulate_chains(found))
+    show_table(tabulate_reasoning(found))
     for audit in found:
         for word, items in (("silent", audit.silent), ("contrary", audit.contrary)):
             for item in items[:show]:

@@ -66,7 +66,8 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
 def add(survey: evaluation.Survey) -> None:
     """Register a release, check it, and show its figures beside the paper's.
 
-    A table of your own needs no recipe: memantics data add my.csv --label COLUMN --text COLUMN.
+    A table of your own needs no dataset config: memantics data add my.csv --label COLUMN --text
+    COLUMN.
     """
     _show_found(survey)
     _show_statistics(_printed(survey))

@@ -81,8 +81,8 @@ def build_pairs(done: construction.BuiltPairs) -> None:
 def check_pairs(done: construction.PairCheck, out: Path | None) -> None:
     """Say how consistent a detector or a run is on minimal pairs, kind by kind."""
     show_table(done.table())
-    if done.unjudged:
-        console().print(plain(f"left out: {done.unjudged} pairs; a side has no answer"))
+    if done.not_scored:
+        console().print(plain(f"left out: {done.not_scored} pairs; a side has no answer"))
     if done.failing:
         names = ", ".join(pair.id for pair in done.failing[:3])
         console().print(plain(f"{len(done.failing)} fail, such as {names}"))
@@ -356,8 +356,8 @@ def predict(done: moderation.Predicted, out: Path | None) -> None:
     if done.blank:
         note = f"note: {done.blank:,} memes have no text: nothing speaks of them"
         console().print(plain(note, "dim"))
-    for reason in sorted({prediction.unjudged for prediction in done.harms} - {""}):
-        console().print(plain(f"unjudged: {reason}", "yellow"))
+    for reason in sorted({prediction.not_scored for prediction in done.harms} - {""}):
+        console().print(plain(f"not scored: {reason}", "yellow"))
     if out is not None:
         console().print(plain(f"{len(done.harms):,} predictions: {out}"))
     else:

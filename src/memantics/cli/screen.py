@@ -93,8 +93,9 @@ def _end(found: moderation.Drift) -> None:
 def drift(found: moderation.Drift) -> None:
     """Say whether memes screened now differ from those screened then; exit code 1 if they do.
 
-    Scores, verdicts, types, languages, novelty and templates are compared, and p-values corrected
-    for all of them (Holm). A shift counts where it is sure (--alpha) and large (--distance).
+    Scores, verdicts, types, languages, rate of unseen n-grams and templates are compared, and
+    p-values corrected for all of them (Holm). A shift counts where it is sure (--alpha) and large
+    (--distance).
     """
     show_table(found.table)
     if found.note:

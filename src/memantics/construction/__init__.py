@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from memantics.construction.collect.gather import Collected as Collected
     from memantics.construction.hard_negatives import Grouped as Grouped
     from memantics.construction.hard_negatives import LookAlikeCheck as LookAlikeCheck
-    from memantics.construction.hard_negatives import check_look_alikes as check_look_alikes
-    from memantics.construction.hard_negatives import group_look_alikes as group_look_alikes
+    from memantics.construction.hard_negatives import check_hard_negatives as check_hard_negatives
+    from memantics.construction.hard_negatives import group_hard_negatives as group_hard_negatives
     from memantics.construction.pairs.check import BuiltPairs as BuiltPairs
     from memantics.construction.pairs.check import PairCheck as PairCheck
     from memantics.construction.pairs.check import build_pairs as build_pairs
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from memantics.construction.queues import make_error_queue as make_error_queue
     from memantics.construction.queues import make_questionnaire as make_questionnaire
     from memantics.construction.queues import make_text_queue as make_text_queue
-    from memantics.construction.regenerate import Remade as Remade
-    from memantics.construction.regenerate import remake as remake
-    from memantics.construction.regenerate import remake_async as remake_async
+    from memantics.construction.regenerate import Regenerated as Regenerated
+    from memantics.construction.regenerate import regenerate as regenerate
+    from memantics.construction.regenerate import regenerate_async as regenerate_async
     from memantics.construction.sample import Drawn as Drawn
     from memantics.construction.sample import draw as draw
 else:

@@ -60,12 +60,12 @@ from memantics.models.client import (
     SAMPLE,
     Asking,
     AskingOptions,
-    Desk,
+    ModelClient,
     Watch,
     drain,
     find_asking,
     foresee,
-    open_desk,
+    open_client,
     require_model,
     share_watch,
 )
@@ -208,10 +208,14 @@ class Built(Result, Generic[Report]):
 
 
 def _end(
-    place: Path, counts: Mapping[str, int], report: Report, skips: tuple[Skip, ...], *desks: Desk
+    place: Path,
+    counts: Mapping[str, int],
+    report: Report,
+    skips: tuple[Skip, ...],
+    *clients: ModelClient,
 ) -> Built[Report]:
-    """What a verb left, with what its desks sent, each counted once."""
-    seen = [desk.progress for desk in {id(desk): desk for desk in desks}.values()]
+    """What a verb left, with what its clients sent, each counted once."""
+    seen = [client.progress for client in {id(client): client for client in clients}.values()]
     tokens = sum(one.tokens_in for one in seen), sum(one.tokens_out for one in seen)
     adapted = tuple(dict.fromkeys(line for one in seen for line in one.adapted))
     return Built(place, counts, report, skips, tokens, adapted)
@@ -255,22 +259,22 @@ async def knowledge_async(
     found = (await read_once(find_memes(memes, notes=False), limit, text))[:limit]
     asking = find_asking(**options)
     async with AsyncExitStack() as stack:
-        desk = await stack.enter_async_context(open_desk(model, asking, place, progress))
+        client = await stack.enter_async_context(open_client(model, asking, place, progress))
         adopted = adopt_memes(found, place)
         few, plain = adopted.memes[:SAMPLE], settings
         await foresee(
-            desk, len(adopted.memes), lambda trial: drain(extract_memes(trial, few, plain))
+            client, len(adopted.memes), lambda trial: drain(extract_memes(trial, few, plain))
         )
-        desk.expect(len(adopted.memes) * settings.steps)
+        client.expect(len(adopted.memes) * settings.steps)
         settings = await _open_steps(stack, settings, asking, place)
-        report = KnowledgeReport.begin(desk.model, settings, adopted.skips)
+        report = KnowledgeReport.begin(client.model, settings, adopted.skips)
         with whole_file(place / KNOWLEDGE) as file:
             window = 2 * asking.concurrency
-            async for extraction in extract_memes(desk, adopted.memes, settings, window):
+            async for extraction in extract_memes(client, adopted.memes, settings, window):
                 file.write(dump_knowledge(extraction.knowledge))
                 report.add(extraction)
     write_report(place, report)
-    return _end(place, report.statuses, report, adopted.skips, desk)
+    return _end(place, report.statuses, report, adopted.skips, client)
 
 
 async def _open_steps(
@@ -281,7 +285,7 @@ async def _open_steps(
     askers: dict[str, Asker] = {}
     for number, name in enumerate(names, 1):
         # A journal has one owner: that of a step's model lies in a folder of its own.
-        opened = open_desk(name, asking, place / f"model-{number}", None)
+        opened = open_client(name, asking, place / f"model-{number}", None)
         askers[name] = await stack.enter_async_context(opened)
     for path in settings.files:
         replace_file(place / DIMENSION_FILES / path.name, path.read_bytes(), "dimension")
@@ -309,19 +313,19 @@ async def captions_async(
     memes = await read_once(find_memes(source), limit, text)
     if again:
         memes = tuple(replace(meme, notes={}) for meme in memes)
-    async with open_desk(model, find_asking(**options), place, progress) as desk:
+    async with open_client(model, find_asking(**options), place, progress) as client:
         # Captions that were mined before come from the journal, so their sources stay with them.
         adopted = adopt_memes(memes, place)
         kept = adopted.memes[:limit]
         few = kept[:SAMPLE]
         await foresee(
-            desk,
+            client,
             len(kept),
             lambda trial: mine.mine_captions(trial, few, language, wording=wording),
         )
-        report = await mine.mine_captions(desk, kept, language, desk.expect, wording)
+        report = await mine.mine_captions(client, kept, language, client.expect, wording)
     mine.write_captions(place, report)
-    return _end(place, count_statuses([report.tally]), report, adopted.skips, desk)
+    return _end(place, count_statuses([report.tally]), report, adopted.skips, client)
 
 
 async def intents_async(
@@ -339,15 +343,15 @@ async def intents_async(
     """Draft background knowledge and ranked intents, and the queue in which people edit them."""
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit, text)
-    async with open_desk(model, find_asking(**options), place, progress) as desk:
+    async with open_client(model, find_asking(**options), place, progress) as client:
         adopted = _adopt(memes, place, captions)
         kept, settings = adopted.memes[:limit], settings or IntentSettings()
         few, chosen = kept[:SAMPLE], settings
-        await foresee(desk, len(kept), lambda trial: draft_intents(trial, few, chosen))
-        report = await draft_intents(desk, kept, settings, desk.expect)
+        await foresee(client, len(kept), lambda trial: draft_intents(trial, few, chosen))
+        report = await draft_intents(client, kept, settings, client.expect)
     write_intents(place, report)
     write_intent_queue(place / INTENT_QUEUE, report, f"memantics build intents, {model}")
-    return _end(place, count_statuses([report.tally]), report, adopted.skips, desk)
+    return _end(place, count_statuses([report.tally]), report, adopted.skips, client)
 
 
 async def chats_async(
@@ -371,23 +375,23 @@ async def chats_async(
     memes = await read_once(find_memes(source), limit, text)
     settings, asking = settings or ChatSettings(), find_asking(**options)
     with open_tools(tools or ChatTools()) as (embedders, gauges):
-        async with open_desk(model, asking, place, progress) as desk:
+        async with open_client(model, asking, place, progress) as client:
             adopted = _adopt(memes, place, captions)
             count = limit or len(adopted.memes)
             parts = (adopted.memes[:count], adopted.memes[count:])
             few = (parts[0][:SAMPLE], (*parts[0][SAMPLE:], *parts[1])[:_NEIGHBOURS])
             await foresee(
-                desk,
+                client,
                 len(parts[0]),
                 lambda trial: build_chats(trial, few, embedders, gauges, settings),
             )
-            chats, report = await build_chats(desk, parts, embedders, gauges, settings)
+            chats, report = await build_chats(client, parts, embedders, gauges, settings)
     write_chat_lines(place, chats)
     write_report(place, report, CHAT_REPORT)
     if chats:
         write_punmemecn(place / CHAT_RELEASE, chats, adopted.memes)
         write_chat_queue(place / CHAT_QUEUE, chats, f"memantics build chats, {report.model}")
-    return _end(place, report.statuses, report, adopted.skips, desk)
+    return _end(place, report.statuses, report, adopted.skips, client)
 
 
 async def questions_async(
@@ -407,11 +411,11 @@ async def questions_async(
     subjects, asking = _find_subjects(place, limit), find_asking(**options)
     async with AsyncExitStack() as stack:
         watches = share_watch(progress, 2)
-        writer = await stack.enter_async_context(open_desk(model, asking, place, watches[0]))
+        writer = await stack.enter_async_context(open_client(model, asking, place, watches[0]))
         critic = writer
         if critic_model is not None and critic_model != model:
             # A journal has one owner.
-            opened = open_desk(critic_model, asking, place / "critic", watches[1])
+            opened = open_client(critic_model, asking, place / "critic", watches[1])
             critic = await stack.enter_async_context(opened)
         slots = len(list_slots(subjects, settings))
         writer.expect(slots)
@@ -428,7 +432,7 @@ async def questions_async(
         second: dict[str, BlindTrial] = {}
         if built.trials:
             # Whoever wrote a question also guesses it: another reader says how far that goes.
-            opened = open_desk("embedded/reader", asking, place / "second-reader")
+            opened = open_client("embedded/reader", asking, place / "second-reader")
             reader = await stack.enter_async_context(opened)
             alone = replace(settings, at_once=1)
             second = await try_items(reader, built.items, subjects, alone, blind_only=True)

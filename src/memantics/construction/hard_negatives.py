@@ -1,4 +1,4 @@
-"""``build look-alikes``: puns beside the memes nearest to them in picture and in words.
+"""``build hard-negatives``: puns beside the memes nearest to them in picture and in words.
 
 Each pun beside two memes that are none: the nearest in picture, and the nearest in words.
 
@@ -16,7 +16,7 @@ from typing import Annotated
 import numpy as np
 
 from memantics.benchmarks.registry import find_benchmark, find_source
-from memantics.benchmarks.writing import LOOK_ALIKES, take_text
+from memantics.benchmarks.writing import HARD_NEGATIVES, take_text
 from memantics.construction.chats.distractors import Embedders
 from memantics.construction.chats.selection import ChatTools, ImageFolder, TextFolder, open_tools
 from memantics.core.data import dump_json, inside, open_once
@@ -30,7 +30,7 @@ from memantics.core.result import Result
 
 @dataclass(frozen=True, slots=True)
 class LookAlikes:
-    """A pun and its two look-alikes, by item of the queue, with their cosines."""
+    """A pun and its two hard-negatives, by item of the queue, with their cosines."""
 
     pun: str
     similar_image: str
@@ -39,7 +39,7 @@ class LookAlikes:
     text_cosine: float
 
 
-def find_look_alikes(review: Review, embedders: Embedders) -> list[LookAlikes]:
+def find_hard_negatives(review: Review, embedders: Embedders) -> list[LookAlikes]:
     """The groups of a review by the pun form: the nearest pairs first, each non-pun once."""
     kept = [reviewed for reviewed in review.items if reviewed.kept]
     puns = [reviewed for reviewed in kept if reviewed.values.get("pun") == "yes"]
@@ -104,9 +104,9 @@ def _say(reviewed: Reviewed) -> str:
     return caption.replace(word, sound, 1) if word and sound else caption
 
 
-def write_look_alikes(folder: Path, groups: Sequence[LookAlikes]) -> Path:
+def write_hard_negatives(folder: Path, groups: Sequence[LookAlikes]) -> Path:
     """Write the groups beside the queue, where publishing finds them."""
-    return write_lines(folder / LOOK_ALIKES, groups)
+    return write_lines(folder / HARD_NEGATIVES, groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +117,14 @@ class Grouped(Result):
     groups: tuple[LookAlikes, ...]
 
 
-def group_look_alikes(
+def group_hard_negatives(
     queue: Annotated[Path | str, Argument("A queue judged by the workflow pun-form.")],
     *,
     verdicts: QueueVerdicts = None,
     text_encoder: TextFolder = None,
     image_encoder: ImageFolder = None,
 ) -> Grouped:
-    """Give each pun of a queue judged by ``pun-form`` two look-alikes among those that are none.
+    """Give each pun of a queue judged by ``pun-form`` two hard-negatives among those that are none.
 
     The nearest in picture and the nearest in words; without encoders, by the embedded ones.
     ``publish`` then writes the groups of three.
@@ -133,8 +133,8 @@ def group_look_alikes(
     review = read_review(folder, Path(verdicts) if verdicts else None)
     tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)
     with open_tools(tools) as (embedders, _):
-        groups = find_look_alikes(review, embedders)
-    return Grouped(write_look_alikes(folder, groups), tuple(groups))
+        groups = find_hard_negatives(review, embedders)
+    return Grouped(write_hard_negatives(folder, groups), tuple(groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +146,14 @@ class LookAlikeCheck(Result):
     text: int
 
 
-def check_look_alikes(
+def check_hard_negatives(
     *,
     data: Data = None,
     text_encoder: TextFolder = None,
     image_encoder: ImageFolder = None,
     out: Annotated[Path | None, Flag("File for the figures; 'paper --figures' reads it.")] = None,
 ) -> LookAlikeCheck:
-    """Take PunMemeCN's groups of three apart and put them together again, as ``look-alikes`` does.
+    """Rebuild PunMemeCN's groups of three, as ``build hard-negatives`` does.
 
     A pun is right by picture when its nearest non-pun is the one that its group has for that, and
     by words alike. Groups without all three images are left out.
@@ -182,6 +182,6 @@ def check_look_alikes(
     }
     done = LookAlikeCheck(len(puns), right["image"], right["text"])
     if out is not None:
-        figures = {f"look_alikes.{name}": getattr(done, name) for name in ("groups", *right)}
+        figures = {f"hard_negatives.{name}": getattr(done, name) for name in ("groups", *right)}
         replace_file(out, dump_json(figures).encode(), "figures")
     return done

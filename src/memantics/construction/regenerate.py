@@ -1,4 +1,4 @@
-"""``build remake``: what people sent back or revised is made again, and goes back to them."""
+"""``build regenerate``: what people sent back or revised is made again, and goes back to them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memantics.understanding.reappraise import EditingOptions, line_reader, open
 
 
 @dataclass(frozen=True, slots=True)
-class Remade(Result):
+class Regenerated(Result):
     """The queue of memes that were made again; ``failed`` says by meme and editor why not."""
 
     queue: Path | None
@@ -38,13 +38,13 @@ class Remade(Result):
     failed: Mapping[str, str]
 
 
-async def remake_async(
+async def regenerate_async(
     folder: Annotated[
         Path | str,
         Argument("The folder of 'build reappraisal', its queues with verdicts.jsonl."),
     ],
     **options: Unpack[EditingOptions],
-) -> Remade:
+) -> Regenerated:
     """Make again what the review of a build sent back, with people's corrections.
 
     The new pictures stand in a queue of their own beside the first, which people judge as before;
@@ -70,10 +70,10 @@ async def remake_async(
                     failed[f"{meme.id} ({editor})"] = fault or result.reason
     drafts = join_results(memes, made)
     if not drafts:
-        return Remade(None, 0, failed)
+        return Regenerated(None, 0, failed)
     name = f"{QUEUE}-{len(find_queues(build)) + 1}"
-    write_reappraisal_queue(build, drafts, "memantics build remake", name)
-    return Remade(build / name, len(drafts), failed)
+    write_reappraisal_queue(build, drafts, "memantics build regenerate", name)
+    return Regenerated(build / name, len(drafts), failed)
 
 
 async def _make(
@@ -94,4 +94,4 @@ async def _make(
     return result, corrections.faults.get(meme.id, "")
 
 
-remake = make_sync(remake_async)
+regenerate = make_sync(regenerate_async)

@@ -2,9 +2,9 @@
 
 Nobody's name is in it. A line that repeats the ``id`` of an earlier one takes its place.
 
-Memes with labels of any kind: what experts learn from, and what benchmarks offer for it.
+Memes with labels of any kind: what classifiers learn from, and what benchmarks offer for it.
 
-What a trained expert says of one meme, with its source and how often it is right.
+What a trained classifier says of one meme, with its source and how often it is right.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ R = TypeVar("R")
 class LabelledMeme:
     """One meme with its labels: one of them, or any number where several can hold.
 
-    ``group`` names memes that hang together (one text, one pun and its look-alikes): they are
+    ``group`` names memes that hang together (one text, one pun and its hard-negatives): they are
     never parted between what is learnt from and what is judged. ``text_caption`` says what the
     text means, ``image_caption`` what the image shows, as far as they would be at hand for a new
     meme. ``split`` is the release's own. ``source``, ``author``, ``date`` (year first) and
@@ -57,7 +57,7 @@ class LabelSource(Generic[R]):
     """A kind of label that a release has: what it says, and how it is read.
 
     ``several``: a meme may have any number of these labels. ``topic`` names what the label is
-    about across benchmarks (``emotion``, ``intent``, …); analysis asks experts by topic.
+    about across benchmarks (``emotion``, ``intent``, …); analysis asks classifiers by topic.
     """
 
     what: str
@@ -80,13 +80,13 @@ SURE = 0.5  # a label is said only where it is more likely than not
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion(Result):
-    """A label by an expert; ``unknown`` where it cannot tell, and ``why``.
+class ClassifierPrediction(Result):
+    """A label by a classifier; ``unknown`` where it cannot tell, and ``why``.
 
-    ``topic`` is what the label is about, ``by`` names the expert. On memes held out in training
+    ``topic`` is what the label is about, ``by`` names the classifier. On memes held out in training
     of which it was as sure, ``accuracy`` is its share of right labels and ``baseline`` that of the
     best trivial answer.
-    ``sample`` marks an expert that was trained on the starter pack.
+    ``sample`` marks a classifier that was trained on the starter pack.
     """
 
     topic: str
@@ -107,8 +107,9 @@ class Opinion(Result):
     def source(self) -> str:
         """Who says so and how often that is right, in words.
 
-        >>> Opinion("emotion", "sad", "expert mer_bench/emotion", 0.7, 0.65, 0.33).source
-        'expert mer_bench/emotion, right on 65% of held-out memes (best trivial answer 33%)'
+        >>> by = "classifier mer_bench/emotion"
+        >>> ClassifierPrediction("emotion", "sad", by, 0.7, 0.65, 0.33).source
+        'classifier mer_bench/emotion, right on 65% of held-out memes (best trivial answer 33%)'
         """
         if self.accuracy is None:
             return self.by
@@ -118,7 +119,7 @@ class Opinion(Result):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """An expert that is ready to be asked: ``ask`` takes a text and its language.
+    """A classifier that is ready to be asked: ``ask`` takes a text and its language.
 
     ``name`` is what it was trained for, ``version`` pins its file.
     """
@@ -127,7 +128,7 @@ class Judge:
     name: str
     version: str
     classes: tuple[str, ...]
-    ask: Callable[[str, str], Opinion]
+    ask: Callable[[str, str], ClassifierPrediction]
 
 
 Judges = Mapping[str, Judge]  # by topic
@@ -146,7 +147,7 @@ def find_judges(topics: Sequence[str] | None = None) -> Judges:
 
 
 def name_judges(judges: Judges) -> str:
-    """Which experts these are, in one line; empty without any.
+    """Which classifiers these are, in one line; empty without any.
 
     >>> name_judges({})
     ''

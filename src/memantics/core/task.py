@@ -205,10 +205,10 @@ def _absent(*_: object) -> NoReturn:
 class Services:
     """Functions that open a service; each is opened where it is first needed, and then kept.
 
-    ``likeness`` compares what texts mean by the encoder that ships; None where it is not installed.
-    ``layout`` (with caption regions or without) tells how the layouts of two images differ, as
-    tags of an item. ``check_text_model`` refuses a folder that holds no model. ``retriever``
-    searches a knowledge store, a build, a collection or texts.
+    ``similarity`` compares what texts mean by the encoder that ships; None where it is not
+    installed. ``layout`` (with caption regions or without) tells how the layouts of two images
+    differ, as tags of an item. ``check_text_model`` refuses a folder that holds no model.
+    ``retriever`` searches a knowledge store, a build, a collection or texts.
     """
 
     layout: Callable[[bool], LayoutTags] = _absent
@@ -217,4 +217,4 @@ class Services:
     bert: Callable[[BertSettings], TextScorer] = _absent
     nli: Callable[[NliSettings], TextScorer] = _absent
     retriever: Callable[[Path], Retriever] = _absent
-    likeness: Callable[[], TextScorer | None] = lambda: None
+    similarity: Callable[[], TextScorer | None] = lambda: None

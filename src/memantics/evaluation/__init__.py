@@ -116,8 +116,8 @@ if TYPE_CHECKING:
     from memantics.evaluation.prompts import ShownPrompt as ShownPrompt
     from memantics.evaluation.prompts import copy_prompts as copy_prompts
     from memantics.evaluation.prompts import show_prompt as show_prompt
-    from memantics.evaluation.reasoning import audit_chains as audit_chains
-    from memantics.evaluation.reasoning import tabulate_chains as tabulate_chains
+    from memantics.evaluation.reasoning import audit_reasoning as audit_reasoning
+    from memantics.evaluation.reasoning import tabulate_reasoning as tabulate_reasoning
     from memantics.evaluation.report import export_inspect as export_inspect
     from memantics.evaluation.report import render_report as render_report
     from memantics.evaluation.report import report as report

@@ -1,6 +1,6 @@
 """Benchmarks, their data and the kinds of models: what there is, as records.
 
-``data add FILE``: a table of one's own, without a recipe to write by hand.
+``data add FILE``: a table of one's own, without a dataset config to write by hand.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from memantics.benchmarks.registry import (
     Benchmark,
     find_benchmark,
     find_benchmarks,
-    find_own_recipes,
-    find_recipes,
+    find_dataset_configs,
+    find_own_dataset_configs,
     find_source,
     find_tasks,
 )
@@ -59,10 +59,10 @@ class LabelledColumns:
 
 @dataclass(frozen=True, slots=True)
 class OwnTable(Result):
-    """What was understood of a table, and the recipe that was written for it."""
+    """What was understood of a table, and the dataset config that was written for it."""
 
     name: str
-    recipe: Path
+    dataset_config: Path
     rows: int
     splits: dict[str, int]
     languages: dict[str, int]
@@ -71,7 +71,7 @@ class OwnTable(Result):
 
     def lines(self) -> Iterator[str]:
         """What was understood, as a person reads it."""
-        yield f"{self.rows:,} rows; recipe: {self.recipe}"
+        yield f"{self.rows:,} rows; dataset config: {self.dataset_config}"
         yield "splits: " + ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
         if self.languages:
             told = (f"{name} {n:,}" for name, n in self.languages.items())
@@ -89,8 +89,8 @@ def is_table(word: str) -> bool:
     return Path(word).suffix.lower() in TABLE_ENDINGS and Path(word).is_file()
 
 
-def write_recipe(file: Path, columns: LabelledColumns) -> OwnTable:
-    """Find out what a table holds, and write its recipe; the name is that of the file."""
+def write_dataset_config(file: Path, columns: LabelledColumns) -> OwnTable:
+    """Find out what a table holds, and write its dataset config; the name is that of the file."""
     rows = [row for _, row in read_rows(file)]
     if not rows:
         raise DataError(file.name, "holds no rows", hint="give a table with a row for each meme")
@@ -107,11 +107,17 @@ def write_recipe(file: Path, columns: LabelledColumns) -> OwnTable:
         raise DataError(file.name, f"{splits['']} rows have no {known.split}", hint=hint)
     scripts = Counter(_tell_script(row[known.text]) for row in rows) if known.text else Counter()
     told = scripts.most_common()
-    recipe = find_own_recipes() / f"{name}.toml"
-    body = _dump_recipe(file, known, list(splits), _pick_languages(scripts), labels)
-    replace_file(recipe, body.encode(), "recipe")
+    dataset_config = find_own_dataset_configs() / f"{name}.toml"
+    body = _dump_dataset_config(file, known, list(splits), _pick_languages(scripts), labels)
+    replace_file(dataset_config, body.encode(), "dataset config")
     return OwnTable(
-        name, recipe, len(rows), dict(splits), dict(told), _count_duplicates(rows, known), labels
+        name,
+        dataset_config,
+        len(rows),
+        dict(splits),
+        dict(told),
+        _count_duplicates(rows, known),
+        labels,
     )
 
 
@@ -170,14 +176,14 @@ def _pick_languages(scripts: Counter[str]) -> list[str]:
     return [key for key, name in names.items() if scripts[name] > _SHARE * whole] or ["en"]
 
 
-def _dump_recipe(
+def _dump_dataset_config(
     file: Path,
     known: LabelledColumns,
     splits: Sequence[str],
     languages: Sequence[str],
     labels: dict[str, dict[str, int]],
 ) -> str:
-    """The recipe as TOML; a JSON text is a TOML text."""
+    """The dataset config as TOML; a JSON text is a TOML text."""
 
     def text(value: object) -> str:
         return orjson.dumps(value).decode()
@@ -230,10 +236,12 @@ class ModelKindInfo(Result):
 def list_benchmarks() -> list[BenchmarkInfo]:
     """The benchmarks that ship, those of ``$MEMANTICS_BENCHMARKS``, and the published ones.
 
-    Data sets told by a recipe are listed once a copy of them is registered.
+    Data sets told by a dataset config are listed once a copy of them is registered.
     """
     registered = read_registry()
-    recipes = {name: value for name, value in find_recipes().items() if name in registered}
+    dataset_configs = {
+        name: value for name, value in find_dataset_configs().items() if name in registered
+    }
     return [
         BenchmarkInfo(
             name,
@@ -243,7 +251,7 @@ def list_benchmarks() -> list[BenchmarkInfo]:
             benchmark.runnable,
             registered.get(name),
         )
-        for name, benchmark in (find_benchmarks() | recipes).items()
+        for name, benchmark in (find_benchmarks() | dataset_configs).items()
     ]
 
 
@@ -421,12 +429,12 @@ def add_release(
     ] = None,
     columns: Annotated[LabelledColumns, MadeBy(make_columns)] | None = None,
 ) -> Survey:
-    """Check an official release and register it; of a table of one's own, write the recipe."""
+    """Check and register an official release; for your own table, write a dataset config."""
     told: tuple[str, ...] = ()
     if is_table(name):
         if folder is not None:
             raise InputError("a table needs no folder", hint=f"memantics data add {name} --label …")
-        made = write_recipe(Path(name), columns or LabelledColumns())
+        made = write_dataset_config(Path(name), columns or LabelledColumns())
         told, folder, name = tuple(made.lines()), Path(name).resolve().parent, made.name
     elif folder is None:
         if not Path(name).is_dir():
@@ -492,7 +500,7 @@ def _survey(benchmark: Benchmark, source: Source) -> Survey:
 
 def _recognise(folder: Path) -> str:
     """The data set whose files a folder holds; none or several are refused with their names."""
-    known, found = find_benchmarks() | find_recipes(), []
+    known, found = find_benchmarks() | find_dataset_configs(), []
     for name, benchmark in known.items():
         with suppress(InputError):
             benchmark.open(Source("release", folder.resolve()))

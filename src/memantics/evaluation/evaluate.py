@@ -46,7 +46,7 @@ from memantics.evaluation.reports.runs import (
 )
 from memantics.evaluation.reports.tables import list_figures
 from memantics.evaluation.run import Job, RunEnd, SuiteSettings, SuiteWatch, run_suite
-from memantics.evaluation.score_processes import ScoringDesk
+from memantics.evaluation.score_processes import ScoringPool
 from memantics.evaluation.scoring import group_repeats, note_repeats, score_run
 from memantics.evaluation.tasks import open_baselines, open_task_of_run
 from memantics.models.client import Asking, open_cache
@@ -179,13 +179,13 @@ def results(folder: str | Path = "runs") -> Runs:
 async def conduct(jobs: Sequence[Job], asking: Asking, watch: SuiteWatch) -> list[RunEnd]:
     """Run everything; large runs are scored in other processes."""
     models = {job.model.name for job in jobs}
-    desk = ScoringDesk()
+    client = ScoringPool()
     # A batch is answered as a whole: all that goes into it must wait at once.
     waiting = max((getattr(job.model, "at_once", 0) for job in jobs), default=0)
     settings = SuiteSettings(
         ask=AskSettings(concurrency=max(asking.concurrency, waiting)),
         alone=frozenset(name for name in models if name.startswith(_ALONE)),
-        score=desk.score,
+        score=client.score,
     )
     try:
         with open_cache(asking.use_cache) as cache:
@@ -193,7 +193,7 @@ async def conduct(jobs: Sequence[Job], asking: Asking, watch: SuiteWatch) -> lis
             await asyncio.to_thread(_note_repeats, ends)
             return ends
     finally:
-        await desk.close()
+        await client.close()
 
 
 def _note_repeats(ends: Sequence[RunEnd]) -> None:

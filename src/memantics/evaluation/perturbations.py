@@ -323,8 +323,8 @@ def _score_memory(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     known = [o for o in outcomes if o.item.gold]
     memes = [o.item.group for o in known]
     said = [str(o.value) if o.status == "answered" else "" for o in known]
-    likeness = [rouge_l(text, str(o.item.gold)).f1 for text, o in zip(said, known, strict=True)]
-    exact = [value == 1.0 for value in likeness]
+    similarity = [rouge_l(text, str(o.item.gold)).f1 for text, o in zip(said, known, strict=True)]
+    exact = [value == 1.0 for value in similarity]
     if how == "id":
         exact = [image_key(text) == o.item.gold for text, o in zip(said, known, strict=True)]
     if how == "canary":
@@ -338,5 +338,5 @@ def _score_memory(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     }[how]
     scores = [share("recalled", exact, memes, note=note)]
     if how == "caption":
-        scores.append(mean_score("rouge_l", likeness, memes, note="against the second half"))
+        scores.append(mean_score("rouge_l", similarity, memes, note="against the second half"))
     return tuple(scores)

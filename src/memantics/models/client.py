@@ -1,4 +1,4 @@
-"""How actions open a desk: a model, its journal in a folder, the cache, and progress.
+"""How actions open a client: a model, its journal in a folder, the cache, and progress.
 
 Take the steps of a chain with one model: journalled, bounded, and never the same call twice.
 
@@ -124,7 +124,7 @@ class _Place:
     attempt: int
 
 
-class Desk:
+class ModelClient:
     """An :class:`~memantics.core.model.Asker`. Model and cache belong to the caller."""
 
     def __init__(
@@ -427,24 +427,24 @@ def require_model(name: str | None) -> str:
 
 
 @asynccontextmanager
-async def open_desk(
+async def open_client(
     name: str | None, asking: Asking, folder: Path, watch: Watch | None = None
-) -> AsyncIterator[Desk]:
-    """A desk for one model; say ``desk.expect(n)`` when the number of steps is known."""
+) -> AsyncIterator[ModelClient]:
+    """A client for one model; say ``client.expect(n)`` when the number of steps is known."""
     model = open_model(require_model(name), asking.settings)
     settings = AskSettings(concurrency=asking.concurrency)
     try:
         with (
             open_cache(asking.use_cache and model.cacheable) as cache,
-            Desk(model, folder, cache, settings, watch or (lambda _: None)) as desk,
+            ModelClient(model, folder, cache, settings, watch or (lambda _: None)) as client,
         ):
-            yield desk
+            yield client
     finally:
         await model.close()
 
 
 def share_watch(watch: Watch | None, count: int) -> list[Watch | None]:
-    """Watchers for several desks that work at once; each shows the sum of what all have done."""
+    """Watchers for several clients that work at once; each shows the sum of what all have done."""
     if watch is None:
         return [None] * count
     seen = [Progress()] * count
@@ -493,17 +493,19 @@ class Trial:
         return Taken(step.id, status, value, reason, 1, model=self.model)
 
 
-async def foresee(desk: Desk, memes: int, work: Callable[[Trial], Awaitable[object]]) -> None:
+async def foresee(
+    client: ModelClient, memes: int, work: Callable[[Trial], Awaitable[object]]
+) -> None:
     """Tell whoever watches what ``memes`` memes will cost; ``work`` does the first few of them.
 
     A model that costs nothing (no language model) is not tried.
     """
-    if not memes or not desk.costs:
+    if not memes or not client.costs:
         return
     trial = Trial()
     await work(trial)
     share = memes / min(memes, SAMPLE)
-    desk.foresee(memes, round(share * trial.tokens_in), round(share * trial.tokens_out))
+    client.foresee(memes, round(share * trial.tokens_in), round(share * trial.tokens_out))
 
 
 async def drain(results: AsyncIterator[object]) -> None:

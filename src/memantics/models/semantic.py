@@ -132,9 +132,9 @@ class BertScorer:
         (first, first_words), (second, second_words) = vectors[key], vectors[other]
         if not first_words.any() or not second_words.any():
             return BertScore(0.0, 0.0, 0.0)
-        likeness = first @ second.T
-        precision = float(likeness.max(dim=1).values[first_words].mean())
-        recall = float(likeness.max(dim=0).values[second_words].mean())
+        similarity = first @ second.T
+        precision = float(similarity.max(dim=1).values[first_words].mean())
+        recall = float(similarity.max(dim=0).values[second_words].mean())
         total = precision + recall
         raw = (precision, recall, 2 * precision * recall / total if total else 0.0)
         return BertScore(

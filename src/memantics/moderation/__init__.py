@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memantics.moderation.card import SAMPLE_LIMIT as SAMPLE_LIMIT
-    from memantics.moderation.classifier import Expert as Expert
-    from memantics.moderation.classifier import ExpertOptions as ExpertOptions
+    from memantics.moderation.classifier import Classifier as Classifier
+    from memantics.moderation.classifier import ClassifierOptions as ClassifierOptions
     from memantics.moderation.classifier import LabelInfo as LabelInfo
-    from memantics.moderation.classifier import forget_expert as forget_expert
+    from memantics.moderation.classifier import forget_classifier as forget_classifier
     from memantics.moderation.classifier import list_labels as list_labels
     from memantics.moderation.classifier import tabulate_labels as tabulate_labels
     from memantics.moderation.classifier import tabulate_predictions as tabulate_predictions
     from memantics.moderation.classifier import tabulate_used as tabulate_used
-    from memantics.moderation.classifier import use_expert as use_expert
+    from memantics.moderation.classifier import use_classifier as use_classifier
     from memantics.moderation.detect import Detector as Detector
     from memantics.moderation.detect import Measured as Measured
     from memantics.moderation.detect import Moderator as Moderator
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from memantics.moderation.detector import compare_detectors as compare_detectors
     from memantics.moderation.detector import explain_meme as explain_meme
     from memantics.moderation.detector import explain_meme_label as explain_meme_label
+    from memantics.moderation.detector import measure_classifier as measure_classifier
     from memantics.moderation.detector import measure_detector as measure_detector
-    from memantics.moderation.detector import measure_expert as measure_expert
     from memantics.moderation.detector import predict_harm as predict_harm
     from memantics.moderation.detector import predict_labels as predict_labels
+    from memantics.moderation.detector import train_classifier as train_classifier
     from memantics.moderation.detector import train_detector as train_detector
-    from memantics.moderation.detector import train_expert as train_expert
     from memantics.moderation.drift import DailySample as DailySample
     from memantics.moderation.drift import SampleChoice as SampleChoice
     from memantics.moderation.drift import choose_sample as choose_sample

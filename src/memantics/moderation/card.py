@@ -29,7 +29,7 @@ from memantics.moderation.operating_points import (
 LIMITS = (
     "It reads texts and captions, not images; what only an image says stays unseen.",
     "It repeats the judgement of those who labelled its data, with their blind spots.",
-    "It was fitted to one time and place; words change, and so do disguises.",
+    "It was fitted to one time and place; words change, and so do obfuscations.",
     "Its file holds the pieces of its training texts: share it only where you may share these.",
     "It is a filter for people who decide, not a judge: look at what it finds.",
 )
@@ -75,7 +75,7 @@ def make_card(
     detector: FastDetector, loaded: Loaded, evaluation: Evaluation | LabelEvaluation, note: str
 ) -> ModelCard:
     """The card of a detector that was trained just now."""
-    settings, expert = detector.settings, bool(detector.labels.name)
+    settings, classifier = detector.settings, bool(detector.labels.name)
     if isinstance(evaluation, Evaluation):
         figures = {"harmful": evaluation.harmful, "types": evaluation.types}
     else:
@@ -83,27 +83,27 @@ def make_card(
     chosen = "calibration and thresholds"
     if detector.decision.threshold is not None:
         chosen = f"threshold {detector.decision.threshold:.3f}, calibration and type biases"
-    kind = f"expert for {detector.labels.name}" if expert else "fast detector"
+    kind = f"classifier for {detector.labels.name}" if classifier else "fast detector"
     return ModelCard(
         name=f"{kind}, preset {settings.preset}",
         data=loaded.name,
         licence=loaded.licence,
         checksum=loaded.checksum,
         examples=len(loaded.examples),
-        harmful=None if expert else loaded.counts["harmful"],
+        harmful=None if classifier else loaded.counts["harmful"],
         skipped=len(loaded.skips),
         settings=asdict(settings),
         selection=(
             f"ridge {detector.ridge} of {list(settings.ridges)},"
             f" {chosen}: all on predictions for"
-            f" {'groups' if expert else 'examples'} held out in {settings.inner_folds}"
+            f" {'groups' if classifier else 'examples'} held out in {settings.inner_folds}"
             f" {settings.inner} folds of the training data; no test data was looked at"
         ),
         figures=figures,
         figures_note=note,
         limits=(SAMPLE_LIMIT, *LIMITS) if loaded.sample else LIMITS,
         notes=loaded.notes,
-        labels=loaded.counts if expert else {},
+        labels=loaded.counts if classifier else {},
         targets=evaluation.targets if isinstance(evaluation, Evaluation) else (),
         thresholds=evaluation.thresholds if isinstance(evaluation, Evaluation) else (),
         threshold=detector.decision.threshold,

@@ -1,4 +1,4 @@
-"""Experts: detectors of labels other than harm, the topics they are used for, where they lie."""
+"""Classifiers for labels other than harm: training, the topics they serve, their files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from memantics.benchmarks.registry import (
     describe_data,
     find_benchmark,
     find_benchmarks,
-    find_recipes,
+    find_dataset_configs,
     find_source,
 )
 from memantics.core.data import DataKind, checksum, cut_split, inside
 from memantics.core.errors import InputError, UnknownName, require_known
-from memantics.core.labels import LabelledMeme, Opinion
+from memantics.core.labels import ClassifierPrediction, LabelledMeme
 from memantics.core.lines import TextChoice
 from memantics.core.registry import home
 from memantics.core.result import Result, Table
@@ -40,7 +40,7 @@ from memantics.moderation.detect import TrainedDetector
 from memantics.moderation.examples import METADATA, Example, Loaded
 from memantics.moderation.explanation import LabelExplanation, explain_label
 from memantics.moderation.fast import LabelPrediction
-from memantics.moderation.judges import FastJudge, open_expert
+from memantics.moderation.judges import FastJudge, open_classifier
 from memantics.moderation.labels import LabelEvaluation, evaluate_labels, gather_examples
 from memantics.moderation.training import TrainOptions, train_judge
 
@@ -66,7 +66,7 @@ def list_labels() -> list[LabelInfo]:
     """Every ``NAME/LABEL`` that benchmarks offer."""
     return [
         LabelInfo(f"{name}/{label}", source.what, source.topic, source.several)
-        for name, benchmark in (find_benchmarks() | find_recipes()).items()
+        for name, benchmark in (find_benchmarks() | find_dataset_configs()).items()
         if benchmark.runnable
         for label, source in benchmark.plugin.labels.items()
     ]
@@ -89,8 +89,8 @@ def find_labelled(
 
     Without a registered release (or with ``data="starter"``) that is the benchmark's sample; other
     ``data`` than ``starter`` and ``release`` are a table whose column LABEL is read. ``classes``
-    are those of an expert that is to be judged on them. ``captions`` is a file whose captions take
-    the place of those in the data, such as ``build captions`` writes. ``split`` is a part of
+    are those of a classifier that is to be judged on them. ``captions`` is a file whose captions
+    take the place of those in the data, such as ``build captions`` writes. ``split`` is a part of
     the release, or FILE:PART of a split that ``audit --resplit`` wrote.
     """
     head, _, label = name.rpartition("/")
@@ -207,13 +207,13 @@ def _cut(cell: str) -> tuple[str, ...]:
 
 
 _WIDTH = 48
-ExpertOptions = TrainOptions  # the public name for labels other than harm
+ClassifierOptions = TrainOptions  # the public name for labels other than harm
 
 
-class Expert(TrainedDetector[LabelEvaluation]):
+class Classifier(TrainedDetector[LabelEvaluation]):
     """A detector of labels other than harm."""
 
-    word = "expert"
+    word = "classifier"
     machine: FastJudge
 
     def __init__(self, machine: FastJudge, path: Path | None = None) -> None:
@@ -235,8 +235,8 @@ class Expert(TrainedDetector[LabelEvaluation]):
         return find_accuracy(self)
 
     @classmethod
-    def train(cls, data: str | Loaded, options: TrainOptions | None = None) -> Expert:
-        """Train an expert for ``NAME/LABEL``: a label of a benchmark, or a column of a table."""
+    def train(cls, data: str | Loaded, options: TrainOptions | None = None) -> Classifier:
+        """Train a classifier for ``NAME/LABEL``: a label of a benchmark, or a column of a table."""
         options = options or TrainOptions()
         judge, loaded, found, card = train_judge(
             data if isinstance(data, Loaded) else load_labelled(data, options), options
@@ -249,17 +249,17 @@ class Expert(TrainedDetector[LabelEvaluation]):
     @classmethod
     def load(
         cls, path: str | Path, embedder: Path | None = None, pictures: Path | None = None
-    ) -> Expert:
-        """Open an expert: a file, or the ``NAME/LABEL`` of one that was trained here.
+    ) -> Classifier:
+        """Open a classifier: a file, or the ``NAME/LABEL`` of one that was trained here.
 
         ``embedder`` and ``pictures`` are the folders of the models that it was trained with.
         """
-        place = find_expert(path)
-        return cls(open_expert(place, embedder, pictures), place)
+        place = find_classifier(path)
+        return cls(open_classifier(place, embedder, pictures), place)
 
     def save(self, path: str | Path | None = None) -> Path:
         """Write it as one file, with its card beside it; by default where NAME/LABEL finds it."""
-        target = place_expert(self.label) if path is None else Path(path)
+        target = place_classifier(self.label) if path is None else Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         self.path = super().save(target)
         return target
@@ -269,7 +269,7 @@ class Expert(TrainedDetector[LabelEvaluation]):
         examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
         return self.machine.classify(examples)
 
-    def judge(self, text: str, language: str = "") -> Opinion:
+    def judge(self, text: str, language: str = "") -> ClassifierPrediction:
         """What it says of a text, with its measured accuracy; ``unknown`` where it cannot tell."""
         return ask(self, text, language)
 
@@ -304,64 +304,67 @@ def load_labelled(name: str, options: TrainOptions, classes: Sequence[str] | Non
     return find_labelled(name, data=options.data, split=split, classes=known, captions=captions)
 
 
-def place_expert(label: str) -> Path:
-    """Where an expert for ``NAME/LABEL`` lies that was trained here."""
-    stem = re.sub(r"[^\w.-]+", "-", label).strip("-.") or "expert"
-    return home() / "experts" / f"{stem}.zip"
+def place_classifier(label: str) -> Path:
+    """Where a classifier for ``NAME/LABEL`` lies that was trained here."""
+    stem = re.sub(r"[^\w.-]+", "-", label).strip("-.") or "classifier"
+    return home() / "classifiers" / f"{stem}.zip"
 
 
-def find_expert(name: str | Path) -> Path:
-    """The file of an expert: a path, or the ``NAME/LABEL`` of one that was trained here."""
+def find_classifier(name: str | Path) -> Path:
+    """The file of a classifier: a path, or the ``NAME/LABEL`` of one that was trained here."""
     path = Path(name)
     if path.is_file():
         return path
-    trained = place_expert(str(name))
+    trained = place_classifier(str(name))
     if trained.is_file():
         return trained
     raise InputError(
-        f"no expert at {name}", hint=f"memantics expert train {name} makes one, or give a file"
+        f"no classifier at {name}",
+        hint=f"memantics classifier train {name} makes one, or give a file",
     )
 
 
-def use_expert(path: str | Path) -> tuple[str, Path]:
-    """Use an expert for its topic in analyze, reappraise, screen and embedded/reader."""
-    place = find_expert(path).absolute()
-    expert = Expert.load(place)
-    needed = expert.machine.detector.embedder
+def use_classifier(path: str | Path) -> tuple[str, Path]:
+    """Use a classifier for its topic in analyze, reappraise, screen and embedded/reader."""
+    place = find_classifier(path).absolute()
+    classifier = Classifier.load(place)
+    needed = classifier.machine.detector.embedder
     if LOCAL in needed:
         raise InputError(
             f"{place.name} needs the model {needed}, which other commands do not open",
-            hint="ask it with expert predict, or train one without a model of your own",
+            hint="ask it with classifier predict, or train one without a model of your own",
         )
-    set_in_use(expert.topic, place)
-    return expert.topic, place
+    set_in_use(classifier.topic, place)
+    return classifier.topic, place
 
 
-def forget_expert(topic: str) -> None:
-    """Use no expert for a topic any more."""
+def forget_classifier(topic: str) -> None:
+    """Use no classifier for a topic any more."""
     if not forget_in_use(topic):
         known = ", ".join(list_in_use()) or "none is in use"
-        raise InputError(f"no expert is in use for {topic!r}", hint=f"in use: {known}")
+        raise InputError(f"no classifier is in use for {topic!r}", hint=f"in use: {known}")
 
 
-def find_used_experts(topics: Sequence[str] | None = None) -> dict[str, Expert]:
-    """The experts in use, by topic, opened."""
+def find_used_classifiers(topics: Sequence[str] | None = None) -> dict[str, Classifier]:
+    """The classifiers in use, by topic, opened."""
     wanted = list_in_use() if topics is None else topics
     places = {topic: find_in_use(topic) for topic in wanted}
-    return {topic: Expert.load(place) for topic, place in places.items() if place is not None}
+    return {topic: Classifier.load(place) for topic, place in places.items() if place is not None}
 
 
 def tabulate_used() -> Table:
-    """Which expert is in use for what, how good it was, and where it lies."""
+    """Which classifier is in use for what, how good it was, and where it lies."""
     rows = []
     for topic, place in list_in_use().items():
         if not place.is_file():
             rows.append((topic, "gone", "–", "–", str(place)))
             continue
-        expert = Expert.load(place)
-        share = "–" if expert.accuracy is None else f"{100 * expert.accuracy:.1f} %"
-        rows.append((topic, expert.label, ", ".join(expert.classes)[:_WIDTH], share, str(place)))
-    return Table(("topic", "expert", "labels", ">held-out accuracy", "file"), tuple(rows))
+        classifier = Classifier.load(place)
+        share = "–" if classifier.accuracy is None else f"{100 * classifier.accuracy:.1f} %"
+        rows.append(
+            (topic, classifier.label, ", ".join(classifier.classes)[:_WIDTH], share, str(place))
+        )
+    return Table(("topic", "classifier", "labels", ">held-out accuracy", "file"), tuple(rows))
 
 
 def tabulate_predictions(

@@ -1,6 +1,6 @@
-"""Opinions of experts on texts, and why there is none; the experts in use, opened by topic.
+"""Predictions of classifiers, and the classifiers in use by topic.
 
-Which detector and which experts are used wherever none is named: small files in the home.
+Which detector and which classifiers are used wherever none is named: small files in the home.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import orjson
 
 from memantics.core.errors import InputError
 from memantics.core.journal import in_turn, replace_file
-from memantics.core.labels import SURE, UNKNOWN, Judge, Judges, Opinion
+from memantics.core.labels import SURE, UNKNOWN, ClassifierPrediction, Judge, Judges
 from memantics.core.language import understand
 from memantics.core.registry import home
 from memantics.moderation.examples import Example
 from memantics.moderation.fast import LabelPrediction
-from memantics.moderation.judges import FastJudge, OpenDetector, open_expert
+from memantics.moderation.judges import FastJudge, OpenDetector, open_classifier
 
 DETECTOR = "detector"
 _FILES = {DETECTOR: "detector.json"}
-_EXPERTS = "experts.json"
+_CLASSIFIERS = "classifiers.json"
 
 
 def set_in_use(topic: str, path: Path) -> None:
@@ -59,15 +59,15 @@ def find_in_use(topic: str) -> Path | None:
     else:
         found = _read().get(topic)
         place = Path(found) if found else None
-        remedy = f"memantics expert use FILE, or --forget {topic!r}"
+        remedy = f"memantics classifier use FILE, or --forget {topic!r}"
     if place is not None and not place.exists():
-        what = "detector" if topic in _FILES else f"expert for {topic}"
+        what = "detector" if topic in _FILES else f"classifier for {topic}"
         raise InputError(f"the {what} in use is gone: {place}", hint=remedy)
     return place
 
 
 def list_in_use() -> dict[str, Path]:
-    """The experts in use by topic, also those whose file is gone."""
+    """The classifiers in use by topic, also those whose file is gone."""
     return {topic: Path(place) for topic, place in sorted(_read().items())}
 
 
@@ -84,7 +84,7 @@ def _read_detector() -> Path | None:
 
 
 def _read() -> dict[str, str]:
-    place = home() / _EXPERTS
+    place = home() / _CLASSIFIERS
     try:
         found = orjson.loads(place.read_bytes())
         return {str(topic): str(path) for topic, path in found.items()}
@@ -92,24 +92,26 @@ def _read() -> dict[str, str]:
         return {}
     except (OSError, ValueError, AttributeError) as error:
         raise InputError(
-            f"{place} is damaged", hint="remove it, then 'memantics expert use FILE'"
+            f"{place} is damaged", hint="remove it, then 'memantics classifier use FILE'"
         ) from error
 
 
 def _write(table: dict[str, str]) -> None:
-    replace_file(home() / _EXPERTS, orjson.dumps(table, option=orjson.OPT_INDENT_2), "setting")
+    replace_file(home() / _CLASSIFIERS, orjson.dumps(table, option=orjson.OPT_INDENT_2), "setting")
 
 
-def find_accuracy(expert: OpenDetector) -> float | None:
+def find_accuracy(classifier: OpenDetector) -> float | None:
     """Its accuracy on memes held out inside training of which it was sure."""
-    return _number(expert.card.get("accuracy"))
+    return _number(classifier.card.get("accuracy"))
 
 
-def ask(expert: OpenDetector, text: str, language: str) -> Opinion:
-    """What an expert says of a text; ``unknown`` for none, and for languages it never saw."""
-    opinion = Opinion(expert.topic, UNKNOWN, f"expert {expert.labels.name}", sample=expert.sample)
-    accuracy, baseline = find_accuracy(expert), _number(expert.card.get("baseline"))
-    learnt, said = expert.languages, None
+def ask(classifier: OpenDetector, text: str, language: str) -> ClassifierPrediction:
+    """What a classifier says of a text; ``unknown`` for none, and for languages it never saw."""
+    prediction = ClassifierPrediction(
+        classifier.topic, UNKNOWN, f"classifier {classifier.labels.name}", sample=classifier.sample
+    )
+    accuracy, baseline = find_accuracy(classifier), _number(classifier.card.get("baseline"))
+    learnt, said = classifier.languages, None
     why = ""
     if not text.strip():
         why = "there is no text"
@@ -117,14 +119,14 @@ def ask(expert: OpenDetector, text: str, language: str) -> Opinion:
         why = f"the text is in {foreign}; it learnt {', '.join(learnt)}"
     elif accuracy is not None and baseline is not None and accuracy <= baseline:
         why = f"it is right no more often ({accuracy:.0%}) than a trivial answer ({baseline:.0%})"
-    elif isinstance(expert.machine, FastJudge):
-        (said,) = expert.machine.classify([Example("", text)])
+    elif isinstance(classifier.machine, FastJudge):
+        (said,) = classifier.machine.classify([Example("", text)])
         if said.probability < SURE:
             why = f"no label is likelier than not ({said.label} {said.probability:.0%})"
     if said is None or why:
-        return replace(opinion, why=why)
+        return replace(prediction, why=why)
     return replace(
-        opinion,
+        prediction,
         label=said.label,
         probability=said.probability,
         accuracy=accuracy,
@@ -159,12 +161,12 @@ def _number(value: object) -> float | None:
 
 
 def open_judges(topics: Sequence[str] | None = None) -> Judges:
-    """The experts in use, ready to be asked, by topic."""
+    """The classifiers in use, ready to be asked, by topic."""
     places = {topic: find_in_use(topic) for topic in (list_in_use() if topics is None else topics)}
     judges = {}
     for topic, place in places.items():
         if place is not None:
-            opened = OpenDetector(open_expert(place), "", place)
+            opened = OpenDetector(open_classifier(place), "", place)
             labels, version = opened.labels, opened.checksum[:12]
             judges[topic] = Judge(topic, labels.name, version, labels.classes, partial(ask, opened))
     return judges

@@ -32,7 +32,7 @@ from memantics.moderation.examples import (
 from memantics.moderation.lora.judging import TuningCase
 from memantics.moderation.lora.tuning import DataOrigin
 from memantics.moderation.neural.feeding import fold_text
-from memantics.moderation.novelty import describe_novelty
+from memantics.moderation.unseen_ngrams import describe_unseen_rate
 from memantics.understanding.vision.roles import read_image_text
 
 RELEASE = "toxicn_mm"
@@ -377,5 +377,5 @@ def load_external_cases(folder: Path) -> tuple[TuningCase, ...]:
 
 
 def describe_texts(texts: Sequence[str]) -> dict[str, Any]:
-    """What whoever judges must know of the training texts: their languages, and their novelty."""
-    return {"languages": list_languages(texts), **describe_novelty(texts)}
+    """Languages and the bound of unseen n-grams of the training texts, for the detector's card."""
+    return {"languages": list_languages(texts), **describe_unseen_rate(texts)}

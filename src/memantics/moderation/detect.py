@@ -33,12 +33,12 @@ from memantics.moderation.labels import LabelEvaluation
 from memantics.moderation.lora.judging import LoraJudge
 from memantics.moderation.neural.saved import export_onnx
 from memantics.moderation.neural.settings import PRESETS as NETWORKS
-from memantics.moderation.novelty import OUTSIDE_NOTE
 from memantics.moderation.pages import draw_thresholds, write_evaluation, write_explanation
 from memantics.moderation.robustness import Evasion, Robustness, measure_evasion, measure_leakage
 from memantics.moderation.storage import save
 from memantics.moderation.subjects import MOST_TEXT, Subject, see_example
 from memantics.moderation.training import TrainOptions, train_judge
+from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.moderation.verdict import (
     HARMFUL,
     Verdict,
@@ -214,8 +214,9 @@ class Detector(TrainedDetector[Evaluation]):
     ) -> list[Prediction]:
         """Judge texts, image files (read by OCR) or examples; one prediction each, in order.
 
-        Each says of itself where it is no verdict (``unjudged``), and where the text is unlike the
-        training texts (``out_of_domain``). ``language`` is that of the texts, where it is known.
+        Each says of itself where it is no verdict (``not_scored``), and where the text is unlike
+        the training texts (``out_of_domain``). ``language`` is that of the texts, where it is
+        known.
         """
         examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
         said = self.ask(examples)
@@ -255,15 +256,17 @@ class Detector(TrainedDetector[Evaluation]):
         need_labels(loaded.examples, loaded.name)
         return evaluate(loaded.examples, self.say(loaded.examples), self.point.threshold)
 
-    def measure(self, data: Loaded, disguise: bool = False, seen: Loaded | None = None) -> Measured:
-        """Figures with predictions and notes; ``disguise`` adds evasion and near-duplicates.
+    def measure(
+        self, data: Loaded, obfuscation: bool = False, seen: Loaded | None = None
+    ) -> Measured:
+        """Figures with predictions and notes; ``obfuscation`` adds evasion and near-duplicates.
 
         ``seen`` is the training data, in which near-duplicates are looked for.
         """
         need_labels(data.examples, data.name)
         said = self.say(data.examples)
         found = evaluate(data.examples, said, self.point.threshold)
-        report = self._test(data, said, seen) if disguise else None
+        report = self._test(data, said, seen) if obfuscation else None
         title = f"{self.name} on {data.name}"
         return Measured(title, data, tuple(said), found, report, self.list_notes(data))
 
@@ -274,7 +277,7 @@ class Detector(TrainedDetector[Evaluation]):
             examples = self.machine.look(data.examples)
             evasions = measure_evasion(self.machine.detector, examples, self.machine.embedder)
         else:
-            notes.append("disguises are tried on fast detectors only")
+            notes.append("obfuscations are tried on fast detectors only")
         leakage = None
         if seen is None:
             notes.append("near-duplicates are counted with --trained-on DATA, or without a file")

@@ -1,4 +1,4 @@
-"""The verbs of ``detector`` and ``expert``: one train, eval, predict and explain for any labels."""
+"""The verbs of ``detector`` and ``classifier``: train, eval, predict and explain."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from memantics.core.result import Result
 from memantics.moderation import training as detector_training
 from memantics.moderation.card import place_card
 from memantics.moderation.classifier import (
-    Expert,
+    Classifier,
     find_labelled,
     load_labelled,
     read_memes,
-    use_expert,
+    use_classifier,
 )
 from memantics.moderation.data import (
     CAPTIONS_HELP,
@@ -41,8 +41,8 @@ Label = Annotated[
     str,
     Argument("Such as mer_bench/emotion, or memes.csv/COLUMN of your own.", metavar="NAME/LABEL"),
 ]
-ExpertFile = Annotated[
-    str, Argument("A file, or NAME/LABEL that was trained here.", metavar="EXPERT")
+ClassifierFile = Annotated[
+    str, Argument("A file, or NAME/LABEL that was trained here.", metavar="CLASSIFIER")
 ]
 DetectorFile = Annotated[Path, Argument("A detector file.")]
 _LabelData = Annotated[
@@ -64,7 +64,7 @@ def _ignore(_done: int, _all: int) -> None:
 class TrainedFile(Result):
     """A detector that was trained, its file and card; ``in_use`` says whether it is used now."""
 
-    detector: Detector | Expert
+    detector: Detector | Classifier
     file: Path
     card: Path
     in_use: bool = False
@@ -94,7 +94,7 @@ def train_detector(
     return TrainedFile(made, out, place_card(out)[0])
 
 
-def train_expert(
+def train_classifier(
     label: Label,
     options: detector_training.TrainOptions,
     data: _LabelData = None,
@@ -104,12 +104,12 @@ def train_expert(
     ] = None,
 ) -> TrainedFile:
     """Train a detector of other labels, and write it with its model card."""
-    made = Expert.train(label, replace(options, data=data))
+    made = Classifier.train(label, replace(options, data=data))
     place = made.save(out)
     # Other commands have no way to name the folder of a model.
     used = out is None and not made.sample and options.embedder is options.pictures is None
     if used:
-        use_expert(place)
+        use_classifier(place)
     return TrainedFile(made, place, place_card(place)[0], used)
 
 
@@ -128,7 +128,7 @@ def measure_detector(
     folds: Annotated[str, Flag(_FOLDS)] = "blocks",
     count: Annotated[int | None, Flag("Other folds.", "--fold-count", min=2)] = None,
     preset: detector_training.PresetName = AUTO,
-    robustness: Annotated[bool, Flag("Add disguises and near-duplicates.")] = False,
+    robustness: Annotated[bool, Flag("Add obfuscations and near-duplicates.")] = False,
     trained_on: Annotated[
         str | None,
         Flag("With --robustness and a file: its training data, for near-duplicates."),
@@ -148,26 +148,26 @@ def measure_detector(
     return judge.measure(loaded, robustness, known)
 
 
-def measure_expert(
+def measure_classifier(
     label: Label,
     model: Annotated[
-        str | None, Flag("A file or NAME/LABEL. None: cross-validate a preset.", "--expert")
+        str | None, Flag("A file or NAME/LABEL. None: cross-validate a preset.", "--classifier")
     ] = None,
     *,
     preset: detector_training.PresetName = AUTO,
     data: _LabelData = None,
     split: detector_training.Part = "all",
-    folds: Annotated[int, Flag("Without an expert: folds of groups.", min=2)] = 5,
+    folds: Annotated[int, Flag("Without a classifier: folds of groups.", min=2)] = 5,
     embedder: detector_training.Encoder = None,
     pictures: detector_training.ImageEncoder = None,
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
     watch: _Watch = _ignore,
 ) -> Measured:
-    """Figures of an expert on labelled memes, or of a preset by cross-validation over groups."""
+    """Figures of a classifier on labelled memes, or of a preset by cross-validation over groups."""
     options = detector_training.TrainOptions(preset, split, data, embedder, pictures, captions)
     if model is None:
         return validate_labels(load_labelled(label, options), options, folds, watch)
-    judge = Expert.load(model, embedder, pictures)
+    judge = Classifier.load(model, embedder, pictures)
     loaded = load_labelled(label, options, judge.classes)
     return Measured(model, loaded, (), judge.evaluate(loaded), notes=judge.list_notes(loaded))
 
@@ -192,7 +192,7 @@ def validate_harm(
     report = None
     if near_duplicates:
         leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
-        report = Robustness((), leakage, ("disguises are tried on a detector file",))
+        report = Robustness((), leakage, ("obfuscations are tried on a detector file",))
     title = f"Preset {settings.preset}, {study.count} {study.split} folds of {data.name}"
     found = evaluate(study.examples, study.predictions)
     return Measured(title, data, study.predictions, found, report)
@@ -211,7 +211,7 @@ def validate_labels(
 class Predicted(Result):
     """What a detector said of memes."""
 
-    detector: Detector | Expert
+    detector: Detector | Classifier
     data: Loaded
     harms: tuple[Prediction, ...] = ()
     labels: tuple[LabelPrediction, ...] = ()
@@ -253,7 +253,7 @@ def predict_harm(
 
 
 def predict_labels(
-    model: ExpertFile,
+    model: ClassifierFile,
     texts: _Texts = (),
     *,
     data: Annotated[
@@ -266,7 +266,7 @@ def predict_labels(
     pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
     """The labels of texts, images, or memes from a file."""
-    judge = Expert.load(model, embedder, pictures)
+    judge = Classifier.load(model, embedder, pictures)
     _need_one(texts, data)
     if data is None and not texts:
         raise InputError("nothing to judge", hint="give texts, images or --data")
@@ -327,7 +327,7 @@ def explain_meme(
 
 
 def explain_meme_label(
-    model: ExpertFile,
+    model: ClassifierFile,
     text: Annotated[str | None, Argument("The text on a meme, or an image file.")] = None,
     *,
     label: Annotated[str, Flag("Towards which label. Default: the likeliest.")] = "",
@@ -336,8 +336,8 @@ def explain_meme_label(
     embedder: detector_training.Encoder = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> LabelExplanation:
-    """Which words moved an expert towards a label."""
-    judge = Expert.load(model, embedder, pictures)
+    """Which words moved a classifier towards a label."""
+    judge = Classifier.load(model, embedder, pictures)
     if (text is None) == (name is None) or (name is None) != (data is None):
         raise InputError("give a text, or --data and --id of a meme there", hint="one of them")
     if text is not None:

@@ -31,7 +31,8 @@ __all__ = ["Drift", "DriftLimits", "drift"]
 # kept by chance, whatever it is; beyond ``most`` a day nothing more is kept.
 
 COLUMNS = (
-    "id", "status", "text", "language", "label", "probability", "type", "family", "novelty",
+    "id", "status", "text", "language", "label", "probability", "type", "family",
+    "unseen_ngram_rate",
 )  # fmt: skip
 _FILES = "sample-*.jsonl"
 
@@ -116,7 +117,7 @@ def read_sample(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 _BINS = 10
 _MOST_MEMES = 8  # shown of what drives a shift
-ASPECTS = ("scores", "verdicts", "types", "languages", "novelty", "templates")
+ASPECTS = ("scores", "verdicts", "types", "languages", "unseen_ngram_rate", "templates")
 
 
 def drift(
@@ -128,7 +129,7 @@ def drift(
     against: Annotated[str | Path, Flag("The folder it is compared with.", metavar="THEN")],
     limits: DriftLimits | None = None,
 ) -> Drift:
-    """Compare two folders of verdicts: scores, labels, types, languages, novelty and templates.
+    """Compare two folders of verdicts: scores, labels, types, languages, unseen n-grams, templates.
 
     ``limits`` say from which size a change counts.
     """
@@ -149,8 +150,8 @@ def drift(
     memes = tuple(counts["verdicts"].total() for counts in counted)
     judges = [" and ".join(sorted(counts["detectors"])) for counts in counted]
     note = (
-        f"judged by {judges[0]} now and by {judges[1]} then: scores, verdicts, types and novelty"
-        " differ by that, too"
+        f"judged by {judges[0]} now and by {judges[1]} then: that alone changes scores, verdicts,"
+        " types and unseen n-grams"
         if all(judges) and judges[0] != judges[1]
         else ""
     )
@@ -190,8 +191,8 @@ def _classify(row: Mapping[str, Any]) -> dict[str, str]:
     if row["probability"] is not None:
         found["scores"] = _name_bin(row["probability"])
         found["types"] = str(row["type"] or "none")
-    if row["novelty"] is not None:
-        found["novelty"] = _name_bin(row["novelty"])
+    if row["unseen_ngram_rate"] is not None:
+        found["unseen_ngram_rate"] = _name_bin(row["unseen_ngram_rate"])
     return found
 
 

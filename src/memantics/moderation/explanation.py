@@ -34,7 +34,7 @@ from memantics.moderation.examples import LABELS, Example
 from memantics.moderation.fast import FastDetector, LabelPrediction, Prediction
 from memantics.moderation.heads import HeadModel, make_rows
 from memantics.moderation.kernel import Singles, margin_places
-from memantics.moderation.novelty import OUTSIDE_NOTE
+from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 
 _ROUNDING = 0.01  # of sums in single precision
 
@@ -141,8 +141,8 @@ class Explanation(Reasons):
         kind = f", {said.type}" if said.label and said.type not in (None, "none") else ""
         doubt = f"; {OUTSIDE_NOTE}" if said.out_of_domain else ""
         return (
-            f"unjudged: {said.unjudged}"
-            if said.unjudged
+            f"not scored: {said.not_scored}"
+            if said.not_scored
             else f"{said.name}, chance of harm {said.probability:.2f}{kind}{doubt}",
             f"{self.sum}; harmful from {self.needed:+.2f}",
         )
@@ -150,7 +150,7 @@ class Explanation(Reasons):
 
 @dataclass(frozen=True, slots=True)
 class LabelExplanation(Reasons):
-    """Why an expert gives a label."""
+    """Why a classifier gives a label."""
 
     prediction: LabelPrediction
 
@@ -193,17 +193,17 @@ def explain(
 
 
 def explain_label(
-    expert: FastDetector,
+    classifier: FastDetector,
     example: Example,
     embedder: features.Embedder | None = None,
     label: str = "",
 ) -> LabelExplanation:
-    """Say what moved an expert towards a label, by default the likeliest, on one example."""
-    (said,) = expert.classify([example], embedder)
+    """Say what moved a classifier towards a label, by default the likeliest, on one example."""
+    (said,) = classifier.classify([example], embedder)
     label = label or said.label
-    require_known("label", label, expert.labels.classes)
-    lean = _lean_label(expert, np.asarray(expert.score([example], embedder), float), label)
-    return LabelExplanation(*_reason(expert, example, embedder, lean), said)
+    require_known("label", label, classifier.labels.classes)
+    lean = _lean_label(classifier, np.asarray(classifier.score([example], embedder), float), label)
+    return LabelExplanation(*_reason(classifier, example, embedder, lean), said)
 
 
 def _reason(
@@ -232,9 +232,9 @@ def _lean_harm(detector: FastDetector, raw: Singles, threshold: float) -> _Lean:
     return _Lean(LABELS[1], LABELS[0], score, np.asarray(mix, np.float32), needed)
 
 
-def _lean_label(expert: FastDetector, raw: Floats, label: str) -> _Lean:
-    place, decision = expert.labels.classes.index(label), expert.decision
-    if expert.labels.several:
+def _lean_label(classifier: FastDetector, raw: Floats, label: str) -> _Lean:
+    place, decision = classifier.labels.classes.index(label), classifier.decision
+    if classifier.labels.several:
         softmax, other, against = decision.softmaxes[place], 0, ""
         place, needed = 1, float(np.log(decision.biases[place] / (1 - decision.biases[place])))
     else:
@@ -242,7 +242,7 @@ def _lean_label(expert: FastDetector, raw: Floats, label: str) -> _Lean:
         rivals = softmax.logits(raw)[0] + decision.biases
         rivals[place] = -np.inf
         other = int(rivals.argmax())
-        against = expert.labels.classes[other]
+        against = classifier.labels.classes[other]
         needed = float(decision.biases[other] - decision.biases[place])
     (logits,) = softmax.logits(raw)
     slopes = (softmax.weights[:, place] - softmax.weights[:, other]) / softmax.deviation

@@ -68,9 +68,9 @@ __all__ = [
 class Prediction(Result):
     """What a detector says about one meme; ``types`` are chances, empty without type labels.
 
-    ``unjudged`` is why label and chance are no verdict: the text is in another language, or empty.
-    ``out_of_domain``: the text is unlike the training texts; None where that was not looked at.
-    ``review`` is why a person should decide, whatever the label is.
+    ``not_scored`` is why label and chance are no verdict: the text is in another language, or
+    empty. ``out_of_domain``: the text is unlike the training texts; None where that was not looked
+    at. ``review`` is why a person should decide, whatever the label is.
     """
 
     id: str
@@ -78,19 +78,19 @@ class Prediction(Result):
     probability: float
     type: str | None
     types: Mapping[str, float]
-    unjudged: str = ""
+    not_scored: str = ""
     out_of_domain: bool | None = None
     review: str = ""
 
     @property
     def name(self) -> str:
         """The label in words."""
-        return "unjudged" if self.unjudged else known.LABELS[self.label]
+        return "not_scored" if self.not_scored else known.LABELS[self.label]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelPrediction(Result):
-    """What an expert says about one meme.
+    """What a classifier says about one meme.
 
     ``labels`` is one label, or any number where several can hold; ``label`` the likeliest.
     ``chances`` add up to 1 unless several labels can hold.
@@ -199,7 +199,7 @@ def fit(
     """Train on harm, and keep the predictions for held-out examples.
 
     ``origins`` says which example each one was made from (its own place: from none). They are
-    held out together: whoever has learnt a disguised copy has seen the meme. Predictions for
+    held out together: whoever has learnt a obfuscated copy has seen the meme. Predictions for
     copies that the settings ask for come last. ``weights`` say how much each example counts.
     """
     known.need_labels(examples, "training data")

@@ -345,7 +345,7 @@ def _cut_block(block: FeatureBlock, examples: Sequence[Example]) -> Iterator[lis
 def hear(text: str) -> str:
     """What a caption says aloud where another reading is probably meant; else nothing.
 
-    A disguised word gets back the pieces of the word that is meant.
+    A obfuscated word gets back the pieces of the word that is meant.
     """
     from memantics.understanding.phonetics.reading import Settings
     from memantics.understanding.phonetics.speech import read_aloud

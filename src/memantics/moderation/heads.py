@@ -1,7 +1,7 @@
 """Scores of several heads from what memes say: blocks of pieces, one kernel, dual weights.
 
-What is common to the detector of harm and to experts for any other labels: settings and presets,
-rows of numbers, and the fit in which every ridge is rated on held-out examples.
+What is common to the detector of harm and to classifiers for any other labels: settings and
+presets, rows of numbers, and the fit in which every ridge is rated on held-out examples.
 
 Pictures through a vision model of this machine (CLIP, SigLIP, …), beside meanings of texts.
 """
@@ -128,7 +128,7 @@ _SQUARE = kernels.Kernel(2)
 
 @dataclass(frozen=True, slots=True)
 class FastSettings:
-    """How a fast detector or an expert is trained.
+    """How a fast detector or a classifier is trained.
 
     ``ridges`` are tried in turn and the one is kept whose predictions for held-out examples have
     the best macro-F1; with the solver ``svm`` they are costs. ``inner`` says how examples are
@@ -156,7 +156,7 @@ _CHARS = (
     FeatureBlock("text_caption", "chars", 0.7),
     FeatureBlock("image_caption", "chars", 0.5),
 )
-# Sounds outlive a disguise, characters do not.
+# Sounds outlive an obfuscation, characters do not.
 _HEARD = (FeatureBlock("text", "chars", 0.5), *_CHARS[1:], FeatureBlock("text", "fuzzy", 1.0))
 _SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
 _MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
@@ -300,7 +300,7 @@ def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> ker
 
 def need_training() -> None:
     """Refuse to go on without the packages of the solvers."""
-    need_packages("trainings of detectors and experts", "train", "scipy", "sklearn")
+    need_packages("trainings of detectors and classifiers", "train", "scipy", "sklearn")
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,13 +280,13 @@ def cross_validate_labels(
     count: int = 5,
     on_fold: Watch = _ignore,
 ) -> list[LabelPrediction]:
-    """Predictions for every example by an expert that has not seen its group."""
+    """Predictions for every example by a classifier that has not seen its group."""
     groups = sorted(set(data.groups))
     folds = dict(zip(groups, split_random(groups, min(count, len(groups))).tolist(), strict=True))
 
     def ask(inside: list[int], outside: list[int]) -> list[LabelPrediction]:
-        expert = fit_labels(data.take(inside), settings, embedder).detector
-        return expert.classify([data.examples[place] for place in outside], embedder)
+        classifier = fit_labels(data.take(inside), settings, embedder).detector
+        return classifier.classify([data.examples[place] for place in outside], embedder)
 
     return _hold_out(np.array([folds[group] for group in data.groups]), ask, on_fold)
 

@@ -25,8 +25,8 @@ from memantics.moderation.lora.judging import FACTS as TUNED
 from memantics.moderation.lora.judging import LoraJudge, open_lora
 from memantics.moderation.match_index import Memory
 from memantics.moderation.neural import saved
-from memantics.moderation.novelty import find_novelty
-from memantics.moderation.storage import load_expert, load_with_card
+from memantics.moderation.storage import load_classifier, load_with_card
+from memantics.moderation.unseen_ngrams import find_unseen_rate
 from memantics.moderation.wrapped import WrappedJudge, is_wrapped, open_wrapped
 
 
@@ -119,13 +119,13 @@ class OpenDetector:
     """A detector that stays loaded, with all that verdicts need to know of it.
 
     ``name`` is its file, its preset, or what labels it tells. ``card`` is its model card, ``path``
-    its file or folder. ``novelty`` tells texts unlike its training texts; None where its file does
-    not know.
+    its file or folder. ``unseen_ngram_rate`` tells texts unlike its training texts; None where its
+    file does not know.
     """
 
     def __init__(self, judge: Judge, name: str, path: Path | None = None) -> None:
         self.machine, self.name, self.card, self.path = judge, name, judge.card, path
-        self.novelty = find_novelty(self.fast, self.card)
+        self.unseen_ngram_rate = find_unseen_rate(self.fast, self.card)
         self.memory = Memory.beside(path) if path is not None else None
 
     @property
@@ -152,7 +152,7 @@ class OpenDetector:
     def note(self) -> str:
         """What belongs beside each of its verdicts; empty where nothing does."""
         note = SAMPLE_NOTE if self.sample else ""
-        return note.replace("a detector", "an expert") if self.labels.name else note
+        return note.replace("a detector", "a classifier") if self.labels.name else note
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ class OpenDetector:
     @property
     def words(self) -> Container[str]:
         """Words that it learnt, where it learnt words."""
-        known = self.novelty
+        known = self.unseen_ngram_rate
         return known.known if known is not None and known.kind == "phrases" else ()
 
     @property
@@ -307,9 +307,11 @@ def open_fast(path: Path, encoder: Path | None = None, pictures: Path | None = N
     return FastJudge(detector, open_embedders(detector.settings, folder, pictures), card)
 
 
-def open_expert(path: Path, encoder: Path | None = None, pictures: Path | None = None) -> FastJudge:
+def open_classifier(
+    path: Path, encoder: Path | None = None, pictures: Path | None = None
+) -> FastJudge:
     """Open a detector of labels other than harm."""
-    detector, card = load_expert(path)
+    detector, card = load_classifier(path)
     return FastJudge(detector, open_embedders(detector.settings, encoder, pictures), card)
 
 

@@ -1,6 +1,6 @@
 """Labelled memes as what is learnt from: one label each or several, rare ones put together.
 
-How good an expert is: figures with clustered intervals, by class, beside trivial answers.
+How good a classifier is: figures with clustered intervals, by class, beside trivial answers.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def gather_examples(
 ) -> Loaded:
     """Memes as examples with one label each, or with several.
 
-    Without ``classes`` the labels with too few memes become ``other``, and those memes are left
-    out where ``other`` has too few as well. With ``classes`` (of an expert that is to be judged),
+    Without ``classes`` the labels with too few memes become ``other``, and those memes are left out
+    where ``other`` has too few as well. With ``classes`` (of a classifier that is to be judged),
     any other label is ``other`` where that is a class, else the meme is left out.
     """
     listed, skips = _keep_labelled(memes, name, several=several)

@@ -440,7 +440,7 @@ def count_apart(first: str, second: str) -> int:
 
 
 def _normalize(text: str) -> str:
-    """A text as copies share it: disguises undone, marks and white space left out."""
+    """A text as copies share it: obfuscations undone, marks and white space left out."""
     return "".join(sign for sign in clean(unmask(text).text) if sign.isalnum())
 
 

@@ -1,10 +1,10 @@
-"""Disguises undone before a text is judged: what people read, not how it was typed.
+"""Obfuscations undone before a text is judged: what people read, not how it was typed.
 
 Each step changes only what is no ordinary writing, and says so. Steps that could change ordinary
 texts (letters pulled apart, digits for letters) are taken only where they give words that the
 detector learnt.
 
-Texts in disguise: written another way so that people still read them, and learnt that way.
+Texts in obfuscation: written another way so that people still read them, and learnt that way.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class Augmented:
 
 
 def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> Augmented:
-    """The examples, and disguised copies of a share of them, with their labels.
+    """The examples, and obfuscated copies of a share of them, with their labels.
 
     Homophones come from the characters of the data itself: quick, and no other package. Copies
-    get ids of their own; random characters are disguised, since no detector exists yet.
+    get ids of their own; random characters are obfuscated, since no detector exists yet.
     """
     pick = random.Random(seed)
     chosen = pick.sample(range(len(examples)), int(share * len(examples)))
@@ -79,8 +79,8 @@ def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> A
         example = examples[place]
         text = clean(example.text)
         targets = _draw(text, pick)
-        disguised = _AUGMENTERS[number % len(_AUGMENTERS)](text, targets, pick, alike)
-        copies.append(replace(example, id=f"{example.id}~{number}", text=disguised))
+        obfuscated = _AUGMENTERS[number % len(_AUGMENTERS)](text, targets, pick, alike)
+        copies.append(replace(example, id=f"{example.id}~{number}", text=obfuscated))
     return Augmented((*examples, *copies), (*range(len(examples)), *chosen))
 
 
@@ -170,18 +170,18 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Unmasked:
-    """A text as people read it, and which disguises were undone; none for most texts."""
+    """A text as people read it, and which obfuscations were undone; none for most texts."""
 
     text: str
-    disguises: tuple[str, ...] = ()
+    obfuscations: tuple[str, ...] = ()
 
 
 def unmask(text: str, known: Container[str] = _NOTHING) -> Unmasked:
     """Undo what hides words from a detector; ``known`` are words that it learnt, in lower case.
 
     >>> unmask("k\u200bill th\u200bem"), unmask("ｋｉｌｌ").text, unmask("%6b%69%6c%6c").text
-    (Unmasked(text='kill them', disguises=('zero-width characters',)), 'kill', 'kill')
-    >>> unmask("k.i.l.l th3m", {"kill", "them"}).text, unmask("see e.g. w3c").disguises
+    (Unmasked(text='kill them', obfuscations=('zero-width characters',)), 'kill', 'kill')
+    >>> unmask("k.i.l.l th3m", {"kill", "them"}).text, unmask("see e.g. w3c").obfuscations
     ('kill them', ())
     """
     found: list[str] = []

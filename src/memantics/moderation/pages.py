@@ -22,9 +22,9 @@ from memantics.moderation.evaluation import Evaluation, name_figure
 from memantics.moderation.examples import Example, Loaded
 from memantics.moderation.explanation import Explanation, FieldShare
 from memantics.moderation.fast import Prediction
-from memantics.moderation.novelty import OUTSIDE_NOTE
 from memantics.moderation.operating_points import ThresholdFigures
 from memantics.moderation.robustness import Robustness
+from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.web.page import Thumbnail, fill_page, make_thumbnails
 from memantics.web.plot import draw
 

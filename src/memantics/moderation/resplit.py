@@ -237,7 +237,7 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
 
 
 def _tell(data: Loaded, grouping: Grouping) -> str:
-    """What a group is; a pun and its look-alikes, say, are bound by the data themselves."""
+    """What a group is; a pun and its hard-negatives, say, are bound by the data themselves."""
     named = [meme.group for meme in data.memes if meme.group != name_group(meme.text)]
     bound = grouping.order is None and len(set(named)) < len(named)
     return WORDS[grouping.by] + (", or of one group in the data" if bound else "")

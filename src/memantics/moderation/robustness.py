@@ -41,14 +41,14 @@ _OPTIONS = 40
 
 @dataclass(frozen=True, slots=True)
 class StressScores:
-    """Recall of a judge on harmful captions: plain, disguised, and disguised but read aloud.
+    """Recall of a judge on harmful captions: plain, obfuscated, and obfuscated but read aloud.
 
     ``alarms_plain`` and ``alarms_read`` are the shares of harmless captions called harmful
     without and with readings: what hearing more costs.
     """
 
     recall_plain: float
-    recall_disguised: float
+    recall_obfuscated: float
     recall_read: float
     alarms_plain: float
     alarms_read: float
@@ -56,8 +56,8 @@ class StressScores:
 
     @property
     def drop(self) -> float:
-        """What the disguise takes away."""
-        return self.recall_plain - self.recall_disguised
+        """What the obfuscation takes away."""
+        return self.recall_plain - self.recall_obfuscated
 
     @property
     def drop_with_readings(self) -> float:
@@ -65,12 +65,12 @@ class StressScores:
         return self.recall_plain - self.recall_read
 
 
-def disguise(
+def obfuscation(
     caption: str, targets: Sequence[str], *, seed: int = 0, settings: Settings | None = None
 ) -> str:
     """Write the target words with other characters that sound the same, drawable ones first.
 
-    >>> disguise("你真笨", ["笨"], settings=Settings(model="dictionary")) != "你真笨"
+    >>> obfuscation("你真笨", ["笨"], settings=Settings(model="dictionary")) != "你真笨"
     True
     """
     chosen = settings or Settings()
@@ -117,7 +117,7 @@ def stress(
     harmless: Sequence[str],
     settings: Settings | None = None,
 ) -> StressScores:
-    """Recall on (plain, disguised) pairs of harmful captions, with and without readings."""
+    """Recall on (plain, obfuscated) pairs of harmful captions, with and without readings."""
     if not harmful:
         raise InputError("the stress test needs harmful captions", hint="give at least one pair")
     aloud = judge_aloud(judge, settings)
@@ -125,10 +125,10 @@ def stress(
     def share(verdict: Judge, captions: Sequence[str]) -> float:
         return sum(map(verdict, captions)) / len(captions) if captions else 0.0
 
-    hidden = [disguised for _, disguised in harmful]
+    hidden = [obfuscated for _, obfuscated in harmful]
     return StressScores(
         recall_plain=share(judge, [plain for plain, _ in harmful]),
-        recall_disguised=share(judge, hidden),
+        recall_obfuscated=share(judge, hidden),
         recall_read=share(aloud, hidden),
         alarms_plain=share(judge, harmless),
         alarms_read=share(aloud, harmless),
@@ -144,7 +144,7 @@ def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
     # merged
     from memantics.understanding.phonetics.reading import Settings
 
-    return disguise(text, targets, seed=seed, settings=Settings(model="dictionary"))
+    return obfuscation(text, targets, seed=seed, settings=Settings(model="dictionary"))
 
 
 def swap_script(text: str, targets: Sequence[str], seed: int) -> str:
@@ -165,7 +165,7 @@ ATTACKS: Mapping[str, Attack] = {
 
 @dataclass(frozen=True, slots=True)
 class Evasion:
-    """Recall on harmful memes whose text was disguised; ``alone`` is without captions."""
+    """Recall on harmful memes whose text was obfuscated; ``alone`` is without captions."""
 
     attack: str
     count: int
@@ -198,7 +198,7 @@ class Robustness(Result):
     notes: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """Recall of harmful memes under each disguise."""
+        """Recall of harmful memes under each obfuscation."""
         rows = tuple(
             (
                 evasion.attack,
@@ -208,8 +208,8 @@ class Robustness(Result):
             )
             for evasion in self.evasions
         )
-        columns = ("disguise", ">recall", ">95 %", ">text alone")
-        return Table(columns, rows, "Harmful memes found when their text is disguised")
+        columns = ("obfuscation", ">recall", ">95 %", ">text alone")
+        return Table(columns, rows, "Harmful memes found when their text is obfuscated")
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -232,25 +232,25 @@ def measure_evasion(
     most: int = 200,
     seed: int = 0,
 ) -> tuple[Evasion, ...]:
-    """Disguise what speaks most for harm, as one who knows the detector would.
+    """Obfuscation what speaks most for harm, as one who knows the detector would.
 
     The inline text is changed; captions stay, as if they were mined before. ``alone`` takes them
     away from both.
     """
     harmful = [e for e in examples if e.label == 1 and e.text.strip()]
     if not harmful:
-        raise InputError("no harmful meme with a text to disguise", hint="give labelled memes")
+        raise InputError("no harmful meme with a text to obfuscation", hint="give labelled memes")
     chosen = random.Random(seed).sample(harmful, min(most, len(harmful)))
     targets = [pick_targets(detector, example, embedder) for example in chosen]
     found = [_measure(detector, "none", chosen, embedder)]
     for name, attack in ATTACKS.items():
         if name == "traditional script" and find_converter("s2t") is None:
             continue
-        disguised = [
+        obfuscated = [
             replace(example, text=attack(clean(example.text), names, seed))
             for example, names in zip(chosen, targets, strict=True)
         ]
-        found.append(_measure(detector, name, disguised, embedder))
+        found.append(_measure(detector, name, obfuscated, embedder))
     return tuple(found)
 
 

@@ -70,7 +70,7 @@ DOUBT = "the detector is in doubt"
 
 
 def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
-    """Queue what is doubtful, unlike the training texts or, with a range for people, unjudged.
+    """Queue what is doubtful, unlike the training texts or, with a range for people, not scored.
 
     Return how many memes there are. A queue of an earlier run is emptied where none is left.
     """
@@ -79,10 +79,10 @@ def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
     if not items and not queue.exists():
         return 0
     span = "" if point.review is None else "probability {:g} to {:g}, or ".format(*point.review)
-    unjudged = "" if point.review is None else " or unjudged"
+    not_scored = "" if point.review is None else " or not scored"
     languages = Counter(str(item.hidden["language"] or "en") for item in items)
     card = QueueCard(
-        title=f"Screening: {span}unlike the training texts{unjudged}",
+        title=f"Screening: {span}unlike the training texts{not_scored}",
         workflow=WORKFLOW,
         language=max(sorted(languages), key=lambda name: languages[name], default="en"),
         warning="Memes that may be harmful.",
@@ -118,8 +118,8 @@ def _explain(row: Row) -> str:
 
 
 def _is_for_people(row: Row, point: OperatingPoint) -> bool:
-    unjudged = row["status"] == "unjudged" and point.review is not None
-    return row["label"] == "review" or unjudged
+    not_scored = row["status"] == "not_scored" and point.review is not None
+    return row["label"] == "review" or not_scored
 
 
 Format = Literal["webdataset", "imagefolder"]
@@ -303,11 +303,11 @@ def screen(
     folder = Path(out)
     templates = read_templates(settings.templates) if settings.templates else ()
     pictures = folder / REVIEW / "images"
-    experts = open_judges()
-    topics = tuple(sorted(experts))
+    classifiers = open_judges()
+    topics = tuple(sorted(classifiers))
     work = ScreenWork(settings, point, judge.version, templates, pictures, topics)
     taught = judge.memory.version if judge.memory else ""
-    identity = _identify(work, name_judges(experts), taught)
+    identity = _identify(work, name_judges(classifiers), taught)
     refs = read_sources(listed, columns, stdin or _find_stdin(listed))
     first, size = _look_ahead(refs)
     with count_ahead(listed if progress else (), columns) as count:
@@ -331,7 +331,7 @@ def screen(
     return _sum_up(folder, done, judge, point, settings.reviewers, saved)
 
 
-def _identify(work: ScreenWork, experts: str, precedents: str) -> dict[str, JsonValue]:
+def _identify(work: ScreenWork, classifiers: str, precedents: str) -> dict[str, JsonValue]:
     """What a screening was made with: it goes on only with the same."""
     settings = work.settings
     return {
@@ -342,7 +342,7 @@ def _identify(work: ScreenWork, experts: str, precedents: str) -> dict[str, Json
         "readings": settings.readings,
         "ocr": settings.ocr,
         "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
-        **({"experts": experts} if experts else {}),
+        **({"classifiers": classifiers} if classifiers else {}),
         **({"language": settings.language} if settings.language else {}),
         **({"precedents": precedents} if precedents else {}),
     }
@@ -437,7 +437,7 @@ def _sum_up(
     return Screened(
         folder=folder,
         rows=done.rows,
-        statuses={name: done.statuses.get(name, 0) for name in ("judged", "unjudged", "failed")},
+        statuses={name: done.statuses.get(name, 0) for name in ("judged", "not_scored", "failed")},
         labels=summary.labels,
         repeated=done.repeated,
         done_now=done.done_now,

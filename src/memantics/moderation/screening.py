@@ -59,7 +59,7 @@ class ScreenSettings:
     ``detector`` is a file; without one the tiny detector of the starter pack shows how things work.
     ``threshold`` is the probability from which a meme is ``harmful`` (default: the detector's own);
     ``decide`` chooses it on the detector's held-out predictions (``precision=0.9``). Memes in the
-    range ``review`` are for people, and then what is unjudged; ``reviewers`` of them judge each.
+    range ``review`` are for people, and then what is not scored; ``reviewers`` of them judge each.
     ``explain`` adds reasons to flagged memes; ``readings`` says of
     which Chinese texts to add what they may be heard as, the dearest step by far where texts are
     given. ``ocr`` is the profile of the reader, ``printed`` which text of an image is its caption,
@@ -107,8 +107,8 @@ class ScreenWork:
     """What a worker does to each meme; see :class:`~memantics.moderation.scale.records.Work`.
 
     ``detector`` is its name and checksum. ``templates`` are hashes of known pictures with the names
-    of their families; ``pictures`` is where images are put that people are to look at, ``experts``
-    the topics of those in use.
+    of their families; ``pictures`` is where images are put that people are to look at,
+    ``classifiers`` the topics of those in use.
     """
 
     settings: ScreenSettings
@@ -116,7 +116,7 @@ class ScreenWork:
     detector: str
     templates: tuple[tuple[int, str], ...] = ()
     pictures: Path | None = None
-    experts: tuple[str, ...] = ()
+    classifiers: tuple[str, ...] = ()
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -156,7 +156,7 @@ class _Screener:
         self._work, self._settings, self._detector = work, work.settings, detector
         self._fetcher, self._ocr = Fetcher(), open_reader(work.settings.ocr, work.settings.printed)
         self._seen = SeenPictures()
-        self._experts = open_judges(work.experts)
+        self._classifiers = open_judges(work.classifiers)
 
     def screen(self, refs: Sequence[Ref]) -> list[Row]:
         """A row for each reference."""
@@ -175,18 +175,18 @@ class _Screener:
         return rows
 
     def _is_for_people(self, verdict: Verdict) -> bool:
-        """Doubtful, unlike the training texts or, where a range is for people, unjudged."""
-        unjudged = verdict.status == "unjudged" and self._work.point.review is not None
-        return bool(verdict.review) or unjudged
+        """Doubtful, unlike the training texts or, where a range is for people, not scored."""
+        not_scored = verdict.status == "not_scored" and self._work.point.review is not None
+        return bool(verdict.review) or not_scored
 
     def _add_readings(self, verdict: Verdict) -> Verdict:
-        """What a Chinese text may be heard as and what experts say, where that is asked for."""
+        """What a Chinese text may be heard as and what classifiers say, where that is asked for."""
         if verdict.status != "judged":
             return verdict
         listens = self._settings.readings
         wanted = listens == "all" or (verdict.flagged and listens != "none")
         heard = _listen(verdict.caption) if wanted and verdict.language == "zh" else []
-        said = [_ask(expert, verdict) for _, expert in sorted(self._experts.items())]
+        said = [_ask(classifier, verdict) for _, classifier in sorted(self._classifiers.items())]
         if not heard and not said:
             return verdict
         return replace(verdict, readings=tuple(heard), labels=tuple(said))
@@ -231,10 +231,12 @@ class _Screener:
         return known.read(found)
 
 
-def _ask(expert: Judge, verdict: Verdict) -> TopicLabel:
-    """What an expert says of a text: a label, or unknown."""
-    said = expert.ask(verdict.caption, verdict.language)
-    return TopicLabel(said.topic, said.label, f"{expert.name}@{expert.version}", said.probability)
+def _ask(classifier: Judge, verdict: Verdict) -> TopicLabel:
+    """What a classifier says of a text: a label, or unknown."""
+    said = classifier.ask(verdict.caption, verdict.language)
+    return TopicLabel(
+        said.topic, said.label, f"{classifier.name}@{classifier.version}", said.probability
+    )
 
 
 def _listen(text: str) -> list[str]:

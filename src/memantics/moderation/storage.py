@@ -367,7 +367,7 @@ def _rebuild_scorer(
 
 
 FORMAT = ("memantics-detector", 2)
-_OLD_HARM, _OLD_LABELS = ("memantics-fast-detector", 1), ("memantics-expert", 1)
+_OLD_HARM, _OLD_LABELS = ("memantics-fast-detector", 1), ("memantics-classifier", 1)
 _EVERY = (FORMAT, _OLD_HARM, _OLD_LABELS)
 
 
@@ -401,18 +401,18 @@ def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     found, card = load_archive(path, _Manifest, _EVERY, _rebuild)
     if found.labels.name:
         raise InputError(
-            f"{path} is an expert for {found.labels.name}, no detector of harm",
-            hint="ask it with 'memantics expert predict'",
+            f"{path} is a classifier for {found.labels.name}, no detector of harm",
+            hint="ask it with 'memantics classifier predict'",
         )
     return found, card
 
 
-def load_expert(path: Path) -> tuple[FastDetector, dict[str, Any]]:
-    """Read an expert and its card; what is damaged, tampered with or of another kind is refused."""
-    found, card = load_archive(path, _Manifest, _EVERY, _rebuild, "expert")
+def load_classifier(path: Path) -> tuple[FastDetector, dict[str, Any]]:
+    """Read a classifier and its card; refuse damaged, altered or foreign files."""
+    found, card = load_archive(path, _Manifest, _EVERY, _rebuild, "classifier")
     if not found.labels.name:
         raise InputError(
-            f"{path} is a detector of harm, no expert",
+            f"{path} is a detector of harm, no classifier",
             hint="ask it with 'memantics detector predict'",
         )
     return found, card

@@ -30,18 +30,18 @@ _ENDINGS = "|".join(map(re.escape, sorted(SUFFIXES)))
 _IMAGE_NAME = re.compile(rf".*({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
 
 
-def explain_unjudged(
+def explain_not_scored(
     text: str, foreign: str, languages: Sequence[str], *, image: bool, unread: int = 0
 ) -> str:
     """Why a detector of these languages does not judge a text; empty where it does.
 
     ``foreign`` is another language, where one was recognised.
 
-    >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
+    >>> explain_not_scored("bonjour", "fr", ("zh",), image=False)
     'the text is in fr; the detector was trained on zh'
-    >>> explain_unjudged("", "", ("zh",), image=True)
+    >>> explain_not_scored("", "", ("zh",), image=True)
     'no text can be read in the image'
-    >>> explain_unjudged("memes/今晚.png", "", ("zh",), image=False)
+    >>> explain_not_scored("memes/今晚.png", "", ("zh",), image=False)
     'the text is the name of an image, which was not opened'
     """
     if not text:

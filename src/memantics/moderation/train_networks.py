@@ -226,7 +226,7 @@ def _show_examples(wording: Wording, cases: Sequence[TuningCase]) -> Wording:
     if len(examples) < len(names) or marks is None:
         raise DataError(
             "punmemecn",
-            f"the authors' examples ({names[0]} and its look-alikes) or their images are not here",
+            f"the authors' examples ({names[0]} and its hard negatives) or images are missing",
             hint="use --style image or caption, or leave --wording out",
         )
     captions = [one_line(case.caption).replace("$", "$$") for case in examples]

@@ -83,11 +83,13 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
     """The first predictions beside the texts they are about."""
     rows = []
     for example, found in list(zip(examples, said, strict=True))[:most]:
-        named = found.label and not found.unjudged and found.type not in (None, "none")
+        named = found.label and not found.not_scored and found.type not in (None, "none")
         kind = f", {found.type}" if named else ""
-        doubt = ", unlike the training texts" if found.out_of_domain and not found.unjudged else ""
+        doubt = (
+            ", unlike the training texts" if found.out_of_domain and not found.not_scored else ""
+        )
         doubt = doubt or (", for a person" if found.review else "")
-        chance = "" if found.unjudged else f"{found.probability:.2f}"
+        chance = "" if found.not_scored else f"{found.probability:.2f}"
         short = cut_off(example.text, _WIDTH)
         rows.append((example.id, f"{found.name}{kind}{doubt}", chance, short))
     return Table(("id", "verdict", ">harm", "text"), tuple(rows))
@@ -195,8 +197,8 @@ class TrainOptions:
     text encoder, ``pictures`` that of a vision model (CLIP, SigLIP, …) through which pictures are
     seen, ``captions`` a file with captions by any model. ``inner`` says how examples of harm are
     held out to calibrate and choose, ``types`` whether types stand beside the decision or after
-    it. ``ocr`` reads the images, ``image_statistics`` adds light, colour and edges, ``disguised``
-    is the share of examples of harm that is added in disguise.
+    it. ``ocr`` reads the images, ``image_statistics`` adds light, colour and edges, ``obfuscated``
+    is the share of examples of harm that is added in obfuscation.
     """
 
     preset: PresetName = AUTO
@@ -214,7 +216,9 @@ class TrainOptions:
     ] = "flat"
     ocr: Annotated[bool, Flag("Read the images and use what they say.")] = False
     image_statistics: Annotated[bool, Flag("Add light, colour and edges.")] = False
-    disguised: Annotated[float, Flag("Share of examples to add in disguise.", min=0, max=1)] = 0.0
+    obfuscated: Annotated[float, Flag("Share of examples to add in obfuscation.", min=0, max=1)] = (
+        0.0
+    )
 
 
 def train_judge(
@@ -227,7 +231,7 @@ def train_judge(
         examples, missed = read_images(loaded.examples)
         more = (f"{missed} images could not be read",) if missed else ()
         loaded = replace(loaded, examples=examples, notes=(*loaded.notes, *more))
-    grown = augment(loaded.examples, options.disguised) if not loaded.labels.name else None
+    grown = augment(loaded.examples, options.obfuscated) if not loaded.labels.name else None
     if grown is None:
         trained = fit_labels(loaded, settings, encoder)
     else:
@@ -246,7 +250,7 @@ def describe_trained(
         found = evaluate_labels(loaded, trained.said)
         known = {"topic": loaded.topic, **measure_sure(loaded.gold, trained.said)}
     else:
-        # Disguised copies of a meme are no further memes: figures are on those that are real.
+        # Obfuscated copies of a meme are no further memes: figures are on those that are real.
         said = trained.held_out[: len(loaded.examples)]
         found = evaluate(loaded.examples, said, trained.detector.decision.threshold)
         pairs = [(p.probability, e.label == 1) for p, e in zip(said, loaded.examples, strict=True)]
@@ -257,12 +261,14 @@ def describe_trained(
 
 
 def _describe_held_out(loaded: Loaded) -> str:
-    expert = bool(loaded.labels.name)
+    group, chosen, command = (
+        ("whose group was", "thresholds were", "classifier")
+        if loaded.labels.name
+        else ("that were", "the threshold was", "detector")
+    )
     return (
-        f"On memes {'whose group was' if expert else 'that were'} held out inside training;"
-        f" {'thresholds were' if expert else 'the threshold was'} chosen on the same predictions,"
-        f" so an outer test is a little lower (see {'expert' if expert else 'detector'} eval"
-        " --folds)."
+        f"On memes {group} held out inside training; {chosen} chosen on the same predictions,"
+        f" so an outer test is a little lower (see {command} eval --folds)."
     )
 
 

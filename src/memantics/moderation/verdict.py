@@ -18,25 +18,25 @@ from memantics.core.tables import make_schema
 from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.judges import OpenDetector
-from memantics.moderation.novelty import OUTSIDE_NOTE, cut_sentences
 from memantics.moderation.obfuscation import Unmasked, unmask
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.subjects import (
     MOST_TEXT,
     NO_PICTURE,
     Subject,
-    explain_unjudged,
+    explain_not_scored,
     find_precedent,
     hear_meant,
     put_pictures,
     see_example,
     widen,
 )
+from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE, cut_sentences
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VerdictStatus = Literal["judged", "unjudged", "failed"]
+VerdictStatus = Literal["judged", "not_scored", "failed"]
 TextSource = Literal["given", "ocr", "none"]
 HARMFUL: Final = "harmful"
 HARMLESS: Final = "harmless"
@@ -64,11 +64,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TopicLabel:
-    """What an expert in use says on its topic: a label, or ``unknown``."""
+    """What a classifier in use says on its topic: a label, or ``unknown``."""
 
     topic: str
     label: str
-    expert: str
+    classifier: str
     probability: float | None
 
 
@@ -79,14 +79,14 @@ class Verdict(Result):
     ``label``, ``probability`` and ``type`` are empty unless ``status`` is ``judged``; ``reason``
     says why it is not. ``review`` says why a person should decide, whatever the label is.
     ``because`` are pieces of the text with their shares, ``readings`` what it may be heard as,
-    ``labels`` those of experts in use, each where somebody asked. ``disguise`` says how the text
-    was hidden, where that was undone before it was judged, ``precedent`` which decided meme it is
-    a copy of, whose label it has then. ``novelty`` is the share of the
-    text that no training text has, ``out_of_domain`` whether that is too much; both are None where
-    the detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs
-    beside its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's.
-    ``text`` is all that was given or read, ``caption`` the part that belongs to the joke,
-    ``left_out`` the rest: signs, watermarks, status bars.
+    ``labels`` those of classifiers in use, each where somebody asked. ``obfuscation`` says how the
+    text was hidden, where that was undone before it was judged, ``precedent`` which decided meme it
+    is a copy of, whose label it has then. ``unseen_ngram_rate`` is the share of the text that no
+    training text has, ``out_of_domain`` whether that is too much; both are None where the
+    detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs beside
+    its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's. ``text``
+    is all that was given or read, ``caption`` the part that belongs to the joke, ``left_out`` the
+    rest: signs, watermarks, status bars.
     """
 
     id: str = ""
@@ -106,10 +106,10 @@ class Verdict(Result):
     because: tuple[Piece, ...] = ()
     readings: tuple[str, ...] = ()
     family: str | None = None
-    disguise: str = ""
+    obfuscation: str = ""
     precedent: str = ""
     labels: tuple[TopicLabel, ...] = ()
-    novelty: float | None = None
+    unseen_ngram_rate: float | None = None
     out_of_domain: bool | None = None
     detector: str
     note: str = ""
@@ -117,7 +117,7 @@ class Verdict(Result):
 
     @property
     def outcome(self) -> str | None:
-        """What happens to the meme: ``harmless``, ``harmful`` or ``review``; None if unjudged."""
+        """What happens to the meme: ``harmless``, ``harmful`` or ``review``; None if not scored."""
         return REVIEW if self.review else self.label
 
     @property
@@ -181,7 +181,7 @@ def _judge(
     found = [_look(detector, *pair, beside) for pair in zip(subjects, read, strict=True)]
     ready = [place for place, known in enumerate(found) if known.status == "judged"]
     plain = [subjects[place].example for place in ready]
-    masked = [place for place in ready if read[place].disguises]
+    masked = [place for place in ready if read[place].obfuscations]
     shown = {place: replace(subjects[place].example, text=read[place].text) for place in masked}
     first = detector.machine.predict(plain) if said is None else [said[place] for place in ready]
     seen = dict(zip(masked, detector.machine.predict([*shown.values()]), strict=True))
@@ -216,7 +216,7 @@ def _listen(
     shown = f"heard as {heard[:_SHOWN]!r}"
     return other, replace(
         known,
-        disguise=", ".join(filter(None, (known.disguise, "homophones"))),
+        obfuscation=", ".join(filter(None, (known.obfuscation, "homophones"))),
         note="; ".join(filter(None, (known.note, shown))),
     )
 
@@ -274,7 +274,7 @@ def judge_by_all(detectors: Sequence[OpenDetector], subjects: Sequence[Subject])
 
 
 def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
-    """Harmful before review before harmless, then the likelier; unjudged only where all are."""
+    """Harmful before review before harmless, then the likelier; not scored only where all are."""
     judged = [verdict for verdict in verdicts if verdict.probability is not None]
     if not judged:
         reasons = dict.fromkeys(verdict.reason for verdict in verdicts)
@@ -315,12 +315,12 @@ def mark_predictions(
     said: Sequence[Prediction],
     language: str = "",
 ) -> list[Prediction]:
-    """Predictions that say what the verdict is; where there is none, ``unjudged`` says why."""
+    """Predictions that say what the verdict is; where there is none, ``not_scored`` says why."""
     subjects = [see_example(example, language) for example in examples]
     marked = []
     for verdict, prediction in zip(judge(detector, subjects, said=said), said, strict=True):
         if verdict.probability is None:
-            marked.append(replace(prediction, unjudged=verdict.reason))
+            marked.append(replace(prediction, not_scored=verdict.reason))
             continue
         marked.append(
             replace(
@@ -346,21 +346,23 @@ def _look(
     example, image = subject.example, subject.image
     text, learnt = example.text.strip(), detector.languages
     read = understand(unmasked.text.strip(), learnt, subject.language)
-    disguise = ", ".join(unmasked.disguises)
-    plain = f"written with {disguise}; judged as {unmasked.text[:_SHOWN]!r}" if disguise else ""
+    obfuscation = ", ".join(unmasked.obfuscations)
+    plain = (
+        f"written with {obfuscation}; judged as {unmasked.text[:_SHOWN]!r}" if obfuscation else ""
+    )
     # A picture without a text is judged by what it shows, or by what is said of it.
     looks = not detector.machine.reads_texts
     seen = looks or (not text and example.image is not None and detector.reads(example))
     why = NO_PICTURE if detector.needs_image and example.image is None else ""
     if not why and not seen:
-        why = explain_unjudged(text, read.foreign, learnt, image=image, unread=subject.unread)
+        why = explain_not_scored(text, read.foreign, learnt, image=image, unread=subject.unread)
     part = f"part of the text is in {read.also}; the detector was trained on {', '.join(learnt)}"
     source: TextSource = "given" if subject.given else "ocr"
     return Verdict(
         id=example.id,
         sha256=subject.sha256,
         phash=subject.phash,
-        status="unjudged" if why else "judged",
+        status="not_scored" if why else "judged",
         reason=why,
         text=subject.text or example.text[:MOST_TEXT],
         caption=example.text[:MOST_TEXT],
@@ -369,7 +371,7 @@ def _look(
         language=read.language if text else "",
         family=subject.family,
         detector=detector.version,
-        disguise=disguise,
+        obfuscation=obfuscation,
         note="; ".join(filter(None, (detector.note, plain))),
         review=part if read.also and read.also not in beside and not why and not looks else "",
     )
@@ -380,9 +382,9 @@ def _decide(
 ) -> Verdict:
     """What a chance means: the label, whether a person should decide, and the type."""
     share = outside = None
-    if detector.novelty is not None and text.strip():
-        share = detector.novelty.measure_worst(text)
-        outside = detector.novelty.is_outside(share)
+    if detector.unseen_ngram_rate is not None and text.strip():
+        share = detector.unseen_ngram_rate.measure_worst(text)
+        outside = detector.unseen_ngram_rate.is_outside(share)
     harmful = point.is_harmful(said.probability)
     # What is harmful by the part that is known needs no word on the other.
     part = "" if harmful else known.review
@@ -394,7 +396,7 @@ def _decide(
         probability=said.probability,
         type=said.type if flagged and said.type != "none" else None,
         types=tuple(TypeChance(*pair) for pair in sorted((said.types or {}).items())),
-        novelty=share,
+        unseen_ngram_rate=share,
         out_of_domain=outside,
         note="; ".join(filter(None, (known.note, OUTSIDE_NOTE if outside else ""))),
         review=doubt,

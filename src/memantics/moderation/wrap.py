@@ -27,7 +27,7 @@ _FOLDS = 5
 _LIMITS = (
     "Its weights were trained by others; what they learnt from is in their card, if anywhere.",
     "Its labels mean here what the map says they do.",
-    "It was fitted to one time and place; words change, and so do disguises.",
+    "It was fitted to one time and place; words change, and so do obfuscations.",
     "It is a filter for people who decide, not a judge: look at what it finds.",
 )
 

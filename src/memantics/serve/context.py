@@ -50,7 +50,7 @@ class Metrics:
         self._scores = spread(
             "memantics_score", "Probability of harm, by detector.", ("detector",), buckets=_SCORES
         )
-        words = "Verdicts by detector: judged, unjudged, failed, or out of its domain."
+        words = "Verdicts by detector: judged, not scored, failed, or out of its domain."
         self._judged = count("memantics_judged", words, ("detector", "status"))
         words = "Outcomes by the detector that answers and by the one in the shadow."
         self._shadow = count("memantics_shadow", words, ("said", "shadow", "agree"))

@@ -2,7 +2,7 @@
 
 Categories of OpenAI that our detectors do not tell apart are false with a score of 0 and an empty
 list of input types, which is how OpenAI marks categories that it did not apply to an input. Three
-are ours: ``harmful``, ``unjudged`` (no verdict) and ``review`` (a person should decide).
+are ours: ``harmful``, ``not_scored`` (no verdict) and ``review`` (a person should decide).
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ OTHERS = (
     "violence",
     "violence/graphic",
 )
-UNJUDGED, REVIEW = "unjudged", "review"
+NOT_SCORED, REVIEW = "not_scored", "review"
 # What harm fills where a detector tells no types: OpenAI's widest category.
 PLAIN = "harassment"
 CATEGORIES = (
     HARMFUL,
-    UNJUDGED,
+    NOT_SCORED,
     REVIEW,
     *(name for names in TYPES.values() for name in names),
     *OTHERS,
@@ -101,8 +101,8 @@ class ModerationBody(BaseModel):
 class ModerationResult(BaseModel):
     """What OpenAI's clients read, and beside it who judged and how.
 
-    ``status`` is ``unjudged`` where nothing could be judged, ``partly judged`` where only some
-    parts could, ``failed`` where an image could not be read; the category ``unjudged`` is true
+    ``status`` is ``not_scored`` where nothing could be judged, ``partly judged`` where only some
+    parts could, ``failed`` where an image could not be read; the category ``not_scored`` is true
     then, and ``reason`` says why. ``flagged`` is false, because nothing was found, unless the
     service was told to flag what it cannot judge. A text unlike the training texts is judged all
     the same, and ``reason`` says that a person should decide. ``verdicts`` has one entry for each
@@ -113,7 +113,7 @@ class ModerationResult(BaseModel):
     categories: dict[str, bool]
     category_scores: dict[str, float]
     category_applied_input_types: dict[str, list[Kind]]
-    status: Literal["judged", "partly judged", "unjudged", "failed"]
+    status: Literal["judged", "partly judged", "not_scored", "failed"]
     reason: str
     verdicts: list[Verdict]
 
@@ -167,8 +167,8 @@ async def moderate(request: Request) -> Response:
     async with service.deadline():
         judged = await _judge(service, [part for parts in inputs for part in parts])
     rest = iter(judged)
-    strict = service.settings.models.flag_unjudged
-    results = [_sum_up([next(rest) for _ in parts], flag_unjudged=strict) for parts in inputs]
+    strict = service.settings.models.flag_not_scored
+    results = [_sum_up([next(rest) for _ in parts], flag_not_scored=strict) for parts in inputs]
     moderator = service.engine.moderator
     shown = {
         "id": f"modr-{random.getrandbits(96):024x}",
@@ -227,7 +227,7 @@ async def _judge(service: Service, parts: Sequence[str | ImagePart]) -> list[tup
 
 
 def _sum_up(
-    parts: Sequence[tuple[Kind, Verdict]], *, flag_unjudged: bool = False
+    parts: Sequence[tuple[Kind, Verdict]], *, flag_not_scored: bool = False
 ) -> dict[str, object]:
     """One result for the parts of an input: the highest score of each category counts."""
     scores, flags, kinds = _NO_SCORES.copy(), _NO_FLAGS.copy(), _NO_KINDS.copy()
@@ -243,7 +243,7 @@ def _sum_up(
         status = "failed"
     reasons = dict.fromkeys(filter(None, (v.reason or v.review for _, v in parts)))
     return {
-        "flagged": flags[HARMFUL] or (flag_unjudged and flags[UNJUDGED]),
+        "flagged": flags[HARMFUL] or (flag_not_scored and flags[NOT_SCORED]),
         "categories": flags,
         "category_scores": scores,
         "category_applied_input_types": kinds,
@@ -256,7 +256,7 @@ def _sum_up(
 def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
     """The categories that a verdict speaks of, each with its score and whether it is meant."""
     if verdict.status != "judged" or verdict.probability is None:
-        yield UNJUDGED, 1.0, True
+        yield NOT_SCORED, 1.0, True
         return
     harmful = verdict.label == HARMFUL
     yield HARMFUL, verdict.probability, harmful

@@ -157,7 +157,7 @@ def _embed(caption: str) -> Sequence[float] | None:
 
 async def _ask(image: Path, heard: Heard, options: ListenOptions) -> tuple[PunSeen | None, str]:
     """What a model that sees the picture says, or why nothing was said."""
-    from memantics.models.client import find_asking, open_desk
+    from memantics.models.client import find_asking, open_client
     from memantics.understanding.analysis.asking import ask_pun
 
     name = options.get("vlm")
@@ -166,8 +166,8 @@ async def _ask(image: Path, heard: Heard, options: ListenOptions) -> tuple[PunSe
     meme = Meme(image.stem, image, heard.caption, heard.language)
     folder = Path(options.get("journal", JOURNAL))
     asking = find_asking(base_url=options.get("base_url"))
-    async with open_desk(name, asking, folder) as desk:
-        taken = await desk.take(ask_pun(meme, heard.language, desk.model, hint(heard)))
+    async with open_client(name, asking, folder) as client:
+        taken = await client.take(ask_pun(meme, heard.language, client.model, hint(heard)))
     return taken.value, "" if taken.value else f"{name} gave no answer: {taken.reason}"
 
 

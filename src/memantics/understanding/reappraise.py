@@ -32,7 +32,7 @@ from memantics.core.parameters import (
 )
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync, run_sync
-from memantics.models.client import AskingOptions, Watch, asking_of, open_desk
+from memantics.models.client import AskingOptions, Watch, asking_of, open_client
 from memantics.models.editors import open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.engine import Progress
@@ -190,7 +190,7 @@ class ReappraiseOptions(EditingOptions, total=False):
 
 
 Results: TypeAlias = tuple[Reappraisal, ...]
-EMOTION = "emotion"  # the topic of experts that tell what a meme feels like
+EMOTION = "emotion"  # the topic of classifiers that tell what a meme feels like
 
 
 @overload
@@ -330,10 +330,10 @@ async def open_planner(
     if model == EMBEDDED:
         yield EmbeddedPlanner(judge=find_judges([EMOTION]).get(EMOTION), force=force)
         return
-    async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
-        planner = ModelPlanner(desk, options.get("best_of", BEST_OF))
+    async with open_client(model, asking_of(options), out, options.get("progress")) as client:
+        planner = ModelPlanner(client, options.get("best_of", BEST_OF))
         calls = 2 + (BY_MODEL in options.get("face", ()))
-        desk.expect((calls + (_find_judge(planner, options) is not None)) * memes)
+        client.expect((calls + (_find_judge(planner, options) is not None)) * memes)
         yield planner
 
 
@@ -363,7 +363,7 @@ def line_reader(ocr: RememberingOcr) -> ReadLines:
 
 
 async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptions) -> Results:
-    """Reappraise memes, in their order; where a model plans, its desk tells the progress."""
+    """Reappraise memes, in their order; where a model plans, its client tells the progress."""
     embedded = options.get("model", EMBEDDED) == EMBEDDED
     watch = options.get("progress") if embedded and shop.review is None else None
     width = 1 if embedded or shop.review else asking_of(options).concurrency

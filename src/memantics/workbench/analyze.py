@@ -20,7 +20,7 @@ from markupsafe import Markup
 from memantics.benchmarks.registry import find_warning
 from memantics.core.errors import ImageError, InputError
 from memantics.core.journal import write_text
-from memantics.core.labels import Judges, Opinion
+from memantics.core.labels import ClassifierPrediction, Judges
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme, name_apart
@@ -31,12 +31,12 @@ from memantics.core.waiting import run_sync
 from memantics.models.client import (
     SAMPLE,
     AskingOptions,
-    Desk,
+    ModelClient,
     Trial,
     Watch,
     asking_of,
     foresee,
-    open_desk,
+    open_client,
 )
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.moderation.classifiers import open_judges
@@ -331,9 +331,9 @@ async def _ask_all(
 ) -> tuple[list[Findings], tuple[int, int]]:
     """What a model says of each, and the tokens that this took."""
     journal = Path(options.get("journal", JOURNAL))
-    async with open_desk(model, asking_of(options), journal, options.get("progress")) as desk:
+    async with open_client(model, asking_of(options), journal, options.get("progress")) as client:
 
-        async def ask(found: Findings, asker: Desk | Trial = desk) -> Findings:
+        async def ask(found: Findings, asker: ModelClient | Trial = client) -> Findings:
             known = found.language if found.language != UNKNOWN else "en"
             language = options.get("language") or known
             settings = ExtractSettings(language=language, toxicity="reviewer")
@@ -343,9 +343,9 @@ async def _ask_all(
         async def ask_few(trial: Trial) -> None:
             await asyncio.gather(*(ask(found, trial) for found in seen[:SAMPLE]))
 
-        await foresee(desk, len(seen), ask_few)
+        await foresee(client, len(seen), ask_few)
         found = list(await asyncio.gather(*map(ask, seen)))
-        return found, (desk.progress.tokens_in, desk.progress.tokens_out)
+        return found, (client.progress.tokens_in, client.progress.tokens_out)
 
 
 def _publish(found: Findings) -> Analysis:
@@ -417,18 +417,22 @@ def describe(found: Analysis) -> Iterator[Line]:
 
 
 def _judge(found: Analysis) -> Iterator[Line]:
-    """Harm, feelings and what experts say, each with its source."""
+    """Harm, feelings and what classifiers say, each with its source."""
     for harm in found.verdicts:
         yield ("harm, a guess" if harm.baseline else "harm", *tell_harm(harm))
         yield "", f"by {harm.by}" + (f"; {harm.reason}" if harm.reason else ""), "dim"
     for feeling in found.moods:
         yield ("feels, a guess" if feeling.baseline else "feels"), feeling.emotion, ""
         yield "", f"by {feeling.by}; {feeling.reason}".rstrip("; "), "dim"
-    for opinion in found.opinions:
-        if opinion.known:
-            yield f"{opinion.topic}{', a guess' if opinion.sample else ''}", _chance(opinion), ""
-        unsaid = f"{opinion.topic}: unknown; {opinion.why}"
-        yield "", f"by {opinion.source}" if opinion.known else unsaid, "dim"
+    for prediction in found.predictions:
+        if prediction.known:
+            yield (
+                f"{prediction.topic}{', a guess' if prediction.sample else ''}",
+                _chance(prediction),
+                "",
+            )
+        unsaid = f"{prediction.topic}: unknown; {prediction.why}"
+        yield "", f"by {prediction.source}" if prediction.known else unsaid, "dim"
 
 
 def _compare(found: Analysis) -> Iterator[Line]:
@@ -441,9 +445,9 @@ def _compare(found: Analysis) -> Iterator[Line]:
         yield "", f"by {BY_MEANING}", "dim"
 
 
-def _chance(opinion: Opinion) -> str:
-    share = "" if opinion.probability is None else f" (chance {opinion.probability:.0%})"
-    return f"{opinion.label}{share}"
+def _chance(prediction: ClassifierPrediction) -> str:
+    share = "" if prediction.probability is None else f" (chance {prediction.probability:.0%})"
+    return f"{prediction.label}{share}"
 
 
 def _list(title: str, lines: Iterable[str], most: int = _LISTED) -> Iterator[Line]:

@@ -25,7 +25,7 @@ from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result
 from memantics.core.tables import need_parquet
 from memantics.core.waiting import run_sync
-from memantics.models.client import Asking, make_asking, open_desk
+from memantics.models.client import Asking, make_asking, open_client
 from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.detect import Detector
 from memantics.moderation.scale.driver import ScaleProgress, ScaleSettings, run_shards
@@ -157,9 +157,9 @@ class _Builder:
         settings = ExtractSettings(
             language=shard_settings.language or "en", collection=self._work.folder.name
         )
-        async with open_desk(shard_settings.model, shard_settings.asking, journal) as desk:
+        async with open_client(shard_settings.model, shard_settings.asking, journal) as client:
             async for made in extract_memes(
-                desk, known, settings, 2 * shard_settings.asking.concurrency
+                client, known, settings, 2 * shard_settings.asking.concurrency
             ):
                 statuses = Counter(str(step.status) for step in made.steps)
                 line = orjson.loads(dump_knowledge(made.knowledge))
@@ -169,8 +169,8 @@ class _Builder:
     async def _mine(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
         settings = self._settings
         known = await read_once(memes)
-        async with open_desk(settings.model, settings.asking, journal) as desk:
-            report = await mine_captions(desk, known, settings.language)
+        async with open_client(settings.model, settings.asking, journal) as client:
+            report = await mine_captions(client, known, settings.language)
         ended: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for miss in report.tally.misses:
             ended[miss.step.rpartition("/captions/")[0]][miss.status] += 1

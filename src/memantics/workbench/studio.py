@@ -28,7 +28,7 @@ from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.core.samples import StarterMeme, image_path, read_starter
-from memantics.models.client import Asking, Watch, open_desk
+from memantics.models.client import Asking, Watch, open_client
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.engine import Progress
 from memantics.moderation.detect import Detector
@@ -250,7 +250,7 @@ def judge(
     if verdict.probability is None:
         known = not text.strip() or unread or verdict.language in detector.languages
         return HarmFound(
-            "unjudged", detector.name, detector.sample, foreign=not known, reason=verdict.reason
+            "not_scored", detector.name, detector.sample, foreign=not known, reason=verdict.reason
         )
     harmful, reasons = verdict.label == HARMFUL, detector.find_reasons(example)
     return HarmFound(
@@ -287,10 +287,10 @@ async def ask_meaning(
         seen = Findings(known, lines, read.language, read.panels)
         settings = ExtractSettings(language=language, toxicity="reviewer")
         asking = replace(studio.asking, use_cache=False)
-        async with open_desk(name, asking, folder / "journal", watch) as desk:
-            desk.expect(settings.steps + VERDICTS)
-            found = await ask_all(desk, seen, settings)
-            tokens = desk.progress.tokens_in + desk.progress.tokens_out
+        async with open_client(name, asking, folder / "journal", watch) as client:
+            client.expect(settings.steps + VERDICTS)
+            found = await ask_all(client, seen, settings)
+            tokens = client.progress.tokens_in + client.progress.tokens_out
     if not found.statuses.get("answered"):
         raise ModelError(f"{name} answered nothing: {found.missing[0].reason}")
     return MeaningFound(

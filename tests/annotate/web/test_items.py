@@ -232,7 +232,7 @@ def test_after_a_while_a_break_is_suggested_once(office: Office, tmp_path: Path)
     ann = office.visitor("ann")
     place = take(ann, project)
     assert "Look away" not in ann.get(place).text
-    pauses = office.app.state.desk.pauses
+    pauses = office.app.state.client.pauses
     since, last = pauses._spans[person.id]
     pauses._spans[person.id] = (since - 41 * 60, last)
     assert "Look away" in ann.get(place).text

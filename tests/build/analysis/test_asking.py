@@ -13,7 +13,7 @@ from memantics.core.model import Taken
 from memantics.core.records import Request
 from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, play
 from memantics.understanding.analysis.asking import ask_feeling, ask_harm
 from memantics.understanding.analysis.records import Harm
@@ -91,8 +91,8 @@ def test_a_complaint_goes_along(tmp_path: Path) -> None:
         return reply(harmful=False) if len(heard) == 1 else reply()
 
     async def work() -> Taken[Harm]:
-        with Desk(FakeModel(script), tmp_path) as desk:
-            return await desk.take(ask_harm(MEME, "en", desk.model))
+        with ModelClient(FakeModel(script), tmp_path) as client:
+            return await client.take(ask_harm(MEME, "en", client.model))
 
     assert asyncio.run(work()).status == "answered"
     assert "make both agree" in heard[1]
@@ -100,8 +100,8 @@ def test_a_complaint_goes_along(tmp_path: Path) -> None:
 
 def test_garbage_ends_as_unparsed(tmp_path: Path) -> None:
     async def work() -> Taken[Harm]:
-        with Desk(FakeModel(play(["…"])), tmp_path) as desk:
-            return await desk.take(ask_harm(MEME, "en", desk.model))
+        with ModelClient(FakeModel(play(["…"])), tmp_path) as client:
+            return await client.take(ask_harm(MEME, "en", client.model))
 
     taken = asyncio.run(work())
     assert (taken.status, taken.attempts) == ("unparsed", 3)

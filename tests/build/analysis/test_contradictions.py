@@ -15,7 +15,7 @@ from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.core.memes import Meme
 from memantics.core.records import Request
 from memantics.core.samples import image_path
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, build_reply
 from memantics.understanding.analysis.asking import (
     HARM_TERMS,
@@ -187,9 +187,9 @@ def test_fourteen_calls_and_background_is_asked_once(tmp_path: Path) -> None:
         )
 
     async def work() -> Findings:
-        with Desk(FakeModel(script), tmp_path) as desk:
+        with ModelClient(FakeModel(script), tmp_path) as client:
             heard = (Sound("鸭梨山大", "压力山大", 0.82),)
-            return await ask_all(desk, Findings(MEME, sounds=heard), ExtractSettings())
+            return await ask_all(client, Findings(MEME, sounds=heard), ExtractSettings())
 
     found = asyncio.run(work())
     assert len(asked) == 14

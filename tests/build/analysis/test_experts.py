@@ -1,4 +1,4 @@
-"""Experts in use speak in analyses, reappraisals, screenings and the embedded reader."""
+"""Classifiers in use speak in analyses, reappraisals, screenings and the embedded reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memantics.core.labels import Judge, Opinion
+from memantics.core.labels import ClassifierPrediction, Judge
 from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme
 from memantics.core.records import Field, Form, Option
@@ -18,7 +18,7 @@ from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
 from memantics.models.kinds import ModelSettings, open_model
-from memantics.moderation.classifier import Expert, find_labelled, use_expert
+from memantics.moderation.classifier import Classifier, find_labelled, use_classifier
 from memantics.moderation.classifiers import open_judges
 from memantics.moderation.screen import screen
 from memantics.understanding.analysis.gather import Tools, look
@@ -44,8 +44,8 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def expert(tmp_path: Path) -> Expert:
-    """An expert for emotions from words that we made up; it is in use."""
+def classifier(tmp_path: Path) -> Classifier:
+    """A classifier for emotions from words that we made up; it is in use."""
     pick = random.Random(5)
     (said,) = (own.text for own in read_starter() if own.id == "en-001")
     rows = [
@@ -59,17 +59,17 @@ def expert(tmp_path: Path) -> Expert:
     rows += [{"text": f"{said} {n}", "emotion": "tense"} for n in range(20)]
     table = tmp_path / "feelings.jsonl"
     table.write_bytes(b"\n".join(map(orjson.dumps, rows)))
-    made = Expert.train(f"{table}/emotion")
-    use_expert(made.save())
+    made = Classifier.train(f"{table}/emotion")
+    use_classifier(made.save())
     return made
 
 
-def test_an_analysis_says_who_tells_the_emotion_and_how_well(expert: Expert) -> None:
+def test_an_analysis_says_who_tells_the_emotion_and_how_well(classifier: Classifier) -> None:
     found = analyze(image_path("en-001"), known="starter")
     (feeling,) = found.feelings
     assert feeling.emotion == "tense"
-    assert feeling.emotion in expert.classes
-    assert feeling.by == "expert feelings.jsonl/emotion"
+    assert feeling.emotion in classifier.classes
+    assert feeling.by == "classifier feelings.jsonl/emotion"
     assert feeling.reason.startswith("right on ")
     assert not feeling.baseline
     assert "emotion" not in {gap.part for gap in found.missing}
@@ -77,15 +77,15 @@ def test_an_analysis_says_who_tells_the_emotion_and_how_well(expert: Expert) -> 
     assert any(line[0] == "feels" for line in describe(found))
 
 
-def test_without_an_expert_the_emotion_is_unknown_and_it_says_what_would_help() -> None:
+def test_without_an_classifier_the_emotion_is_unknown_and_it_says_what_would_help() -> None:
     found = analyze(image_path("en-001"))
     assert found.feelings == ()
     reasons = {gap.part: gap.reason for gap in found.missing}
     assert reasons["emotion"].startswith("unknown: ")
-    assert "memantics expert train mer_bench/emotion" in reasons["emotion"]
+    assert "memantics classifier train mer_bench/emotion" in reasons["emotion"]
 
 
-def test_without_an_expert_no_emotion_of_the_starter_pack_is_guessed() -> None:
+def test_without_an_classifier_no_emotion_of_the_starter_pack_is_guessed() -> None:
     tools = Tools(lambda *_: ImageReading(), lambda _: "en", lambda *_: (), judges=open_judges())
     memes = [own for own in read_starter() if own.emotion is not None]
     assert len(memes) > 30
@@ -95,17 +95,17 @@ def test_without_an_expert_no_emotion_of_the_starter_pack_is_guessed() -> None:
         assert "emotion: unknown" in found.gaps
 
 
-def test_an_expert_of_another_language_makes_it_unknown(expert: Expert) -> None:
+def test_an_classifier_of_another_language_makes_it_unknown(classifier: Classifier) -> None:
     found = analyze(image_path("CN90001"))
     assert found.feelings == ()
     reasons = {gap.part: gap.reason for gap in found.missing}
     assert "it learnt en" in reasons["emotion"]
-    assert expert.languages == ("en",)
+    assert classifier.languages == ("en",)
 
 
 def judge_always(label: str, *classes: str) -> Judge:
-    def ask(_text: str, _language: str) -> Opinion:
-        return Opinion("emotion", label, "expert x", 0.9, 0.8, 0.3)
+    def ask(_text: str, _language: str) -> ClassifierPrediction:
+        return ClassifierPrediction("emotion", label, "classifier x", 0.9, 0.8, 0.3)
 
     return Judge("emotion", "x", "1", classes, ask)
 
@@ -117,7 +117,7 @@ def test_the_planner_names_its_source() -> None:
     calm, nervous = understand(["qwertz"]), understand(["panic before the exam"])
     assert sure._feel(subject, calm) == (
         "bored",
-        "expert x, right on 80% of held-out memes (best trivial answer 30%)",
+        "classifier x, right on 80% of held-out memes (best trivial answer 30%)",
     )
     assert sure.name == "embedded/planner with x@1"
     silent = EmbeddedPlanner(judge=judge_always("unknown", "bored"))
@@ -135,11 +135,11 @@ async def _open(folder: Path) -> str:
         return planner.name
 
 
-def test_a_reappraisal_asks_the_expert_in_use(expert: Expert, tmp_path: Path) -> None:
+def test_a_reappraisal_asks_the_classifier_in_use(classifier: Classifier, tmp_path: Path) -> None:
     import asyncio
 
     name = asyncio.run(_open(tmp_path))
-    assert name == f"embedded/planner with {expert.label}@{expert.checksum[:12]}"
+    assert name == f"embedded/planner with {classifier.label}@{classifier.checksum[:12]}"
 
 
 def make_field(*names: str) -> Evidence:
@@ -148,24 +148,24 @@ def make_field(*names: str) -> Evidence:
     return Evidence(Form("How does it feel?", fields, context={"text": "x"}))
 
 
-def test_the_reader_asks_an_expert_whose_labels_are_just_the_options() -> None:
+def test_the_reader_asks_an_classifier_whose_labels_are_just_the_options() -> None:
     judge = judge_always("bored", "bored", "sad")
     senses = open_senses({"emotion": judge})
     same, more = make_field("sad", "bored"), make_field("sad", "bored", "happy")
     assert choose(same, same.form.fields[0], senses) == "bored"
     plain = open_senses()
     assert choose(more, more.form.fields[0], senses) == choose(more, more.form.fields[0], plain)
-    assert "experts: x@1" in EmbeddedReader(senses).note
-    assert EmbeddedReader(senses).identity["experts"] == "x@1"
-    assert "experts" not in EmbeddedReader(plain).identity
+    assert "classifiers: x@1" in EmbeddedReader(senses).note
+    assert EmbeddedReader(senses).identity["classifiers"] == "x@1"
+    assert "classifiers" not in EmbeddedReader(plain).identity
 
 
-def test_the_reader_of_the_registry_has_the_experts_in_use(expert: Expert) -> None:
+def test_the_reader_of_the_registry_has_the_classifiers_in_use(classifier: Classifier) -> None:
     model = open_model("embedded/reader", ModelSettings())
-    assert expert.checksum[:12] in str(model.identity["experts"])
+    assert classifier.checksum[:12] in str(model.identity["classifiers"])
 
 
-def test_screening_adds_a_column_of_labels(expert: Expert, tmp_path: Path) -> None:
+def test_screening_adds_a_column_of_labels(classifier: Classifier, tmp_path: Path) -> None:
     table = tmp_path / "texts.jsonl"
     texts = ["my boss set a deadline and I panic before the exam", "今天我们一起去吃饭吧"]
     table.write_bytes(
@@ -174,19 +174,19 @@ def test_screening_adds_a_column_of_labels(expert: Expert, tmp_path: Path) -> No
     done = screen(table, out=tmp_path / "out")
     rows = {row["id"]: row for row in done.rows_iter()}
     told = [own for row in rows.values() for own in row["labels"]]
-    assert all(own["expert"].startswith(f"{expert.label}@") for own in told)
-    assert {own["label"] for own in told} <= {*expert.classes, "unknown"}
+    assert all(own["classifier"].startswith(f"{classifier.label}@") for own in told)
+    assert {own["label"] for own in told} <= {*classifier.classes, "unknown"}
     assert told
 
 
 @needs_shared_data
 def test_on_the_starter_pack_emotions_are_told_better_than_by_any_trivial_answer() -> None:
-    """The expert of the release has never seen our own memes."""
+    """The classifier of the release has never seen our own memes."""
     from memantics.evaluation.datasets import add_release
 
     add_release("mer_bench", SHARED_DATA / "mer_bench")
-    made = Expert.train("mer_bench/emotion")
-    use_expert(made.save())
+    made = Classifier.train("mer_bench/emotion")
+    use_classifier(made.save())
     pack = find_labelled("mer_bench/emotion", data="starter", classes=made.classes)
     said = [made.judge(example.text) for example in pack.examples]
     told = [(own.label, gold[0]) for own, gold in zip(said, pack.gold, strict=True) if own.known]

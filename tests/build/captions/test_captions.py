@@ -22,7 +22,7 @@ from memantics.understanding.captions.mine import (
     read_caption,
     write_captions,
 )
-from tests.build.drafting import starter_memes, text_of, with_desk
+from tests.build.drafting import starter_memes, text_of, with_client
 from tests.commands import Shell
 from tests.punmemecn.release import write_release
 
@@ -30,7 +30,7 @@ ENGLISH = '{"caption": "Somebody is surprised by a simple question."}'
 
 
 def mine(folder: Path, model: FakeModel, memes: tuple[Meme, ...]) -> Drafted[Captioned]:
-    return with_desk(folder, model, lambda desk: mine_captions(desk, memes))
+    return with_client(folder, model, lambda client: mine_captions(client, memes))
 
 
 def test_given_captions_are_used_as_they_are(tmp_path: Path) -> None:
@@ -204,7 +204,9 @@ def test_the_templates_of_the_paper_name_language_and_culture(tmp_path: Path) ->
 
     memes = tuple(replace(meme, language="zh") for meme in starter_memes("en-001", notes=False))
     model = FakeModel(script)
-    with_desk(tmp_path, model, lambda desk: mine_captions(desk, memes, "en", wording="culture"))
+    with_client(
+        tmp_path, model, lambda client: mine_captions(client, memes, "en", wording="culture")
+    )
     assert sorted("cultural background" in text for text in seen) == [False, True]
     assert all("(Chinese)" in text and " in English" in text for text in seen)
 

@@ -53,7 +53,7 @@ from tests.build.drafting import (
     fields_of,
     starter_memes,
     text_of,
-    with_desk,
+    with_client,
 )
 from tests.commands import Shell
 
@@ -70,8 +70,8 @@ def build(
     others: tuple[Meme, ...] = (),
 ) -> tuple[list[ReleasedChat], ChatReport]:
     own = settings or ChatSettings(per_meme=2)
-    return with_desk(
-        folder, model, lambda desk: build_chats(desk, (memes, others), EMBEDDERS, GAUGES, own)
+    return with_client(
+        folder, model, lambda client: build_chats(client, (memes, others), EMBEDDERS, GAUGES, own)
     )
 
 

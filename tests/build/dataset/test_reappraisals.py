@@ -93,9 +93,9 @@ def test_a_revised_caption_is_drawn_before_it_is_published(built: Shell, tmp_pat
     publish = ("publish", build, "--name", "checked", "--licence", "CC0-1.0")
     refusal = built.refused(*publish)
     assert "a person revised rewritten" in refusal
-    assert "memantics build remake" in refusal
+    assert "memantics build regenerate" in refusal
     before = (build / "reappraised" / "embedded" / first.id / "meme.png").read_bytes()
-    built.done("build", "remake", build)
+    built.done("build", "regenerate", build)
     _, again = read_queue(build / "queue-2")
     assert [item.id for item in again] == [first.id, second.id]
     assert again[0].values["rewritten"] == revised
@@ -108,7 +108,7 @@ def test_a_revised_caption_is_drawn_before_it_is_published(built: Shell, tmp_pat
     assert row["pos_txt"] == revised
     edited = index.parent / "EditedResults" / "embedded" / row["id"]
     assert edited.read_bytes() != before
-    assert "nothing was sent back or revised" in built.refused("build", "remake", build)
+    assert "nothing was sent back or revised" in built.refused("build", "regenerate", build)
 
 
 def test_corrections_that_do_not_fit_are_named(built: Shell, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_corrections_that_do_not_fit_are_named(built: Shell, tmp_path: Path) -> 
     _, items = read_queue(build / "queue")
     many = "\n".join(["one line too many"] * 9)
     judge(build / "queue", [{"rewritten": many}, {}])
-    done = built.run("build", "remake", build)
+    done = built.run("build", "regenerate", build)
     regions = len(str(items[0].values["rewritten"]).splitlines())
     if regions > 1:
         assert done.code == 1

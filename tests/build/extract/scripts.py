@@ -11,7 +11,7 @@ from pathlib import Path
 from memantics.core.memes import Meme
 from memantics.core.records import Image, Request
 from memantics.core.samples import image_path
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
 from memantics.understanding.extraction.chain import Extraction, ExtractSettings, extract_memes
@@ -80,8 +80,8 @@ def extract_with(
     settings: ExtractSettings | None = None,
 ) -> list[Extraction]:
     async def run() -> list[Extraction]:
-        with Desk(model, folder, settings=HASTY) as desk:
-            found = extract_memes(desk, own or memes("en-001"), settings or ExtractSettings())
+        with ModelClient(model, folder, settings=HASTY) as client:
+            found = extract_memes(client, own or memes("en-001"), settings or ExtractSettings())
             return [extraction async for extraction in found]
 
     return asyncio.run(run())

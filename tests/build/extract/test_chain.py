@@ -12,7 +12,7 @@ import pytest
 
 from memantics.core.errors import Transient, Unavailable
 from memantics.core.records import Reply, Request
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, Said
 from memantics.understanding.extraction.chain import ExtractSettings, extract_memes, in_order
 from memantics.understanding.extraction.plan import find_plan
@@ -284,9 +284,9 @@ def test_what_was_answered_is_never_asked_again(tmp_path: Path) -> None:
 def test_an_error_that_ends_all_leaves_no_task_behind(tmp_path: Path) -> None:
     async def run() -> set[asyncio.Task[object]]:
         model = FakeModel(lambda _: Unavailable("gone"))
-        with Desk(model, tmp_path) as desk:
+        with ModelClient(model, tmp_path) as client:
             with pytest.raises(Unavailable):
-                _ = [e async for e in extract_memes(desk, memes("en-001"), ExtractSettings())]
+                _ = [e async for e in extract_memes(client, memes("en-001"), ExtractSettings())]
             return asyncio.all_tasks() - {asyncio.current_task()}
 
     assert not asyncio.run(run())
@@ -312,7 +312,7 @@ def test_no_more_jobs_than_the_window_are_begun() -> None:
 
 def test_knowledge_lines_round_trip(tmp_path: Path) -> None:
     script = by_dimension({"VisualMaterial": one("person"), "Scene": CAT_SCENE})
-    (found,) = extract(tmp_path / "desk", script)
+    (found,) = extract(tmp_path / "client", script)
     both = [found.knowledge, Knowledge("空", ())]
     (tmp_path / "knowledge.jsonl").write_bytes(b"".join(map(dump_knowledge, both)))
     assert list(read_knowledge(tmp_path)) == both

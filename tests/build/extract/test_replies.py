@@ -147,7 +147,7 @@ def test_two_things_of_one_name_are_both_kept() -> None:
 
 
 def test_names_that_only_look_alike_are_told_apart() -> None:
-    cyrillic = {"name": "сat", "label": "a cat in disguise"}
+    cyrillic = {"name": "сat", "label": "a cat in obfuscation"}
     found = read(json.dumps([CAT, cyrillic])).individuals
     assert [own.name for own in found] == ["cat", "сat_2"]
 

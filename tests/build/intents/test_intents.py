@@ -30,7 +30,7 @@ from memantics.understanding.intents.draft import (
     write_intent_queue,
     write_intents,
 )
-from tests.build.drafting import fields_of, starter_memes, text_of, with_desk
+from tests.build.drafting import fields_of, starter_memes, text_of, with_client
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -43,7 +43,7 @@ def script(request: Request) -> Said:
 
 
 def draft(folder: Path, model: FakeModel, memes: tuple[Meme, ...]) -> Drafted[DraftedIntents]:
-    return with_desk(folder, model, lambda desk: draft_intents(desk, memes, IntentSettings()))
+    return with_client(folder, model, lambda client: draft_intents(client, memes, IntentSettings()))
 
 
 @pytest.mark.parametrize(

@@ -227,14 +227,14 @@ def pun_values(meme: StarterMeme) -> dict[str, JsonValue]:
 
 
 @pytest.mark.slow
-def test_puns_with_look_alikes_are_groups_of_three(shell: Shell, tmp_path: Path) -> None:
+def test_puns_with_hard_negatives_are_groups_of_three(shell: Shell, tmp_path: Path) -> None:
     memes = [meme for meme in pick_memes("zh", 43) if meme.pun]
     puns = [m for m in memes if m.pun and m.pun.is_pun and m.pun.reading][:2]
     others = [m for m in memes if m.pun and not m.pun.is_pun][:5]
     queue = make_queue(tmp_path / "queue", "pun-form", [*puns, *others])
     judge(queue, "pun-form", {meme.id: pun_values(meme) for meme in (*puns, *others)})
-    shell.done("build", "look-alikes", queue)
-    rows = [json.loads(line) for line in (queue / "look-alikes.jsonl").read_text().splitlines()]
+    shell.done("build", "hard-negatives", queue)
+    rows = [json.loads(line) for line in (queue / "hard-negatives.jsonl").read_text().splitlines()]
     assert [row["pun"] for row in rows] == [meme.id for meme in puns]
     used = [row[kind] for row in rows for kind in ("similar_image", "similar_text")]
     assert len(set(used)) == 4
@@ -249,7 +249,7 @@ def test_puns_with_look_alikes_are_groups_of_three(shell: Shell, tmp_path: Path)
     assert meta["CN00001.similar_text.png"]["caption_1"] == texts[rows[0]["similar_text"]]
     few = make_queue(tmp_path / "few", "pun-form", [*puns, others[0]])
     judge(few, "pun-form", {meme.id: pun_values(meme) for meme in (*puns, others[0])})
-    assert "2 puns and 1 others make no group" in shell.refused("build", "look-alikes", few)
+    assert "2 puns and 1 others make no group" in shell.refused("build", "hard-negatives", few)
 
 
 def test_a_folder_that_people_judged_as_it_was_is_published(shell: Shell, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from memantics.construction.questions.records import QuestionSettings
 from memantics.core.memes import Meme
 from memantics.core.records import Request
 from memantics.core.samples import image_path, read_starter
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, Said
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 
@@ -122,11 +122,11 @@ def build(
 ) -> BuiltQuestions:
     async def run() -> BuiltQuestions:
         with (
-            Desk(FakeModel(writer, "writer"), folder / "writer") as desk,
-            Desk(FakeModel(critic or writer, "critic"), folder / "critic") as second,
+            ModelClient(FakeModel(writer, "writer"), folder / "writer") as client,
+            ModelClient(FakeModel(critic or writer, "critic"), folder / "critic") as second,
         ):
             return await build_questions(
-                desk,
+                client,
                 subjects or starter_subjects(),
                 settings or QuestionSettings(),
                 second if critic else None,

@@ -16,7 +16,7 @@ from memantics.construction.questions.report import report_questions
 from memantics.construction.questions.solver import BlindTrial, read_letter, try_items
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, Said
 from tests.build.questions.scripts import (
     build,
@@ -143,8 +143,8 @@ def test_blind_asks_show_neither_meme_nor_knowledge(tmp_path: Path) -> None:
         return "B"
 
     async def ask() -> dict[str, BlindTrial]:
-        with Desk(FakeModel(answer), tmp_path / "desk") as desk:
-            return await try_items(desk, built.items, starter_subjects(), SETTINGS)
+        with ModelClient(FakeModel(answer), tmp_path / "client") as client:
+            return await try_items(client, built.items, starter_subjects(), SETTINGS)
 
     trials = asyncio.run(ask())
     assert len(trials) == len(built.items)

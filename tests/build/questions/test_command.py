@@ -28,7 +28,7 @@ from memantics.core.model import ask_again
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
 from memantics.core.samples import image_path
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, Said
 from memantics.understanding.extraction.report import adopt_memes
 from memantics.understanding.knowledge.records import Knowledge, dump_knowledge
@@ -155,9 +155,9 @@ def test_a_killed_build_goes_on_without_asking_twice(tmp_path: Path) -> None:
         return say(write_honestly(request))
 
     async def run() -> int:
-        with Desk(FakeModel(script), tmp_path) as desk:
+        with ModelClient(FakeModel(script), tmp_path) as client:
             settings = QuestionSettings(attempts=1)
-            built = await build_questions(desk, subjects, settings)
+            built = await build_questions(client, subjects, settings)
             return len(built.questions)
 
     with pytest.raises(Unavailable):

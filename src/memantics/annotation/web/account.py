@@ -62,7 +62,7 @@ def log_out(ask: Ask) -> Response:
     if ask.session:
         ask.service.accounts.log_out(ask.session)
     response = ask.go("/login", "out")
-    ask.drop_cookie(response, ask.desk.session_cookie)
+    ask.drop_cookie(response, ask.client.session_cookie)
     return response
 
 

@@ -47,7 +47,7 @@ def list_routes() -> tuple[PageRoute, ...]:
 
 def make_app(service: AnnotationService, settings: WebSettings) -> FastAPI:
     """The app on one database."""
-    desk = AppContext(service, settings)
+    client = AppContext(service, settings)
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
@@ -55,15 +55,15 @@ def make_app(service: AnnotationService, settings: WebSettings) -> FastAPI:
         note("started", address=settings.address)
         yield
         # Requests in hand were answered before this; what they began is finished here.
-        desk.threads.shutdown(wait=True)
+        client.threads.shutdown(wait=True)
         note("stopped")
 
     app = FastAPI(lifespan=live, openapi_url=None, docs_url=None, redoc_url=None)
-    app.state.desk = desk
+    app.state.client = client
     wrap(app, settings.limits, settings.trusted_proxies)
     app.add_exception_handler(HTTPException, _refuse_unknown)
     for route in list_routes():
-        install(app, desk, route, refuse)
+        install(app, client, route, refuse)
     _add_health(app, service)
     SITE.add_static(app)
     return app
@@ -81,7 +81,7 @@ async def _refuse_unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code not in (404, 405):
         return PlainTextResponse(error.detail, error.status_code)
-    ask = Ask(request, request.app.state.desk, FormData())
+    ask = Ask(request, request.app.state.client, FormData())
     return ask.page("error.html", error.status_code, **_say(ask, "unknown", ""))
 
 

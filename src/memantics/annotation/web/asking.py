@@ -114,13 +114,13 @@ class AppContext:
 class Ask:
     """One request, with what every page needs."""
 
-    def __init__(self, request: Request, desk: AppContext, form: FormData) -> None:
+    def __init__(self, request: Request, client: AppContext, form: FormData) -> None:
         self.request = request
-        self.desk = desk
-        self.service = desk.service
+        self.client = client
+        self.service = client.service
         self.form = form
-        self.session = request.cookies.get(desk.session_cookie, "")
-        self.guest = request.cookies.get(desk.guest_cookie, "")
+        self.session = request.cookies.get(client.session_cookie, "")
+        self.guest = request.cookies.get(client.guest_cookie, "")
         self.found: Actor | None = None
         self.began = time.time()
 
@@ -213,9 +213,9 @@ class Ask:
             "t": self.words,
             "actor": self.found,
             "preferences": self.preferences,
-            "token": make_form_token(self.desk.settings.secret, self.seed),
-            "contact": self.desk.settings.contact,
-            "demo": self.desk.settings.demo,
+            "token": make_form_token(self.client.settings.secret, self.seed),
+            "contact": self.client.settings.contact,
+            "demo": self.client.settings.demo,
             "flash": self._flash(),
             "path": self.request.url.path,
             "project": None,
@@ -226,8 +226,8 @@ class Ask:
             stages = project.workflow.stages
             shared["titles"] = {stage.id: stage.title.say(self.words.language) for stage in stages}
         response = SITE.render(template, shared | context, status)
-        if not self.session and self.request.cookies.get(self.desk.guest_cookie) != self.guest:
-            self._set_cookie(response, self.desk.guest_cookie, self.guest)
+        if not self.session and self.request.cookies.get(self.client.guest_cookie) != self.guest:
+            self._set_cookie(response, self.client.guest_cookie, self.guest)
         return response
 
     @cached_property
@@ -253,13 +253,13 @@ class Ask:
     def let_in(self, session: Session, path: str) -> Response:
         """Start a new session: whatever cookie was there before opens nothing any more."""
         response = self.go(path)
-        self._set_cookie(response, self.desk.session_cookie, session.token, session.expires)
-        self.drop_cookie(response, self.desk.guest_cookie)
+        self._set_cookie(response, self.client.session_cookie, session.token, session.expires)
+        self.drop_cookie(response, self.client.guest_cookie)
         return response
 
     def drop_cookie(self, response: Response, name: str) -> None:
         """Take a cookie back, in the terms in which it was given."""
-        secure = self.desk.settings.secure
+        secure = self.client.settings.secure
         response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
 
     def _set_cookie(
@@ -270,7 +270,7 @@ class Ask:
             value,
             max_age=None if expires is None else max(0, int(expires - time.time())),
             path="/",
-            secure=self.desk.settings.secure,
+            secure=self.client.settings.secure,
             httponly=True,
             samesite="lax",
         )
@@ -314,13 +314,13 @@ class Routes:
         return add
 
 
-def install(app: FastAPI, desk: AppContext, route: PageRoute, refuse: Refuse) -> None:
+def install(app: FastAPI, client: AppContext, route: PageRoute, refuse: Refuse) -> None:
     """Put one route into the app."""
 
     async def endpoint(request: Request) -> Response:
         async def answer(form: FormData, *, only_check: bool = False) -> Response:
             return await asyncio.get_running_loop().run_in_executor(
-                desk.threads, _serve, route, Ask(request, desk, form), refuse, only_check
+                client.threads, _serve, route, Ask(request, client, form), refuse, only_check
             )
 
         if route.upload:
@@ -360,7 +360,7 @@ def _serve(route: PageRoute, ask: Ask, refuse: Refuse, only_check: bool) -> Resp
         if only_check:
             return Response(status_code=204)
         if route.method == "POST" and not is_own_form(
-            ask.request, ask.desk.settings, ask.seed, ask.text("token", 200)
+            ask.request, ask.client.settings, ask.seed, ask.text("token", 200)
         ):
             return refuse(ask, ForgedForm())
         return route.handler(ask)

@@ -44,7 +44,7 @@ def show_guideline(
         chosen=chosen,
         words=words or Words(en=ask.text("en"), zh=ask.text("zh")),
         drafted=drafted or ask.text("drafted", 200),
-        drafter=ask.desk.settings.drafter,
+        drafter=ask.client.settings.drafter,
         error=error,
     )
 
@@ -52,14 +52,14 @@ def show_guideline(
 @routes.post("/p/{project:int}/guideline")
 def clarify(ask: Ask) -> Response:
     """Have a clarification drafted, or add one to the guideline."""
-    project, draft = ask.project, ask.desk.settings.draft
+    project, draft = ask.project, ask.client.settings.draft
     numbers = [int(text) for text in ask.texts("number") if text.isdecimal() and len(text) < 9]
     if ask.text("do") == "draft" and draft is not None:
         try:
             words = draft(ask.service.guideline.describe(ask.actor, project.id, numbers))
         except MemanticsError as error:
             return show_guideline(ask, 502, error=str(error))
-        return show_guideline(ask, 200, words, ask.desk.settings.drafter)
+        return show_guideline(ask, 200, words, ask.client.settings.drafter)
     words = Words(en=ask.text("en"), zh=ask.text("zh"))
     if not words.en:
         return show_guideline(ask, 422, error=ask.words("guideline.empty"))
@@ -200,7 +200,7 @@ def invite(ask: Ask) -> Response:
     token = ask.service.accounts.invite(
         ask.actor, ask.place("project"), roles, note=ask.text("note", 200)
     )
-    base = ask.desk.settings.public_url.rstrip("/") or str(ask.request.base_url).rstrip("/")
+    base = ask.client.settings.public_url.rstrip("/") or str(ask.request.base_url).rstrip("/")
     # Their browser says it else: who reads Chinese memes may have an English one.
     greeting = f"?lang={ask.project.language}" if ask.project.language in LANGUAGES[1:] else ""
     return show_members(ask, 200, link=f"{base}/join/{token}{greeting}")

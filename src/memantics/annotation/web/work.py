@@ -96,9 +96,9 @@ def _item_page(
 ) -> Response:
     project = ask.service.projects.get(ask.actor, task.project)
     standing = ask.service.work.standing(ask.actor, project.id)
-    due = ask.desk.pauses.see(ask.actor.id, ask.began, standing.break_minutes)
+    due = ask.client.pauses.see(ask.actor.id, ask.began, standing.break_minutes)
     if due:
-        ask.desk.pauses.rest(ask.actor.id)
+        ask.client.pauses.rest(ask.actor.id)
     before = ask.service.work.mine(ask.actor, project.id, limit=2)
     last = next((done for done in before if done.assignment != task.assignment), None)
     problems = {name: say_problem(text, ask.words) for name, text in (errors or {}).items()}

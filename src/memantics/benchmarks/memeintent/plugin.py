@@ -93,7 +93,7 @@ def parse_reply(text: str, *, first_line: bool) -> JsonValue:
     return body
 
 
-# What experts can learn from MemeIntent: what the author does with a meme, in one verb.
+# What classifiers can learn from MemeIntent: what the author does with a meme, in one verb.
 
 
 def find_verb(intent: str) -> str:

@@ -61,13 +61,13 @@ def choose_scorer(scoring: Scoring) -> tuple[TextScorer | None, bool]:
         return scoring.services.nli(scoring.nli), False
     if scoring.bert is not None:
         return scoring.services.bert(scoring.bert), False
-    return scoring.services.likeness(), True
+    return scoring.services.similarity(), True
 
 
 def calibrate(
     replies: Sequence[str], references: Sequence[Sequence[str]], scorer: TextScorer
 ) -> Values:
-    """Each reply's best likeness to its references, above what it gets on other memes.
+    """Each reply's best similarity to its references, above what it gets on other memes.
 
     The others are the memes at fixed distances in a ring, so that every meme is as often another
     as it is asked about. Nothing for fewer than two memes with references.
@@ -203,17 +203,17 @@ def _mark_words(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bo
         marks["bleu_4"] = []
     for sheet in sheets:
         groups = _pair_up(task, sheet, scoring, strip)
-        likeness = [max((rouge_l(*pair, stem) for pair in group), key=_by_f1) for group in groups]
-        marks["rouge_l"].append(_average([value.f1 for value in likeness]))
-        marks["rouge_l_precision"].append(_average([value.precision for value in likeness]))
-        marks["rouge_l_recall"].append(_average([value.recall for value in likeness]))
+        similarity = [max((rouge_l(*pair, stem) for pair in group), key=_by_f1) for group in groups]
+        marks["rouge_l"].append(_average([value.f1 for value in similarity]))
+        marks["rouge_l_precision"].append(_average([value.precision for value in similarity]))
+        marks["rouge_l_recall"].append(_average([value.recall for value in similarity]))
         if scoring.with_bleu:
             marks["bleu_4"].append(_average([max(map(count, group)) for group in groups]))
     return marks
 
 
-def _by_f1(likeness: RougeL) -> float:
-    return likeness.f1
+def _by_f1(similarity: RougeL) -> float:
+    return similarity.f1
 
 
 def _mark_meaning(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bool) -> Marks:

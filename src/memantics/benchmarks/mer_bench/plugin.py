@@ -205,10 +205,10 @@ def _is_official(chosen: Mapping[str, str]) -> bool:
     return chosen.get("wording") == "official"
 
 
-# What experts can learn from MER-Bench: from the caption alone.
+# What classifiers can learn from MER-Bench: from the caption alone.
 #
 # The index also describes each picture, but in words that were written while its emotion was named:
-# an expert that learnt from them would read the answer.
+# a classifier that learnt from them would read the answer.
 
 
 def _read(

@@ -60,7 +60,7 @@ def _check_pictures(reviewed: Reviewed, values: dict[str, str]) -> None:
         raise DataError(
             reviewed.item.id,
             f"a person revised {' and '.join(revised)}, but the pictures show the draft",
-            hint="make them again: memantics build remake BUILD, then have the new queue judged",
+            hint="run memantics build regenerate BUILD, then annotate the new queue",
         )
 
 

@@ -247,7 +247,7 @@ def _read(body: list[ast.stmt]) -> Iterator[str]:
             yield read_text(one.value, _HOLES) or ""
 
 
-# What experts can learn from M-QUEST's knowledge bases, from what is printed on the memes.
+# What classifiers can learn from M-QUEST's knowledge bases, from what is printed on the memes.
 
 NONE = "none"
 # The prompts of the release spell it so, and the knowledge bases follow.

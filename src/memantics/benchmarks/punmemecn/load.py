@@ -289,7 +289,7 @@ def read_memes(
             )
         )
         roles[group].add(role)
-    # Sets built with 'memantics publish' have no look-alikes: there every group is one meme.
+    # Sets built with 'memantics publish' have no hard-negatives: there every group is one meme.
     alone = all(len(present) == 1 for present in roles.values())
     for group, present in roles.items():
         if not alone and (missing := [role for role in ROLES if role not in present]):

@@ -64,9 +64,9 @@ def _agree_on_punchlines(material: Material) -> tuple[float, int] | None:
     return (100 * sum(len(pairs) == 1 for pairs in said) / len(said), len(said)) if said else None
 
 
-def look_alikes(material: Material, part: DeclaredPart) -> papers.PaperPart:
-    """How many of the release's groups ``build look-alikes`` finds again."""
-    groups = material.values.get("look_alikes.groups")
+def hard_negatives(material: Material, part: DeclaredPart) -> papers.PaperPart:
+    """How many of the release's groups ``build hard-negatives`` finds again."""
+    groups = material.values.get("hard_negatives.groups")
     n = groups if isinstance(groups, int) else 0
     cells = (
         papers.Cell(value=material.values.get(key), n=n, compared=False, fill=part.command())
@@ -376,7 +376,7 @@ PAPER = read_paper(
     {
         "Figure 1": figure_1,
         "Section 3.1": annotation,
-        "Look-alikes": look_alikes,
+        "Look-alikes": hard_negatives,
         "Table 1": table_1,
         "Table 2": table_2,
         "Figure 4": figure_4,

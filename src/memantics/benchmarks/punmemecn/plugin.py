@@ -81,7 +81,7 @@ def _hear(task: Task, setup: TaskSetup) -> Task:
     )
 
 
-# What experts can learn from PunMemeCN; a pun and its two look-alikes are one group.
+# What classifiers can learn from PunMemeCN; a pun and its two hard-negatives are one group.
 
 
 def _read(label_of: Callable[[PunMeme], str]) -> Callable[[PunRelease], Iterator[LabelledMeme]]:

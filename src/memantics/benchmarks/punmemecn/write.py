@@ -172,7 +172,7 @@ def _has_homophone(entry: writing.Record) -> bool:
 
 
 class _Group(BaseModel):
-    """A line of ``look-alikes.jsonl``."""
+    """A line of ``hard-negatives.jsonl``."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -188,7 +188,7 @@ def _name_groups(
 
     Where nobody made groups, a meme that is no pun makes a group of its own.
     """
-    path = folder / writing.LOOK_ALIKES
+    path = folder / writing.HARD_NEGATIVES
     if not path.is_file():
         return {
             reviewed.item.id: f"CN{number:05}"

@@ -347,7 +347,7 @@ def _parse(name: str, text: str, form: records.Form, keys: Mapping[str, str] | N
     return parse_type(text, form) if name == "type" else parse_target(text, form)
 
 
-# What experts can learn from ToxiCN MM, from texts and both captions.
+# What classifiers can learn from ToxiCN MM, from texts and both captions.
 
 
 def _read(

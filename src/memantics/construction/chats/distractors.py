@@ -101,9 +101,9 @@ class ChatPool:
         return same if len(same) >= len(KINDS) + EASY else others
 
     def _nearest(
-        self, likeness: records.Vectors, among: Sequence[str], most: int
+        self, similarity: records.Vectors, among: Sequence[str], most: int
     ) -> tuple[str, ...]:
-        order = np.argsort(-settle(likeness, VECTORS), kind="stable")
+        order = np.argsort(-settle(similarity, VECTORS), kind="stable")
         allowed = set(among)
         return tuple(self.ids[i] for i in order if self.ids[i] in allowed)[:most]
 
@@ -112,8 +112,8 @@ class ChatPool:
         a, b = self.subjects[one], self.subjects[other]
         if a.meme.text and a.meme.text.casefold() == b.meme.text.casefold():
             return True
-        likeness = float(self._meant[self._places[one]] @ self._meant[self._places[other]])
-        return bool(a.meaning and b.meaning) and likeness >= _SAME
+        similarity = float(self._meant[self._places[one]] @ self._meant[self._places[other]])
+        return bool(a.meaning and b.meaning) and similarity >= _SAME
 
 
 def _first(wanted: str, subject: records.ChatSubject) -> str:

@@ -73,13 +73,13 @@ class FailingPair:
 class PairCheck(Result):
     """Consistency on minimal pairs, by kind: both sides as they must be, and what changed.
 
-    ``judge`` is the detector or the run; ``unjudged`` counts pairs with a side without an answer.
+    ``judge`` is the detector or the run; ``not_scored`` counts pairs with a side without an answer.
     """
 
     judge: str
     kinds: tuple[Score, ...]
     failing: tuple[FailingPair, ...]
-    unjudged: int = 0
+    not_scored: int = 0
 
     def table(self) -> Table:
         """A row for each kind."""
@@ -307,7 +307,7 @@ def _ask_detector(model: Path, rows: Sequence[MinimalPair]) -> dict[str, str]:
         for side, text in (("a", row.first), ("b", row.second))
     ]
     found = Detector.load(model).predict(examples)
-    return {said.id: said.name for said in found if not said.unjudged}
+    return {said.id: said.name for said in found if not said.not_scored}
 
 
 def _read_run(run: Path) -> dict[str, str]:

@@ -277,7 +277,7 @@ _LEAST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Similarity:
     """Two judgements of one edit: same labels, all ratings within a point, mean distance."""
 
     same: bool
@@ -285,12 +285,12 @@ class Likeness:
     distance: float
 
 
-def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> Likeness:
+def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> Similarity:
     """How alike two judgements are, over the rated fields (all fields where none are named)."""
     (labels, first), (others, second) = _read(one, rated), _read(other, rated)
     numbers = [abs(value - second[name]) for name, value in first.items() if name in second]
     same = bool(labels or numbers) and labels == others
-    return Likeness(
+    return Similarity(
         same=same,
         close=same and all(number <= 1 for number in numbers),
         distance=sum(numbers) / len(numbers) if numbers else 0.0,
@@ -329,13 +329,13 @@ def judge_consistency(
     first, second = keep_both(*pair)
     found = [compare_judgements(a, b, rated) for a, b in zip(first, second, strict=True)]
     groups = [outcome.item.group for outcome in first]
-    figure = share("share", [likeness.close for likeness in found], groups)
+    figure = share("share", [similarity.close for similarity in found], groups)
     value = figure.value or 0.0
     verdict = rank(value < 0.9, broken=value < 0.7)
     if way == "unseen":  # where nothing can be seen, a judge should not say the same
         verdict = rank(value >= 0.3, broken=value >= 0.6)
-    same = [likeness.same for likeness in found]
-    distances = [likeness.distance for likeness in found]
+    same = [similarity.same for similarity in found]
+    distances = [similarity.distance for similarity in found]
     rows = (
         share("share", same, groups, "fields", "labels the same"),
         mean(distances, groups, "fields", "mean distance of ratings", "distance"),

@@ -146,7 +146,7 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditN
 
 
 def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list[RunAnswers]:
-    """The answers of plain runs about these memes; what a run is asked otherwise is no opinion."""
+    """Answers of plain runs about these memes; other runs give no prediction."""
     known = {example.id for example in data.examples}
     runs = []
     for folder in folders:

@@ -37,10 +37,10 @@ _YOU = re.compile(r"你|您|他|她|\b(?:you|your|he|she|they)\b", re.IGNORECASE
 
 
 def choose(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """The key of one option: an expert's where one is in use, else by the rule of the topic."""
+    """The key of one option: a classifier's where one is in use, else by the rule of the topic."""
     topic = find_topic(evidence.form, field)
-    expert = _ask_expert(topic, evidence, field, senses)
-    return expert if expert is not None else _choose_by_rule(topic, evidence, field, senses)
+    classifier = _ask_classifier(topic, evidence, field, senses)
+    return classifier if classifier is not None else _choose_by_rule(topic, evidence, field, senses)
 
 
 def _choose_by_rule(topic: str, evidence: Evidence, field: Field, senses: Senses) -> str:
@@ -57,13 +57,13 @@ def _choose_by_rule(topic: str, evidence: Evidence, field: Field, senses: Senses
     return _nearest(evidence, field, senses)
 
 
-# What experts call the topics of fields.
-_EXPERTS = {"valence": "sentiment", "target": "about", "emotion": "emotion", "pun": "pun"}
+# What classifiers call the topics of fields.
+_CLASSIFIERS = {"valence": "sentiment", "target": "about", "emotion": "emotion", "pun": "pun"}
 
 
-def _ask_expert(topic: str, evidence: Evidence, field: Field, senses: Senses) -> str | None:
-    """The option that an expert in use chooses, where its labels are just these options."""
-    judge = senses.judges.get(_EXPERTS.get(topic, ""))
+def _ask_classifier(topic: str, evidence: Evidence, field: Field, senses: Senses) -> str | None:
+    """The option that a classifier in use chooses, where its labels are just these options."""
+    judge = senses.judges.get(_CLASSIFIERS.get(topic, ""))
     if judge is None:
         return None
     if topic == "pun":
@@ -241,8 +241,8 @@ def rate(evidence: Evidence, field: Field, senses: Senses) -> int:
 def decide(evidence: Evidence, field: Field, senses: Senses) -> bool:
     """True or false, by the topic of the field."""
     topic = find_topic(evidence.form, field)
-    if topic == "likeness":
-        return evidence.likeness is None or evidence.likeness >= _SAME_PICTURE
+    if topic == "similarity":
+        return evidence.similarity is None or evidence.similarity >= _SAME_PICTURE
     if topic == "pun":
         return is_pun(evidence, senses)
     if topic == "harm":
@@ -274,8 +274,8 @@ def _quality(evidence: Evidence, senses: Senses) -> float:
     wanted = evidence.find("target_caption", "rewritten", "reference", "caption")
     if wanted and evidence.texts:
         return overlap(wanted, _last(evidence)) - 0.5
-    if evidence.likeness is not None:
-        return evidence.likeness / 2
+    if evidence.similarity is not None:
+        return evidence.similarity / 2
     return weigh(evidence.said, senses) / 2
 
 

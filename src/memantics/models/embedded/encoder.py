@@ -96,10 +96,10 @@ class GramEncoder:
         return np.asarray(rows / np.maximum(lengths, 1e-9), dtype=np.float32)
 
 
-class LikenessScorer:
+class SimilarityScorer:
     """How alike two texts are: the cosine of their vectors, 0 beside an empty text.
 
-    >>> LikenessScorer(GramEncoder()).score_pairs([("a cat", "a cat"), ("a cat", "")])
+    >>> SimilarityScorer(GramEncoder()).score_pairs([("a cat", "a cat"), ("a cat", "")])
     [1.0, 0.0]
     """
 

@@ -21,7 +21,7 @@ Look = Callable[[Ocr, bytes, str], ImageReading]
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """The parts of the reader, each behind its protocol; ``judges`` are experts by topic.
+    """The parts of the reader, each behind its protocol; ``judges`` are classifiers by topic.
 
     ``look`` reads an image with an OCR so that every line has its role; without it all lines count.
     """
@@ -44,14 +44,14 @@ class Evidence:
     """One question's evidence.
 
     ``texts`` holds what each image of the question says, in order; ``option_texts`` what the
-    options say, by field and key, with the text of an option's image added. ``likeness`` is
+    options say, by field and key, with the text of an option's image added. ``similarity`` is
     the correlation of the first image with the last, where there are two.
     """
 
     form: Form
     texts: tuple[str, ...] = ()
     option_texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    likeness: float | None = None
+    similarity: float | None = None
 
     @property
     def said(self) -> str:
@@ -134,13 +134,13 @@ def _pairs(text: str) -> frozenset[str]:
     return frozenset(row[i : i + 2] for i in range(len(row) - 1)) or frozenset(row)
 
 
-Topic = Literal["pun", "harm", "valence", "target", "emotion", "likeness", "general"]
+Topic = Literal["pun", "harm", "valence", "target", "emotion", "similarity", "general"]
 
 _PUN = re.compile(r"\bpuns?\b|wordplay|homophon|双关|谐音", re.IGNORECASE)
 _HARM = re.compile(
     r"toxic|harmful|hateful|offens|abus|insult|有害|冒犯|攻击|辱骂|侮辱|不良", re.IGNORECASE
 )
-_LIKENESS = re.compile(r"consisten|layout|preserv|same (?:panel|scene)|一致|布局", re.IGNORECASE)
+_SIMILARITY = re.compile(r"consisten|layout|preserv|same (?:panel|scene)|一致|布局", re.IGNORECASE)
 _NOT = re.compile(
     r"^\s*(?:non?\b|non-|not\b|none\b|un(?=harm|offens)|false$|否$|不|非|无|没)"
     r"|\b(?:not|no|isn't|without|harmless|benign|neither)\b|无害|正常",
@@ -196,7 +196,7 @@ def find_topic(form: Form, field: Field) -> Topic:
         return "pun"
     if _HARM.search(asked):
         return "harm"
-    return "likeness" if field.kind == "boolean" and _LIKENESS.search(asked) else "general"
+    return "similarity" if field.kind == "boolean" and _SIMILARITY.search(asked) else "general"
 
 
 def split_sides(field: Field) -> Sides | None:

@@ -25,7 +25,7 @@ OpenEar = Callable[[Encoder], Ear]
 def open_senses(
     judges: Judges | None = None, listen: OpenEar | None = None, look: Look | None = None
 ) -> Senses:
-    """The parts that ship with Memantics, and experts; nothing is loaded before it is needed.
+    """The parts that ship with Memantics, and classifiers; nothing is loaded before it is needed.
 
     ``listen`` makes an ear from the encoder; the registry hands in the phonetic engine, and what
     tells captions from other text as ``look``.
@@ -47,8 +47,8 @@ class EmbeddedReader:
 
     def __init__(self, senses: Senses | None = None) -> None:
         self._senses = senses or open_senses()
-        experts = name_judges(self._senses.judges)
-        self.note = "baseline, not a VLM" + (f"; experts: {experts}" if experts else "")
+        classifiers = name_judges(self._senses.judges)
+        self.note = "baseline, not a VLM" + (f"; classifiers: {classifiers}" if classifiers else "")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
 
     @property
@@ -63,7 +63,7 @@ class EmbeddedReader:
             "lexicon": senses.lexicon.version,
             "ear": senses.ear.version,
             "text": "captions" if senses.look else "all",
-            **({"experts": name_judges(senses.judges)} if senses.judges else {}),
+            **({"classifiers": name_judges(senses.judges)} if senses.judges else {}),
         }
 
     async def answer(self, request: Request) -> Reply:

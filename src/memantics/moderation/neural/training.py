@@ -252,7 +252,7 @@ def _restore_moments(optimiser: Any, path: Path) -> None:
 # same class is drawn closer, the nearest of another class and those of the batch are pushed away.
 
 _BATCH = 128
-_DIGITS = 5  # decimals of likenesses that every processor computes alike
+_DIGITS = 5  # decimals of similarities that every processor computes alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,14 +312,14 @@ def find_neighbours(vectors: Any, classes: Any) -> tuple[Any, Any]:
     same, other = [], []
     for start in range(0, len(vectors), 1024):
         part = slice(start, start + 1024)
-        likeness = torch.round(vectors[part] @ vectors.T, decimals=_DIGITS)
+        similarity = torch.round(vectors[part] @ vectors.T, decimals=_DIGITS)
         alike = classes[part, None] == classes[None]
-        itself = torch.arange(start, start + len(likeness), device=vectors.device)
+        itself = torch.arange(start, start + len(similarity), device=vectors.device)
         # Below every other meme of its class, and above those of other classes.
-        held = likeness.masked_fill(~alike, -9.0)
+        held = similarity.masked_fill(~alike, -9.0)
         held[torch.arange(len(held)), itself] = -5.0
         same.append(held.argmax(-1))
-        other.append(likeness.masked_fill(alike, -9.0).argmax(-1))
+        other.append(similarity.masked_fill(alike, -9.0).argmax(-1))
     return torch.cat(same), torch.cat(other)
 
 

@@ -13,7 +13,7 @@ from PIL.Image import Image
 
 from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
-from memantics.core.labels import Judges, Opinion
+from memantics.core.labels import ClassifierPrediction, Judges
 from memantics.core.lines import ImageReading, explain_unread
 from memantics.core.meaning import Dimension
 from memantics.core.memes import HEARD, Meme
@@ -151,7 +151,7 @@ class Tools:
     ``read`` gives what is printed on an image (bytes and name), each line with its role,
     ``tell_language`` the language of a text, ``listen`` what a caption may be heard as, ``screen``
     a detector's verdict on a meme and on what was read in its image, or why it gives none;
-    ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and its template
+    ``judges`` are classifiers by topic, ``retrieve`` finds known memes near a meme and its template
     family; ``faces`` is a detector of faces.
     """
 
@@ -180,8 +180,8 @@ def look(meme: Meme, tools: Tools) -> Findings:
     language = meme.language or tools.tell_language(text)
     told = {**list_notes(image, printed), **meme.notes}
     known = replace(meme, text=text, language=language, notes=told)
-    opinions = tuple(judge.ask(text, language) for _, judge in sorted(tools.judges.items()))
-    missing = _list_unsaid(opinions)
+    predictions = tuple(judge.ask(text, language) for _, judge in sorted(tools.judges.items()))
+    missing = _list_unsaid(predictions)
     unread = explain_unread(printed.unread)
     if unread:
         missing.append(Missing("some of its text", unread))
@@ -207,9 +207,11 @@ def look(meme: Meme, tools: Tools) -> Findings:
         harms=(screened,) if isinstance(screened, Harm) else (),
         sounds=sounds,
         feelings=tuple(
-            _feel(opinion) for opinion in opinions if opinion.topic == EMOTION and opinion.known
+            _feel(prediction)
+            for prediction in predictions
+            if prediction.topic == EMOTION and prediction.known
         ),
-        opinions=tuple(opinion for opinion in opinions if opinion.topic != EMOTION),
+        predictions=tuple(prediction for prediction in predictions if prediction.topic != EMOTION),
         near=near,
         family=family,
         missing=(*missing, *unseen),
@@ -239,19 +241,22 @@ def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], li
     return seen, unseen
 
 
-def _feel(opinion: Opinion) -> Feeling:
+def _feel(prediction: ClassifierPrediction) -> Feeling:
     return Feeling(
-        opinion.label, opinion.by, opinion.source.partition(", ")[2], baseline=opinion.sample
+        prediction.label,
+        prediction.by,
+        prediction.source.partition(", ")[2],
+        baseline=prediction.sample,
     )
 
 
-def _list_unsaid(opinions: Sequence[Opinion]) -> list[Missing]:
-    """What only a model says; an emotion is unknown unless an expert tells it."""
+def _list_unsaid(predictions: Sequence[ClassifierPrediction]) -> list[Missing]:
+    """What only a model says; an emotion is unknown unless a classifier tells it."""
     parts = [part for part in MODEL_PARTS if part != EMOTION]
     missing = [Missing(part, "needs --model") for part in parts]
-    felt = [opinion for opinion in opinions if opinion.topic == EMOTION]
-    if not any(opinion.known for opinion in felt):
-        needs = "needs --model, or an expert: memantics expert train mer_bench/emotion"
+    felt = [prediction for prediction in predictions if prediction.topic == EMOTION]
+    if not any(prediction.known for prediction in felt):
+        needs = "needs --model, or a classifier: memantics classifier train mer_bench/emotion"
         missing.append(Missing(EMOTION, f"unknown: {felt[0].why if felt else needs}"))
     return missing
 
@@ -284,7 +289,7 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
     )
     if model == BASELINE:
         # It would choose an emotion by nearness of words, right no more often than by chance.
-        why = "unknown: the embedded reader cannot tell it; an expert can"
+        why = "unknown: the embedded reader cannot tell it; a classifier can"
         feeling = replace(feeling, status="refused", value=None, reason=why)
         pun = replace(pun, status="refused", value=None, reason="unknown: it sees no picture")
     taken: dict[str, Taken[Any]] = {

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 
-from memantics.core.labels import Opinion
+from memantics.core.labels import ClassifierPrediction
 from memantics.core.language import UNKNOWN
 from memantics.core.lines import TextLine
 from memantics.core.memes import HEARD, Meme
@@ -121,8 +121,8 @@ class Findings(Result):
     """All that was found out about one meme. Parts that are None or empty are in ``missing``.
 
     ``shows`` is what can be seen without a model. Verdicts and emotions of a model stand before
-    those of this machine. ``opinions`` are what the experts in use say beside the emotion; ``near``
-    are known memes that say or show nearly the same, ``family`` those on the same picture.
+    those of this machine. ``predictions`` are what the classifiers in use say beside the emotion;
+    ``near`` are known memes that say or show nearly the same, ``family`` those on the same picture.
     Baselines (the starter pack's detector, the embedded reader) are shown as findings only where
     nobody else judged. ``printed`` are all lines of text with their roles, in an image of that
     ``size``; ``lines`` are the captions among them.
@@ -141,7 +141,7 @@ class Findings(Result):
     sounds: tuple[Sound, ...] = ()
     pun: PunSeen | None = None
     feelings: tuple[Feeling, ...] = ()
-    opinions: tuple[Opinion, ...] = ()
+    predictions: tuple[ClassifierPrediction, ...] = ()
     near: tuple[NearMeme, ...] = ()
     family: FamilyUse | None = None
     contradictions: tuple[Contradiction, ...] = ()
@@ -221,7 +221,7 @@ class Findings(Result):
             "background": list(self.background),
             "harm": to_plain(self.verdicts),
             "emotion": to_plain(self.moods),
-            "opinions": to_plain(self.opinions),
+            "predictions": to_plain(self.predictions),
             "near": to_plain(self.near),
             "family": to_plain(self.family),
             "contradictions": to_plain(self.contradictions),

@@ -141,7 +141,7 @@ def find_misplaced(knowledge: Knowledge) -> Iterator[Misplaced]:
 
 # The folder of a build: ``memes.jsonl`` with ``images/``, ``knowledge.jsonl``, ``report.json``.
 #
-# ``calls.jsonl`` beside them is the desk's. Finished files appear at once or not at all; a build
+# ``calls.jsonl`` beside them is the client's. Finished files appear at once or not at all; a build
 # that was killed is run again and takes every answer from the journal.
 
 IMAGES, REPORT = "images", "report.json"

@@ -29,7 +29,7 @@ _PER_INSULT = 0.3
 
 
 class FeelingMeter(Protocol):
-    """Anything that tells how kind a text sounds, such as a trained expert."""
+    """Anything that tells how kind a text sounds, such as a trained classifier."""
 
     name: str
 

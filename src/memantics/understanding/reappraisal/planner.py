@@ -54,7 +54,7 @@ _PRIOR: dict[Way, float] = {"turn": 0.5, "sound": 0.3, "clause": 0.1, "line": -0
 _KEEP = "Panels, persons, things, the places of captions and the situation stay as they are."
 
 
-UNTOLD = "unknown: no word tells the emotion and no expert is in use"
+UNTOLD = "unknown: no word tells the emotion and no classifier is in use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class EmbeddedPlanner:
 
     It declines a meme that is not negative, unless its emotion was given, one that speaks of what
     no joke answers, and one that none of its rewritings makes kinder. ``meter`` tells how kind a
-    text sounds; ``judge`` is an expert for emotions, before whose word our lexicon counts less.
+    text sounds; ``judge`` is a classifier for emotions, before whose word our lexicon counts less.
     With ``force`` every meme counts as negative.
     """
 
@@ -73,7 +73,7 @@ class EmbeddedPlanner:
 
     @property
     def name(self) -> str:
-        """The planner, and the expert that it asks."""
+        """The planner, and the classifier that it asks."""
         return (
             EMBEDDED
             if self.judge is None
@@ -101,7 +101,7 @@ class EmbeddedPlanner:
         return Taken(step, "answered", feeling, model=EMBEDDED)
 
     def _feel(self, subject: ReappraisalSubject, found: Understanding) -> tuple[Emotion, str]:
-        """The emotion, and who says so: what is given, the expert, our lexicon, or nobody."""
+        """The emotion, and who says so: what is given, the classifier, our lexicon, or nobody."""
         if subject.emotion is not None:
             return subject.emotion, "given"
         if self.judge is not None:

@@ -1,4 +1,4 @@
-"""Experts for labels of the releases: what they tell of memes in groups that they have not seen."""
+"""Classifiers for labels of the releases, measured on groups of memes that they have not seen."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def judge(
     """Train on the first rows, judge the second; labels too rare to be learnt are ``other``."""
     settings = find_preset(preset)
     embedder = ENCODER if settings.dense else None
-    expert = fit_labels(gather_examples([r.content for r in known], name), settings, embedder)
-    classes = expert.detector.labels.classes
+    classifier = fit_labels(gather_examples([r.content for r in known], name), settings, embedder)
+    classes = classifier.detector.labels.classes
     rows = {row.id: row for row in asked}
     found = gather_examples([row.content for row in asked], name, classes=classes)
-    said = expert.detector.classify(found.examples, embedder)
+    said = classifier.detector.classify(found.examples, embedder)
     return {
         "label": [
             Case(
@@ -78,12 +78,12 @@ def judge_hate(
     settings = find_preset(preset)
     embedder = ENCODER if settings.dense else None
     data = gather_examples(map(_label_hate, known), "hateful_memes", several=True)
-    expert = fit_labels(data, settings, embedder).detector
+    classifier = fit_labels(data, settings, embedder).detector
     examples = gather_examples(
-        map(_label_hate, asked), "hateful_memes", several=True, classes=expert.labels.classes
+        map(_label_hate, asked), "hateful_memes", several=True, classes=classifier.labels.classes
     ).examples
     cases = []
-    for row, said in zip(asked, expert.classify(examples, embedder), strict=True):
+    for row, said in zip(asked, classifier.classify(examples, embedder), strict=True):
         hateful = "hateful" if row.content["gold_hate"] == ["hateful"] else "not hateful"
         told = "hateful" if "hateful" in said.labels else "not hateful"
         group = "named" if _GROUP.search(str(row.content["text"]).lower()) else "not named"
@@ -106,7 +106,7 @@ def _list(value: object) -> list[str]:
 
 def _study(name: str, label: str, preset: str, seen: str = SEEN) -> Study[LabelledMeme]:
     return Study(
-        f"expert {name}/{label}, {preset}",
+        f"classifier {name}/{label}, {preset}",
         name,
         partial(read_label, name, label),
         partial(judge, f"{name}/{label}", preset),
@@ -121,7 +121,7 @@ def _study(name: str, label: str, preset: str, seen: str = SEEN) -> Study[Labell
 
 def _study_hate(preset: str) -> Study[dict[str, object]]:
     return Study(
-        f"expert hateful_memes, {preset}",
+        f"classifier hateful_memes, {preset}",
         "hateful_memes",
         read_hateful,  # type: ignore[arg-type]
         partial(judge_hate, preset),

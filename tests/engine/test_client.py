@@ -1,4 +1,4 @@
-"""The desk: every step ends in a status, and nothing that was answered is asked again."""
+"""The client: every step ends in a status, and nothing that was answered is asked again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memantics.core.records import Form, Image, Message, Reply, Request
 from memantics.core.rundir import RunWriter
 from memantics.core.task import Unparsed
 from memantics.evaluation.ask import ask
-from memantics.models.client import CALLS, Desk
+from memantics.models.client import CALLS, ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Script, play
 from memantics.models.recorded import RecordedModel
@@ -46,8 +46,8 @@ def take(folder: Path, script: Script, names: list[str]) -> tuple[list[Taken[int
     model = FakeModel(script)
 
     async def work() -> list[Taken[int]]:
-        with Desk(model, folder, settings=QUICK) as desk:
-            return list(await asyncio.gather(*(desk.take(ask_about(name)) for name in names)))
+        with ModelClient(model, folder, settings=QUICK) as client:
+            return list(await asyncio.gather(*(client.take(ask_about(name)) for name in names)))
 
     return asyncio.run(work()), model
 
@@ -121,8 +121,8 @@ class Waiting(FakeModel):
 def test_who_gives_up_takes_the_answer_from_nobody_else(tmp_path: Path) -> None:
     async def work() -> tuple[list[Taken[int] | BaseException], int]:
         model = Waiting()
-        with Desk(model, tmp_path, settings=QUICK) as desk:
-            asked = [asyncio.create_task(desk.take(ask_about("cat"))) for _ in range(3)]
+        with ModelClient(model, tmp_path, settings=QUICK) as client:
+            asked = [asyncio.create_task(client.take(ask_about("cat"))) for _ in range(3)]
             for _ in range(20):
                 await asyncio.sleep(0)
             asked[1].cancel()
@@ -141,8 +141,8 @@ def test_a_missing_image_fails_its_step_only(tmp_path: Path) -> None:
     request = Request((Message("user", (Image(tmp_path / "no.png"),)),), Form("", ()))
 
     async def work() -> Taken[str]:
-        with Desk(FakeModel(play(["x"])), tmp_path) as desk:
-            return await desk.take(Step("picture", request, str))
+        with ModelClient(FakeModel(play(["x"])), tmp_path) as client:
+            return await client.take(Step("picture", request, str))
 
     taken = asyncio.run(work())
     assert (taken.id, taken.status, taken.value, taken.attempts) == ("picture", "failed", None, 1)
@@ -161,8 +161,8 @@ def test_the_journal_can_be_replayed(tmp_path: Path) -> None:
 
     async def work() -> Taken[int]:
         try:
-            with Desk(model, tmp_path / "two") as desk:
-                return await desk.take(ask_about("cat"))
+            with ModelClient(model, tmp_path / "two") as client:
+                return await client.take(ask_about("cat"))
         finally:
             await model.close()
 
@@ -218,9 +218,12 @@ def test_every_field_of_a_reply_survives_a_run_and_its_replay(tmp_path: Path, re
     assert replay(tmp_path, task.ask(next(task.items()), None)) == reply
 
 
-def test_two_desks_never_share_a_folder(tmp_path: Path) -> None:
-    with Desk(FakeModel(play(["4"])), tmp_path), pytest.raises(StoreError, match="another process"):
-        Desk(FakeModel(play(["4"])), tmp_path)
+def test_two_clients_never_share_a_folder(tmp_path: Path) -> None:
+    with (
+        ModelClient(FakeModel(play(["4"])), tmp_path),
+        pytest.raises(StoreError, match="another process"),
+    ):
+        ModelClient(FakeModel(play(["4"])), tmp_path)
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
@@ -241,15 +244,15 @@ SLOW = """
 import asyncio, sys
 from pathlib import Path
 from memantics.models.fake import FakeModel
-from memantics.models.client import Desk
+from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings
 from tests.engine.toy import FACTS, toy_task
-from tests.engine.test_desk import ask_about
+from tests.engine.test_client import ask_about
 
 async def work():
     model = FakeModel(lambda _: "4", seconds=0.02)
-    with Desk(model, Path(sys.argv[1]), settings=AskSettings(concurrency=2)) as desk:
-        await asyncio.gather(*(desk.take(ask_about(f"cat {n}")) for n in range(200)))
+    with ModelClient(model, Path(sys.argv[1]), settings=AskSettings(concurrency=2)) as client:
+        await asyncio.gather(*(client.take(ask_about(f"cat {n}")) for n in range(200)))
 
 asyncio.run(work())
 """
@@ -291,8 +294,8 @@ def test_after_a_cut_line_nothing_is_written(
     names = ["cat", "dog", "cow"]
 
     async def work() -> list[object]:
-        with Desk(FakeModel(lambda _: "4"), tmp_path, settings=QUICK) as desk:
-            steps = [desk.take(ask_about(name)) for name in names]
+        with ModelClient(FakeModel(lambda _: "4"), tmp_path, settings=QUICK) as client:
+            steps = [client.take(ask_about(name)) for name in names]
             return list(await asyncio.gather(*steps, return_exceptions=True))
 
     assert [type(outcome) for outcome in asyncio.run(work())] == [StoreError] * 3

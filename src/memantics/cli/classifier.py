@@ -1,4 +1,4 @@
-"""``memantics expert``: the verbs of ``detector`` for labels other than harm."""
+"""``memantics classifier``: the verbs of ``detector`` for labels other than harm."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from memantics.core.parameters import Argument, Flag
 from memantics.moderation import LabelExplanation, LabelInfo, Measured, list_labels, tabulate_labels
 
 app = typer.Typer(
-    help="Experts for any label: emotion, sentiment, intent, your own.", no_args_is_help=True
+    help="Classifiers for any label: emotion, sentiment, intent, your own.", no_args_is_help=True
 )
 
 
 @app.command("train")
 @expose(
-    moderation.train_expert,
-    dump=lambda done: {"expert": done.file, "in_use": done.in_use, "figures": done.figures},
+    moderation.train_classifier,
+    dump=lambda done: {"classifier": done.file, "in_use": done.in_use, "figures": done.figures},
     defaults={"split": "all"},
-    hide=("labels", "types", "disguised"),
+    hide=("labels", "types", "obfuscated"),
     first=("preset", "data", "split", "out"),
 )
 def train(done: moderation.TrainedFile) -> None:
-    """Train an expert, and write it with its model card."""
+    """Train a classifier, and write it with its model card."""
     print_lines(done.data.describe())
     show_evaluation(done.figures, "Held out inside training")
     use = f", in use for {done.detector.topic}" if done.in_use else ""
@@ -40,7 +40,7 @@ def train(done: moderation.TrainedFile) -> None:
 
 @app.command("eval")
 @expose(
-    moderation.measure_expert,
+    moderation.measure_classifier,
     watch=watch_folds,
     dump=lambda done: {
         "data": done.data.name,
@@ -49,7 +49,7 @@ def train(done: moderation.TrainedFile) -> None:
     },
 )
 def evaluate(done: Measured) -> None:
-    """Measure an expert on labelled memes, or a preset by cross-validation over groups."""
+    """Measure a classifier on labelled memes, or a preset by cross-validation over groups."""
     show_measured(done)
 
 
@@ -68,7 +68,7 @@ def predict(done: moderation.Predicted, out: Path | None) -> None:
 @app.command("explain")
 @expose(moderation.explain_meme_label)
 def explain(found: LabelExplanation) -> None:
-    """Show which words moved an expert towards a label."""
+    """Show which words moved a classifier towards a label."""
     print_lines(found.lines)
     show_table(found.table())
     rest = f"against {found.against}" if found.against else "against it"
@@ -86,17 +86,17 @@ def labels(known: list[LabelInfo]) -> None:
 @spread
 def use(
     model: Annotated[
-        str | None, Argument("A file or NAME/LABEL. None: list those in use.", metavar="EXPERT")
+        str | None, Argument("A file or NAME/LABEL. None: list those in use.", metavar="CLASSIFIER")
     ] = None,
     forget: Annotated[str, Flag("Use none for a topic.", metavar="TOPIC")] = "",
 ) -> None:
-    """Use an expert in analyze, reappraise, screen and embedded/reader."""
+    """Use a classifier in analyze, reappraise, screen and embedded/reader."""
     if model and forget:
-        raise InputError("an expert and --forget do not go together", hint="give one of them")
+        raise InputError("a classifier and --forget do not go together", hint="give one of them")
     if forget:
-        moderation.forget_expert(forget)
+        moderation.forget_classifier(forget)
     elif model:
-        topic, place = moderation.use_expert(model)
+        topic, place = moderation.use_classifier(model)
         console().print(plain(f"in use for {topic}: {place}"))
         return
     show_table(moderation.tabulate_used())

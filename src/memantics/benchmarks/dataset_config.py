@@ -1,8 +1,8 @@
-"""Data recipes: a release of labelled memes told in a few lines of TOML, read, checked and asked.
+"""Dataset configs: a release of labelled memes described in a few lines of TOML.
 
-A recipe names the files of each split, the columns for id, text and image, and the labels: which
-column holds one, or which columns are its flags. From that follow the reader, what ``data add``
-prints, the labels that experts learn, and a task for each label of which one holds.
+A dataset config names the files of each split, the columns for id, text and image, and the labels:
+which column holds one, or which columns are its flags. From that follow the reader, what ``data
+add`` prints, the labels that classifiers learn, and a task for each label of which one holds.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Columns(Closed):
     family: str = ""
 
 
-class LabelRecipe(Closed):
+class LabelConfig(Closed):
     """A label: a column (or one place of a list in it), or columns that are flags.
 
     ``values`` renames and closes the values; ``leave_out`` are values that mean none.
@@ -77,7 +77,7 @@ class LabelRecipe(Closed):
     topic: str = ""
 
 
-class Recipe(Closed):
+class DatasetConfig(Closed):
     """A data set. ``counts`` are the memes of each split of the complete release."""
 
     title: str
@@ -92,16 +92,18 @@ class Recipe(Closed):
     format: Literal["", "jsonl", "csv", "tsv"] = ""
     columns: Columns
     counts: dict[str, int] = Field(default_factory=dict)
-    label: dict[str, LabelRecipe] = Field(min_length=1)
+    label: dict[str, LabelConfig] = Field(min_length=1)
 
 
-def read_recipe(path: Path) -> Recipe:
-    """Read and check a recipe; an error names the key."""
-    return read_toml(path, Recipe, "a recipe is UTF-8 TOML", "see docs/use-your-data.md")
+def read_dataset_config(path: Path) -> DatasetConfig:
+    """Read and check a dataset config; an error names the key."""
+    return read_toml(
+        path, DatasetConfig, "a dataset config is UTF-8 TOML", "see docs/use-your-data.md"
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class RecipeMeme:
+class ConfiguredMeme:
     """One row: its text and image, its labels by name, and ``origin``: where it came from."""
 
     id: str
@@ -114,50 +116,52 @@ class RecipeMeme:
 
 
 @dataclass(frozen=True, slots=True)
-class RecipeRelease:
+class ConfiguredRelease:
     """One copy of a data set."""
 
     source: Source
     files: tuple[Path, ...]
-    memes: tuple[RecipeMeme, ...]
+    memes: tuple[ConfiguredMeme, ...]
     skips: tuple[Skip, ...]
 
 
-def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
-    """Read every file of a copy; what is not as the recipe says is named with file and row."""
+def open_dataset_config(dataset_config: DatasetConfig, source: Source) -> ConfiguredRelease:
+    """Read every file of a copy; errors name the file and row that differ from the config."""
     found = [
         (split, path)
-        for split, names in recipe.files.items()
+        for split, names in dataset_config.files.items()
         for name in names
         for path in _find_files(source.root, name)
     ]
     if not found:
-        names = [name for file in recipe.files.values() for name in file]
+        names = [name for file in dataset_config.files.values() for name in file]
         raise DataError(
             source.root,
-            f"no {recipe.title} here: looked for {', '.join(names)}",
+            f"no {dataset_config.title} here: looked for {', '.join(names)}",
             hint="give the folder that holds these files",
         )
-    memes: dict[str, RecipeMeme] = {}
+    memes: dict[str, ConfiguredMeme] = {}
     skips: list[Skip] = []
     for split, path in found:
-        for number, row in read_rows(path, ending=recipe.format and f".{recipe.format}"):
-            if recipe.columns.split and row.get(recipe.columns.split, "") != split:
+        for number, row in read_rows(
+            path, ending=dataset_config.format and f".{dataset_config.format}"
+        ):
+            if dataset_config.columns.split and row.get(dataset_config.columns.split, "") != split:
                 continue  # a row of another split of the same table
-            meme = _read_row(recipe, source, split, path, (number, row))
+            meme = _read_row(dataset_config, source, split, path, (number, row))
             if meme.id in memes:
                 skips.append(Skip(path.name, str(number), "an id that came before"))
             else:
                 memes[meme.id] = meme
     if not memes:
         raise DataError(source.root, "holds no meme", hint="download it again")
-    return RecipeRelease(
+    return ConfiguredRelease(
         source, tuple(dict.fromkeys(p for _, p in found)), tuple(memes.values()), tuple(skips)
     )
 
 
 def _find_files(root: Path, name: str) -> list[Path]:
-    """Files of a release: where the recipe says, else those of the first folder further down."""
+    """Find files of a release: where the config says, else in the first folder further down."""
     found = [root / name]
     for depth in range(_DEEPEST + 1):
         if found := [path for path in found if path.is_file()]:
@@ -167,16 +171,16 @@ def _find_files(root: Path, name: str) -> list[Path]:
 
 
 def _read_row(
-    recipe: Recipe, source: Source, split: str, path: Path, numbered: tuple[int, Row]
-) -> RecipeMeme:
+    dataset_config: DatasetConfig, source: Source, split: str, path: Path, numbered: tuple[int, Row]
+) -> ConfiguredMeme:
     number, row = numbered
-    columns = recipe.columns
+    columns = dataset_config.columns
     called = f"{path.stem}-{number}" if not columns.id else _take(row, columns.id, path, number)
     text, picture = (_take(row, name, path, number) for name in (columns.text, columns.image))
-    labels = {n: _read_label(label, row, path, number) for n, label in recipe.label.items()}
+    labels = {n: _read_label(label, row, path, number) for n, label in dataset_config.label.items()}
     image = _find_image(source, picture, path.parent)
     origin = {name: row.get(getattr(columns, name) or name, "") for name in _ORIGINS}
-    return RecipeMeme(called, text, image, split, labels, bool(picture), origin)
+    return ConfiguredMeme(called, text, image, split, labels, bool(picture), origin)
 
 
 def _take(row: Row, column: str, path: Path, number: int) -> str:
@@ -191,7 +195,7 @@ def _take(row: Row, column: str, path: Path, number: int) -> str:
     return found[0]
 
 
-def _read_label(label: LabelRecipe, row: Row, path: Path, number: int) -> tuple[str, ...]:
+def _read_label(label: LabelConfig, row: Row, path: Path, number: int) -> tuple[str, ...]:
     """The labels of a row; none where an unlabelled part of a release has no such column."""
     if label.flags:
         return tuple(name for name in label.flags if row.get(name) in ("1", "1.0", "true", "True"))
@@ -232,7 +236,7 @@ def _find_image(source: Source, name: str, beside: Path) -> Path | None:
     return None
 
 
-def survey_recipe(release: RecipeRelease) -> Found:
+def survey_dataset_config(release: ConfiguredRelease) -> Found:
     """Counts by split and label, checksum, and what is missing."""
     memes = release.memes
     counts = Counter(f"split {meme.split}" for meme in memes)
@@ -251,13 +255,15 @@ def survey_recipe(release: RecipeRelease) -> Found:
     )
 
 
-def count_recipe(recipe: Recipe, release: RecipeRelease) -> dict[str, JsonValue]:
-    """The memes of each split that the recipe counts."""
+def count_dataset_config(
+    dataset_config: DatasetConfig, release: ConfiguredRelease
+) -> dict[str, JsonValue]:
+    """The memes of each split that the dataset config counts."""
     counts = Counter(meme.split for meme in release.memes) | {"all": len(release.memes)}
-    return {f"memes.{split}": counts.get(split) for split in recipe.counts}
+    return {f"memes.{split}": counts.get(split) for split in dataset_config.counts}
 
 
-def list_expected(recipe: Recipe) -> tuple[Expected, ...]:
+def list_expected(dataset_config: DatasetConfig) -> tuple[Expected, ...]:
     """What the complete release holds."""
     return tuple(
         Expected(
@@ -268,11 +274,11 @@ def list_expected(recipe: Recipe) -> tuple[Expected, ...]:
             digits=None,
             definition="rows of the split with an id of their own",
         )
-        for split, count in recipe.counts.items()
+        for split, count in dataset_config.counts.items()
     )
 
 
-def read_labels(name: str, release: RecipeRelease) -> Iterator[LabelledMeme]:
+def read_labels(name: str, release: ConfiguredRelease) -> Iterator[LabelledMeme]:
     """The memes with their labels of one name; memes with one text are a group."""
     labelled = {meme.split for meme in release.memes if meme.labels[name]}
     for meme in release.memes:
@@ -284,75 +290,77 @@ def read_labels(name: str, release: RecipeRelease) -> Iterator[LabelledMeme]:
             )
 
 
-def make_plugin(recipe: Recipe) -> BenchmarkPlugin[RecipeRelease]:
-    """Reader, survey, labels and tasks of a recipe."""
+def make_plugin(dataset_config: DatasetConfig) -> BenchmarkPlugin[ConfiguredRelease]:
+    """Reader, survey, labels and tasks of a dataset config."""
     return BenchmarkPlugin(
-        open_release=partial(open_recipe, recipe),
-        survey=survey_recipe,
-        statistics=partial(count_recipe, recipe),
-        make_task=partial(_make_task, recipe),
+        open_release=partial(open_dataset_config, dataset_config),
+        survey=survey_dataset_config,
+        statistics=partial(count_dataset_config, dataset_config),
+        make_task=partial(_make_task, dataset_config),
         labels={
             name: LabelSource(
-                label_recipe.what,
+                label_config.what,
                 partial(read_labels, name),
-                label_recipe.several,
-                label_recipe.topic or name,
+                label_config.several,
+                label_config.topic or name,
             )
-            for name, label_recipe in recipe.label.items()
+            for name, label_config in dataset_config.label.items()
         },
     )
 
 
-def make_card(name: str, recipe: Recipe) -> Card:
+def make_card(name: str, dataset_config: DatasetConfig) -> Card:
     """A card as benchmarks have it: a task for each label of which one holds, first on ``test``."""
     tasks = [
         TaskCard(
             name=label,
-            title=label_recipe.what,
+            title=label_config.what,
             main="macro_f1",
             unit="memes",
             baselines=("baseline/majority", "baseline/random"),
-            splits=(*sorted(recipe.files, key=lambda file: file != "test"), "all"),
+            splits=(*sorted(dataset_config.files, key=lambda file: file != "test"), "all"),
         )
-        for label, label_recipe in recipe.label.items()
-        if not label_recipe.several
+        for label, label_config in dataset_config.label.items()
+        if not label_config.several
     ]
     release = ReleaseCard(
-        source=recipe.source,
+        source=dataset_config.source,
         revision="as downloaded",
-        licence=recipe.licence,
+        licence=dataset_config.licence,
         unit="memes",
-        complete=sum(recipe.counts.values()),
-        obtain=f"{recipe.source}; then memantics data add {name} DIR",
+        complete=sum(dataset_config.counts.values()),
+        obtain=f"{dataset_config.source}; then memantics data add {name} DIR",
     )
     return Card(
         name=name,
-        title=recipe.title,
-        summary=recipe.summary,
-        languages=recipe.languages,
-        warning=recipe.warning,
-        canary=recipe.canary,
-        citation=recipe.citation,
+        title=dataset_config.title,
+        summary=dataset_config.summary,
+        languages=dataset_config.languages,
+        warning=dataset_config.warning,
+        canary=dataset_config.canary,
+        citation=dataset_config.citation,
         release=release,
         sample=SampleCard(licence="none"),
         task=tuple(tasks),
     )
 
 
-def _make_task(recipe: Recipe, setup: TaskSetup) -> Task:
-    label = recipe.label[setup.card.name]
+def _make_task(dataset_config: DatasetConfig, setup: TaskSetup) -> Task:
+    label = dataset_config.label[setup.card.name]
     prompts = setup.prompts
     told = {"text": prompts["given_text"]}
     used = Prompts(prompts["label"], prompts["again"], facts=told)
     return choice_task(
-        setup, partial(_list_items, recipe, label, setup), prompts=used, score=_score_labels
+        setup, partial(_list_items, dataset_config, label, setup), prompts=used, score=_score_labels
     )
 
 
-def _list_items(recipe: Recipe, label: LabelRecipe, setup: TaskSetup) -> Iterator[Item]:
+def _list_items(
+    dataset_config: DatasetConfig, label: LabelConfig, setup: TaskSetup
+) -> Iterator[Item]:
     """An item for each labelled meme: its image where there is one, and its text."""
     name = setup.card.name
-    release = open_recipe(recipe, setup.need_source())
+    release = open_dataset_config(dataset_config, setup.need_source())
     memes = [
         meme
         for meme in release.memes
@@ -364,7 +372,9 @@ def _list_items(recipe: Recipe, label: LabelRecipe, setup: TaskSetup) -> Iterato
     counts = Counter(meme.labels[name][0] for meme in release.memes if meme.labels[name])
     classes = [text for text in (label.values.values() or sorted(counts)) if text in counts]
     if len(classes) > len(LETTERS):
-        raise DataError(recipe.title, f"{len(classes)} values of {name} are too many to ask")
+        raise DataError(
+            dataset_config.title, f"{len(classes)} values of {name} are too many to ask"
+        )
     keys = dict(zip(classes, LETTERS, strict=False))
     field = letter_field(classes, keys[counts.most_common(1)[0][0]])
     question = label.question or f"Which label fits: {label.what}?"

@@ -1,8 +1,8 @@
-"""``python -m research.disguises``: how many disguised texts slip past an English detector.
+"""``python -m research.obfuscations``: how many obfuscated texts slip past an English detector.
 
 A detector is trained on the half of Hateful Memes that `research.language` looks at. Harmful texts
-of the other half that it flags as they stand are disguised in many ways; harmless ones tell whether
-false alarms rise. "Before" is the detector on the text as it was typed.
+of the other half that it flags as they stand are obfuscated in many ways; harmless ones tell
+whether false alarms rise. "Before" is the detector on the text as it was typed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.moderation.verdict import Verdict
-from research import disguises_chinese
+from research import obfuscations_chinese
 from research.language import divide
 
 TEXTS = 150
@@ -58,7 +58,7 @@ def _pad(count: int) -> Callable[[str, Draw], str]:
     return put
 
 
-DISGUISES: dict[str, Callable[[str, Draw], str]] = {
+OBFUSCATIONS: dict[str, Callable[[str, Draw], str]] = {
     "zero-width space": _insert("\u200b"),
     "zero-width joiner": _insert("\u200d"),
     "soft hyphen": _insert("\u00ad"),
@@ -73,7 +73,7 @@ DISGUISES: dict[str, Callable[[str, Draw], str]] = {
     "percent-encoded": lambda text, draw: _each(
         text, lambda word: "".join(f"%{byte:02x}" for byte in word.encode()), draw
     ),
-    "Cyrillic look-alikes": lambda text, draw: _each(
+    "Cyrillic hard-negatives": lambda text, draw: _each(
         text, lambda word: word.translate(_CYRILLIC), draw
     ),
     "strokes": lambda text, draw: _each(
@@ -91,9 +91,9 @@ def slips(verdict: Verdict) -> bool:
 
 
 def main() -> int:
-    """Print a line for each disguise, and one for texts as they are."""
+    """Print a line for each obfuscation, and one for texts as they are."""
     if sys.argv[1:] == ["zh"]:
-        return disguises_chinese.main()
+        return obfuscations_chinese.main()
     out = sys.stdout.write
     looked, unseen = divide()
     known = Path(sys.argv[1]) if len(sys.argv) > 1 else None
@@ -110,19 +110,19 @@ def main() -> int:
             f" {sum(flat[n] for n in rows)}, now {sum(v.label == 'harmful' for v in now)};"
             f" for people {sum(v.outcome == 'review' for v in now)}, of them for a sentence"
             f" {sum(v.review.startswith('one of') for v in now)};"
-            f" changed {sum(bool(v.disguise) for v in now)}\n"
+            f" changed {sum(bool(v.obfuscation) for v in now)}\n"
         )
     sure = [e for e, hit in zip(unseen, flat, strict=True) if e.label and hit]
     sure = random.Random(1).sample(sure, TEXTS)
     total = [0, 0]
-    for name, disguise in DISGUISES.items():
+    for name, obfuscation in OBFUSCATIONS.items():
         draw = Draw(name)
-        hidden = [Example(e.id, disguise(e.text, draw)) for e in sure]
+        hidden = [Example(e.id, obfuscation(e.text, draw)) for e in sure]
         before = [not point.is_harmful(one.probability) for one in judge.machine.predict(hidden)]
         after = list(map(slips, judge.verdicts(hidden)))
         out(f"{name}: {sum(before)} of {len(sure)} slip, now {sum(after)}\n")
         total = [total[0] + sum(before), total[1] + sum(after)]
-    out(f"all: {total[0]} of {TEXTS * len(DISGUISES)} slip, now {total[1]}\n")
+    out(f"all: {total[0]} of {TEXTS * len(OBFUSCATIONS)} slip, now {total[1]}\n")
     return 0
 
 

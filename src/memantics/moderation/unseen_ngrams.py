@@ -21,16 +21,16 @@ OUTSIDE_NOTE = "unlike anything the detector was trained on; a person should dec
 _FEWEST = 2  # memes: the vocabulary of a detector keeps what as many have
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n+")
-_LONG = 6  # words of a sentence whose novelty counts: in shorter ones a single name is much
+_LONG = 6  # words of a sentence whose rate counts: in shorter ones a single name is much
 PieceKind = Literal["chars", "phrases"]
 # Where the card keeps the bound of each.
 _BOUNDS: Mapping[PieceKind, str] = MappingProxyType(
-    {"chars": "novelty", "phrases": "novelty_of_words"}
+    {"chars": "unseen_ngram_rate", "phrases": "unseen_rate_of_words"}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Novelty:
+class UnseenNgrams:
     """The pieces of training texts, and the share of others that 99 of 100 of them stay within."""
 
     known: Container[str]
@@ -40,9 +40,9 @@ class Novelty:
     def measure(self, text: str) -> float:
         """The share of a text's different pieces that are not known.
 
-        >>> Novelty({"a", "b", "ab"}, 0.4).measure("abc")
+        >>> UnseenNgrams({"a", "b", "ab"}, 0.4).measure("abc")
         0.4
-        >>> Novelty({"so", "it"}, 0.4, "phrases").measure("so is it")
+        >>> UnseenNgrams({"so", "it"}, 0.4, "phrases").measure("so is it")
         0.3333333333333333
         """
         pieces = _CUTS[self.kind](clean(text))
@@ -51,7 +51,8 @@ class Novelty:
     def measure_worst(self, text: str) -> float:
         """The highest share of the text and of its sentences: kind words around one hide nothing.
 
-        >>> Novelty({"so", "it"}, 0.4, "phrases").measure_worst("so it. so it so it is all gone")
+        >>> known = UnseenNgrams({"so", "it"}, 0.4, "phrases")
+        >>> known.measure_worst("so it. so it so it is all gone")
         0.6
         """
         return max(map(self.measure, (text, *cut_sentences(text, _LONG))))
@@ -82,7 +83,7 @@ def count_words(text: str) -> int:
     return han // 2 + sum(not "\u3400" <= word[0] <= "\u9fff" for word in _WORD.findall(text))
 
 
-def find_novelty(detector: FastDetector | None, card: Mapping[str, Any]) -> Novelty | None:
+def find_unseen_rate(detector: FastDetector | None, card: Mapping[str, Any]) -> UnseenNgrams | None:
     """What a detector knows of its training texts; earlier files and networks know nothing."""
     if detector is None:
         return None
@@ -91,19 +92,19 @@ def find_novelty(detector: FastDetector | None, card: Mapping[str, Any]) -> Nove
         kind = vocabulary.block.kind
         if vocabulary.block.field == "text" and kind in ("chars", "phrases"):
             most = card.get(_BOUNDS[kind])
-            return Novelty(index, float(most), kind) if isinstance(most, float | int) else None
+            return UnseenNgrams(index, float(most), kind) if isinstance(most, float | int) else None
     return None
 
 
-def describe_novelty(texts: Sequence[str]) -> dict[str, float | None]:
+def describe_unseen_rate(texts: Sequence[str]) -> dict[str, float | None]:
     """The bounds of both kinds, as a card keeps them."""
-    return {_BOUNDS[kind]: fit_novelty(texts, kind) for kind in _BOUNDS}
+    return {_BOUNDS[kind]: fit_unseen_ngrams(texts, kind) for kind in _BOUNDS}
 
 
-def fit_novelty(texts: Sequence[str], kind: PieceKind = "chars") -> float | None:
+def fit_unseen_ngrams(texts: Sequence[str], kind: PieceKind = "chars") -> float | None:
     """The share that 99 of 100 training texts stay within, each measured against all others.
 
-    >>> fit_novelty(["ab", "ab", "ab", "xy"]), fit_novelty([])
+    >>> fit_unseen_ngrams(["ab", "ab", "ab", "xy"]), fit_unseen_ngrams([])
     (1.0, None)
     """
     cut = [pieces for text in texts if (pieces := _CUTS[kind](clean(text)))]

@@ -1,9 +1,9 @@
-"""``python -m research.disguises zh``: how many disguised Chinese texts slip past a detector.
+"""``python -m research.obfuscations zh``: how many obfuscated Chinese texts slip past a detector.
 
 The preset ``fast`` learns from 2,400 texts of ToxiCN MM's training part, captions left out. Of
-2,000 other texts, harmful ones that it flags as they stand are disguised; harmless ones tell what
-undoing disguises, and listening, cost in false alarms. Homophones, pinyin and emoji strike the two
-words without which the detector is least alarmed: an attacker who has it.
+2,000 other texts, harmful ones that it flags as they stand are obfuscated; harmless ones tell what
+undoing obfuscations, and listening, cost in false alarms. Homophones, pinyin and emoji strike the
+two words without which the detector is least alarmed: an attacker who has it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dataclasses import replace
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.moderation.obfuscation import add_emoji, space_out, spell_out
-from memantics.moderation.robustness import disguise as swap_homophones
+from memantics.moderation.robustness import obfuscation as swap_homophones
 from memantics.moderation.subjects import Subject
 from memantics.moderation.verdict import Verdict, judge
 from research.data import read_harm
 
 LEARNT, TRIED, TEXTS, CALM = 2400, 2000, 150, 300
 _LONGEST = 40
-Disguise = Callable[[str, list[str]], str]
+Obfuscation = Callable[[str, list[str]], str]
 KIND = ("今天天气真好。", "祝大家生日快乐。", "谢谢你们的爱。", "我家的小狗最可爱。")
-DISGUISES: dict[str, Disguise] = {
+OBFUSCATIONS: dict[str, Obfuscation] = {
     "homophones of two words": swap_homophones,
     "pinyin for two words": lambda text, words: spell_out(text, words, 0),
     "emoji inside two words": lambda text, words: add_emoji(text, words, 0),
@@ -56,7 +56,7 @@ def _count(verdicts: list[Verdict], outcome: str) -> int:
 
 
 def main() -> int:
-    """Print a line for each disguise, and what is flagged of harmless texts."""
+    """Print a line for each obfuscation, and what is flagged of harmless texts."""
     out = sys.stdout.write
     rows = [row.content for row in read_harm() if 4 <= len(row.content.text.strip()) <= _LONGEST]
     random.Random(1).shuffle(rows)
@@ -81,14 +81,14 @@ def main() -> int:
     out(
         f"harmless, {len(calm)}: {_count(quick, 'harmful')} flagged, {_count(quick, 'review')} for"
         f" people; listening {_count(slow, 'harmful')} and {_count(slow, 'review')};"
-        f" {sum('homophones' in v.disguise for v in slow)} heard otherwise;"
+        f" {sum('homophones' in v.obfuscation for v in slow)} heard otherwise;"
         f" {1000 * spent:.0f} ms CPU a text\n"
     )
     sure = [e.text for e, hit in zip(tried, flat, strict=True) if e.label and hit]
     sure = random.Random(1).sample(sure, min(TEXTS, len(sure)))
     telling = {text: find_telling(detector, text) for text in sure}
-    for name, disguise in DISGUISES.items():
-        hidden = [disguise(text, telling[text]) for text in sure]
+    for name, obfuscation in OBFUSCATIONS.items():
+        hidden = [obfuscation(text, telling[text]) for text in sure]
         asked = detector.machine.predict([Example("", text) for text in hidden])
         before = sum(not point.is_harmful(one.probability) for one in asked)
         now, heard = (_count(ask(hidden, listen), "harmless") for listen in (False, True))
