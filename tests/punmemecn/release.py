@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.benchmarks.punmemecn.wording import FOLDER, STARTER
+from memantics.benchmarks.punmemecn.wording import FOLDER, SAMPLE_FOLDER
 from memantics.core.data import Source
 from memantics.core.records import Item, Outcome
 from memantics.core.task import Task
@@ -17,7 +17,7 @@ from tests import setups
 
 TOPICS = ("sports", "entertainment", "technology", "games", "work", "daily")
 ROLES = ("", ".similar_image", ".similar_text")
-SAMPLE = Source("starter", FOLDER / "sample", STARTER / "images")
+SAMPLE = Source("starter", FOLDER / "sample", SAMPLE_FOLDER / "images")
 
 
 def write_release(

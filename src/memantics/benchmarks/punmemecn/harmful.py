@@ -23,7 +23,7 @@ from memantics.benchmarks.factories import share
 from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn.matching import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.official import asked_keys, write_official
-from memantics.benchmarks.punmemecn.wording import STARTER, Brief, one_line, read_wording
+from memantics.benchmarks.punmemecn.wording import SAMPLE_FOLDER, Brief, one_line, read_wording
 from memantics.core import records
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
@@ -177,13 +177,13 @@ class _StarterRow(BaseModel):
 
 
 def _read_starter(brief: Brief) -> Iterator[Harmful]:
-    path = STARTER / "memes.jsonl"
+    path = SAMPLE_FOLDER / "memes.jsonl"
     groups = {meme.id: meme.group for meme in brief.release.memes}
     for number, value in read_jsonl(path):
         row = conform(_StarterRow, value, path.name, number)
         if row.language == "zh" and row.harm.harmful:
             kind: Kind = "pun" if row.pun and row.pun.is_pun else "nonpun"
-            image = inside(STARTER / "images", row.file)
+            image = inside(SAMPLE_FOLDER / "images", row.file)
             yield Harmful(row.id, groups.get(row.id, row.id), kind, image, one_line(row.text))
 
 

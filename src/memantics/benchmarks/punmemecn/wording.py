@@ -23,7 +23,7 @@ from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Message
 
 FOLDER = Path(__file__).parent
-STARTER = FOLDER.parent.parent / "core" / "samples"
+SAMPLE_FOLDER = FOLDER.parent.parent / "core" / "samples"
 
 
 @dataclass(frozen=True, slots=True)

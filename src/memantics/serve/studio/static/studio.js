@@ -243,7 +243,7 @@
   });
   byId("blur").addEventListener("click", () => {
     meme.shown = false;
-    veil(isHarmful() ? "result.may_harm" : "result.not scored");
+    veil(isHarmful() ? "result.may_harm" : "result.not_scored");
     byId("show").focus();
   });
 
@@ -471,7 +471,7 @@
     });
     if (!signal.aborted && !meme.parts.text) {
       for (const part of ["sound", "harm", "kinder"]) settle(part, []);
-      byId("why").textContent = t("result.not scored");
+      byId("why").textContent = t("result.not_scored");
     }
     return undefined;
   };
