@@ -16,7 +16,7 @@ ENV PATH=/opt/memantics/bin:$PATH \
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/memantics memantics
 USER 10001
 # The detector that ships opens here: where it cannot, the build fails and not the first request.
-RUN ["python", "-c", "from memantics import Detector; Detector.starter()"]
+RUN ["python", "-c", "from memantics import Detector; Detector.load_sample()"]
 VOLUME /var/lib/memantics
 EXPOSE 8080
 HEALTHCHECK --start-period=60s CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/readyz', timeout=5)"]

@@ -1,6 +1,6 @@
 """Generate the table of ``docs/research/embedded-reader.md``: the reader beside trivial baselines.
 
-``python -m docs.reader`` runs every task of the shipped benchmarks on the starter pack and writes
+``python -m docs.reader`` runs every task of the shipped benchmarks on the sample data and writes
 the table and the answers behind it; ``--check`` only says whether it is up to date.
 """
 
@@ -49,8 +49,8 @@ SHIPPED = PACKAGE / "benchmarks"
 
 
 def run_tasks(out: Path) -> list[mm.Run]:
-    """The reader on the starter pack, without classifiers."""
-    runs = mm.evaluate(list_tasks(), model=NAME, data="starter", out=out)
+    """The reader on the sample data, without classifiers."""
+    runs = mm.evaluate(list_tasks(), model=NAME, data="sample", out=out)
     return [runs] if isinstance(runs, mm.Run) else list(runs)
 
 

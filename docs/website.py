@@ -18,7 +18,7 @@ from memantics import __version__
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Start here": ("readme", "concepts", "starter-pack", "glossary", "readme.zh"),
+    "Start here": ("readme", "concepts", "sample-data", "glossary", "readme.zh"),
     "Evaluate models": (
         "evaluate-a-model",
         "any-model",

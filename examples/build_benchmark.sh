@@ -4,7 +4,7 @@
 #
 #   examples/build_benchmark.sh MEMES MODEL [HOW MANY]
 #
-# MEMES is a folder of images, or "starter". Further options for the model, such as an address,
+# MEMES is a folder of images, or "sample". Further options for the model, such as an address,
 # go into MODEL_OPTIONS: MODEL_OPTIONS="--base-url http://localhost:8000/v1"; those for the
 # questions into QUESTION_OPTIONS: QUESTION_OPTIONS="--per-dimension 2 --words 12".
 set -euo pipefail

@@ -174,7 +174,7 @@ def show(result: Result) -> str:
     names = {
         "bare": "bare aiohttp + orjson loop",
         "bare64": "the same loop with our Base64",
-        "engine": "our engine (journal, cache, retries)",
+        "engine": "our engine (call log, cache, retries)",
         "sdk": "openai SDK (AsyncOpenAI)",
         "cached": "our engine, answers from the cache",
     }

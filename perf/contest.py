@@ -109,7 +109,7 @@ async def run_sdk(url: str, folder: Path, count: int) -> None:
 
 
 async def run_engine(url: str, folder: Path, count: int) -> None:
-    """Ours, with all it does: journal, cache, retries, limiter, image checks."""
+    """Ours, with all it does: call log, cache, retries, limiter, image checks."""
     await _ask(url, folder, count, Path(tempfile.mkdtemp(dir=folder)) / "cache.sqlite")
 
 

@@ -4,7 +4,7 @@ The same 200 Turtle files, one named graph each, are loaded into our store's eng
 rdflib, and asked the same query of three patterns; then our import reads, maps and stores them,
 and checks every graph against the shapes. Every contestant runs in its own process, they take
 turns, and the median CPU time counts. Without a folder, the official knowledge bases beside the
-checkout are used, or the starter pack in their form, repeated until there are 200.
+checkout are used, or the sample data in their form, repeated until there are 200.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ CONTESTANTS: dict[str, Callable[[Path], Figures]] = {
 
 
 def make_files(folder: Path) -> Path:
-    """Files in the official form, from the starter pack: both of a meme, under new names."""
+    """Files in the official form, from the sample data: both of a meme, under new names."""
     sample = ROOT / "src" / "memantics" / "benchmarks" / "mquest" / "sample" / "kb"
     memes = sorted(path.name.partition("_")[0] for path in sample.glob("*.ttl"))
     for number in range(FILES):

@@ -225,8 +225,8 @@ def run_out_of_memory(folder: Path, requests: Sequence[Request], device: str) ->
 
 
 def run_commands(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
-    """The command line over the starter pack."""
-    line = [sys.executable, "-m", "memantics.cli.main", "run", "mquest", "--data", "starter"]
+    """The command line over the sample data."""
+    line = [sys.executable, "-m", "memantics.cli.main", "run", "mquest", "--data", "sample"]
     line += [
         "--model",
         f"local/{folder}",

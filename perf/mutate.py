@@ -334,7 +334,7 @@ def set_up(files: Sequence[Path], tests: Sequence[str], only: str = "") -> Any:
     settings.resolved_mutated_source_paths = [ROOT / WORK / "src"]
     settings.only_mutate = [str(path) for path in files]
     settings.also_copy = [
-        Path(p) for p in ("tests", "starter", "docs", "examples", "perf", "pyproject.toml")
+        Path(p) for p in ("tests", "sample", "docs", "examples", "perf", "pyproject.toml")
     ]
     settings.pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist"]
     settings.pytest_add_cli_args += ["-m", only] if only else []

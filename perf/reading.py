@@ -1,7 +1,7 @@
 """``python -m perf.reading [--images 40] [--memes LIST.jsonl]``: what reading costs, and finds.
 
 Three readers in random turns on each image, in one process with one thread: the package as it comes
-("before"), ``thorough`` and ``fast``. Images are the starter pack's, or those that a list names
+("before"), ``thorough`` and ``fast``. Images are the sample data's, or those that a list names
 (``{"image": FILE, "text": CAPTION, "group": NAME}`` a line). Recall is the share of a caption's
 letters and digits that were read, as a multiset; intervals are a bootstrap over groups.
 """
@@ -118,10 +118,10 @@ def clock_networks() -> defaultdict[str, float]:
 
 def list_memes(count: int, listing: Path | None = None) -> list[Captioned]:
     if listing is None:
-        from memantics.core.samples import image_path, read_starter
+        from memantics.core.samples import image_path, read_samples
 
-        starter = random.Random(3).sample(list(read_starter()), count)
-        return [Captioned(image_path(meme.id), meme.text, meme.id) for meme in starter]
+        sample = random.Random(3).sample(list(read_samples()), count)
+        return [Captioned(image_path(meme.id), meme.text, meme.id) for meme in sample]
     rows = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
     return [
         Captioned(listing.parent / row["image"], row["text"], row["group"]) for row in rows[:count]

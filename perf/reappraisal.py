@@ -1,6 +1,6 @@
 """What reappraisal does to memes, with the embedded planner and editor.
 
-``python -m perf.reappraisal [--limit N] [--pictures FOLDER] [--captions]`` goes over the starter
+``python -m perf.reappraisal [--limit N] [--pictures FOLDER] [--captions]`` goes over the sample
 pack and, where they lie beside the checkout, over the PunMemeCN images: what is done, declined and
 failed, whether results read back, keep their layout and sound kinder to a classifier that the
 planner does not know (perf/kindness.py). It ends with what is wanted of each language, and exits
@@ -35,7 +35,7 @@ from PIL import Image
 from memantics.core.errors import InputError
 from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
-from memantics.core.samples import IMAGES, read_starter
+from memantics.core.samples import IMAGES, read_samples
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
 from memantics.understanding.reappraisal.chain import reappraise
 from memantics.understanding.reappraisal.kindness import hear_caption, rate_kindness
@@ -228,8 +228,8 @@ def show_median(values: Sequence[float]) -> str:
     return f"{median(values):.3f} (mean {mean(values):.3f})" if values else "–"
 
 
-def list_starter(language: str) -> Iterator[Source]:
-    for meme in read_starter():
+def list_samples(language: str) -> Iterator[Source]:
+    for meme in read_samples():
         if meme.language == language:
             emotion = meme.emotion.source if meme.emotion else ""
             yield Source(IMAGES / meme.file, bool(emotion), emotion)
@@ -387,8 +387,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     judges = open_judges()
     corpora: list[tuple[str, str, Iterable[Source], Judge | None]] = [
-        ("English", "starter pack, English", list_starter("en"), judges.english),
-        ("Chinese", "starter pack, Chinese", list_starter("zh"), judges.chinese),
+        ("English", "sample data, English", list_samples("en"), judges.english),
+        ("Chinese", "sample data, Chinese", list_samples("zh"), judges.chinese),
         ("Chinese", "PunMemeCN, development", list_puns(sealed=False), judges.chinese),
         ("Chinese", "PunMemeCN, sealed", list_puns(sealed=True), judges.chinese),
     ]

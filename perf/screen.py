@@ -1,6 +1,6 @@
 """``python -m perf.screen [--rows 1000000] [--quick]``: what screening costs, beside its targets.
 
-Texts are random characters, images the starter pack's. CPU time counts every process that a run
+Texts are random characters, images the sample data's. CPU time counts every process that a run
 started, read from /proc by a mark in their environment, so that a pool and a Ray cluster are
 measured alike. On a busy machine only CPU times and ratios in turns tell; wall time is used for two
 processes against one alone, and the load is printed beside it. Every run checks that each row
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from memantics.core.lines import ImageReading
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 from memantics.moderation.examples import Example
 from memantics.moderation.fast import train
 from memantics.moderation.heads import find_preset
@@ -269,7 +269,7 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
 
     screener._ocr.read = clock  # type: ignore[method-assign]
     # Enough for two processes to end at about the same time.
-    memes = list(read_starter())[: 4 * count]
+    memes = list(read_samples())[: 4 * count]
     refs = [Ref(meme.id, "file", str(image_path(meme.id))) for meme in memes]
     screener.screen(refs[:1])
     spent, started = 0.0, time.process_time()

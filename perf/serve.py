@@ -173,7 +173,7 @@ def measure_text(folder: Path, seconds: float) -> tuple[Load, Load]:
 
 
 def make_images() -> list[bytes]:
-    """Memes of the starter pack, each with a pixel changed: nobody has read them before."""
+    """Memes of the sample data, each with a pixel changed: nobody has read them before."""
     from PIL import Image
 
     from memantics.core.samples import IMAGES as MEMES

@@ -25,7 +25,7 @@ from pydantic import JsonValue
 from memantics.benchmarks.card import Card, SampleCard, TaskCard, read_card
 from memantics.benchmarks.factories import LETTERS, hits, letter_field
 from memantics.benchmarks.parsing import parse_letter
-from memantics.benchmarks.registry import STARTER_IMAGES, Benchmark, DataFacts, TaskRef
+from memantics.benchmarks.registry import SAMPLE_IMAGES, Benchmark, DataFacts, TaskRef
 from memantics.core.model import Model
 from memantics.core.records import Form, Item, Message, Outcome, Reply, Request, Score
 from memantics.core.task import Task
@@ -89,7 +89,7 @@ def make_task(count: int) -> Task:
 
 def make_job(model: Model, folder: Path, count: int) -> Job:
     """Plan the run as a suite does: every item is walked before the first call is paid."""
-    sample = SampleCard(licence="CC0-1.0", images="starter")
+    sample = SampleCard(licence="CC0-1.0", images="sample")
     task_card = TaskCard(name="choose", title="Choosing", main="accuracy", baselines=())
     card = Card(
         name="perf",
@@ -100,7 +100,7 @@ def make_job(model: Model, folder: Path, count: int) -> Job:
         sample=sample,
         task=(task_card,),
     )
-    data = DataFacts("starter", "", count, "", "")
+    data = DataFacts("sample", "", count, "", "")
     posed = pose((card, task_card), make_task(count), lambda: data, Scope(split="all"))
     return plan(posed, model, (), (folder, None))
 
@@ -110,7 +110,7 @@ def write_records(folder: Path, count: int) -> Path:
     home = folder / "meanings"
     if not home.is_dir():
         shutil.copytree(EXAMPLE, home)
-        images = sorted(path.name for path in STARTER_IMAGES.glob("*.png"))
+        images = sorted(path.name for path in SAMPLE_IMAGES.glob("*.png"))
         words = " ".join(STATEMENTS).split()
         chance = random.Random(1)
         with (home / "sample" / "memes.jsonl").open("wb") as file:

@@ -60,7 +60,7 @@ def measure(repeats: int) -> tuple[Check, ...]:
     """Run everything in turns."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        spend(*CLI, "detector", "train", "--data", "starter", "--out", "fast.zip", folder=folder)
+        spend(*CLI, "detector", "train", "--data", "sample", "--out", "fast.zip", folder=folder)
         chance = random.Random(0)
         rows = (
             {"id": str(n), "text": "".join(chance.choices(LETTERS, k=chance.randint(5, 25)))}

@@ -1,7 +1,7 @@
 """``python -m perf.suite [--json]``: does a suite keep its server busy, and survive a kill?
 
 Five families, two models, 2,000 items each, against a loopback server that answers 32 calls at a
-time, 100 ms each, and lets the others wait. Items are those of the starter pack, repeated under
+time, 100 ms each, and lets the others wait. Items are those of the sample data, repeated under
 new names until there are enough. The first start is killed (``kill -9``) at half; the second goes
 on. What counts is the share of the wall time of both, from their first line to their last, in
 which all of the server's places were taken.
@@ -174,7 +174,7 @@ def run(url: str, out: Path, size: int) -> None:
     from memantics.models.kinds import ModelSettings
 
     asking = Asking(ModelSettings(base_url=url, concurrency=CONCURRENCY))
-    scope, variation = Scope("starter"), Variation(invalid="wrong")
+    scope, variation = Scope("sample"), Variation(invalid="wrong")
     wanted = Evaluation(FAMILIES, MODELS, scope, out=out, asking=asking, variation=variation)
     planned, _ = plan_evaluation(wanted)
     tasks = {id(job.task): enlarge(job.task, size) for job in planned}

@@ -2,7 +2,7 @@
 
 Texts of Hateful Memes are divided by a digest of what they say. Thresholds of
 ``memantics.core.language`` were chosen on one half and on ten captions of each other language; the
-other half, MemeIntent, the starter pack and fifty captions of each language are what is reported.
+other half, MemeIntent, the sample data and fifty captions of each language are what is reported.
 A detector is trained on the first half to see what it calls captions in other languages.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memantics.core.language import understand
-from memantics.core.samples import HERE as STARTER
+from memantics.core.samples import HERE as SAMPLE
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from research.data import read_hateful
@@ -59,12 +59,12 @@ def main() -> int:
     out = sys.stdout.write
     looked, unseen = divide()
     intents = json.loads((DATA / "memeintent" / "sigdial.json").read_bytes())
-    starter = map(json.loads, (STARTER / "memes.jsonl").read_text(encoding="utf-8").splitlines())
+    sample = map(json.loads, (SAMPLE / "memes.jsonl").read_text(encoding="utf-8").splitlines())
     parts = {
         "Hateful Memes, looked at": [e.text for e in looked],
         "Hateful Memes, unseen": [e.text for e in unseen],
         "MemeIntent": [str(own["text"]) for own in intents.values()],
-        "starter pack, English": [m["text"] for m in starter if m.get("language") == "en"],
+        "sample data, English": [m["text"] for m in sample if m.get("language") == "en"],
     }
     for name, texts in parts.items():
         out(f"{name}: {_count_refused(texts)}\n")

@@ -134,8 +134,8 @@ _LASTING = {
     "reappraise",
     "vision",
 }
-# The same of single modules: cards by their content, word lists, the starter pack.
-_LASTING_MODULES = {f"memantics.{name}" for name in ("core.card", "core.text", "starter")}
+# The same of single modules: cards by their content, word lists, the sample data.
+_LASTING_MODULES = {f"memantics.{name}" for name in ("core.card", "core.text", "sample")}
 
 
 def forget() -> None:

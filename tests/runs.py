@@ -36,7 +36,7 @@ def make_facts(
         limit=None,
         invalid="wrong",
         prompts={},
-        data={"checksum": checksum, "kind": "starter"},
+        data={"checksum": checksum, "kind": "sample"},
         warning="",
         version="0",
         fingerprint=f"{task}{model}{options}{checksum}",

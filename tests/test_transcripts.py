@@ -35,7 +35,7 @@ VALIDATORS_WORDS = ("extra inputs", "permitted", "pydantic", "validation", "inpu
 
 @cache
 def page_of(name: str) -> Page:
-    """The structure of a starter meme; two memes that cannot be shipped are drawn."""
+    """The structure of a sample meme; two memes that cannot be shipped are drawn."""
     if not name.isascii():
         image = photo(900, 600)
         return read_page(image, print_on(image, Print(name, 450, 500, 110, BLACK)))

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from memantics.evaluation import Imported as Imported
     from memantics.evaluation import ImportSettings as ImportSettings
     from memantics.evaluation import Judgement as Judgement
+    from memantics.evaluation import PerturbationReport as PerturbationReport
     from memantics.evaluation import PowerAnalysis as PowerAnalysis
-    from memantics.evaluation import ProbeReport as ProbeReport
     from memantics.evaluation import RedonePaper as RedonePaper
     from memantics.evaluation import Run as Run
     from memantics.evaluation import Runs as Runs
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from memantics.evaluation import contrast as contrast
     from memantics.evaluation import evaluate as evaluate
     from memantics.evaluation import evaluate_async as evaluate_async
-    from memantics.evaluation import export_humans as export_humans
+    from memantics.evaluation import export_human_eval as export_human_eval
     from memantics.evaluation import export_task as export_task
     from memantics.evaluation import import_answers as import_answers
     from memantics.evaluation import judge as judge
@@ -76,13 +76,13 @@ if TYPE_CHECKING:
     from memantics.evaluation import load_dataset as load_dataset
     from memantics.evaluation import load_run as load_run
     from memantics.evaluation import paper as paper
+    from memantics.evaluation import perturb as perturb
+    from memantics.evaluation import perturb_async as perturb_async
     from memantics.evaluation import power as power
-    from memantics.evaluation import probe as probe
-    from memantics.evaluation import probe_async as probe_async
     from memantics.evaluation import report as report
     from memantics.evaluation import results as results
     from memantics.evaluation import score as score
-    from memantics.evaluation import score_humans as score_humans
+    from memantics.evaluation import score_human_eval as score_human_eval
     from memantics.evaluation import score_preferences as score_preferences
     from memantics.moderation import Classifier as Classifier
     from memantics.moderation import ClassifierOptions as ClassifierOptions

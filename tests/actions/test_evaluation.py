@@ -62,7 +62,7 @@ def test_one_task_and_one_model_make_a_run() -> None:
 @pytest.mark.usefixtures("home")
 def test_several_make_runs_and_a_grid_makes_one_of_each() -> None:
     models = ["baseline/majority", "baseline/random"]
-    runs = evaluate("mquest/qa", model=models, limit=4, data="starter")
+    runs = evaluate("mquest/qa", model=models, limit=4, data="sample")
     assert isinstance(runs, Runs)
     assert [run.model for run in runs] == models
     assert runs[0] in runs
@@ -145,7 +145,7 @@ def test_an_audit_is_a_record_that_saves_itself() -> None:
 @pytest.mark.usefixtures("home")
 def test_data_sets_are_typed_items(monkeypatch: pytest.MonkeyPatch) -> None:
     data = load_dataset("mquest")
-    assert (data.task, data.data) == ("mquest/qa", "starter")
+    assert (data.task, data.data) == ("mquest/qa", "sample")
     assert data[0].id == data.items[0].id
     assert len(list(data)) == len(data) > 10
     assert load_dataset("punmemecn", task="sentiment")[0].gold is not None
@@ -182,7 +182,7 @@ def test_what_there_is() -> None:
 @pytest.mark.usefixtures("home")
 def test_runs_are_drawn_on_matplotlib_axes() -> None:
     models = ["baseline/majority", "baseline/random"]
-    runs = evaluate("mquest/qa", model=models, limit=4, data="starter")
+    runs = evaluate("mquest/qa", model=models, limit=4, data="sample")
     assert isinstance(runs, Runs)
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     matplotlib.use("agg")

@@ -77,7 +77,7 @@ def test_analyze_takes_captions_and_names_the_rest(drawn: dict[Path, Worded]) ->
 
 def open_doors(path: Path, folder: Path) -> dict[str, Callable[[TextChoice], str]]:
     """Every way to the caption of an image, by the name of the command."""
-    data, detector = path.read_bytes(), mm.Detector.starter()
+    data, detector = path.read_bytes(), mm.Detector.load_sample()
 
     def collect(choice: TextChoice) -> str:
         (folder / path.name).write_bytes(data)

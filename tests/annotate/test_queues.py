@@ -147,7 +147,7 @@ def test_who_knows_too_little_of_chinese_memes_is_not_kept(
         (own["kept"], own["reason"]) for own in map(json.loads, path.read_bytes().splitlines())
     }
     assert found == {(True, ""), (False, "not proficient")}
-    sheet = mm.paper("toxicn_mm", data="starter", verdicts=[forms], parts=["Table 2"])
+    sheet = mm.paper("toxicn_mm", data="sample", verdicts=[forms], parts=["Table 2"])
     cells = {(row.section, row.label): row.cells[0].value for row in sheet.parts[0].rows}
     assert cells["proficiency", "passed"] == cells["proficiency", "not passed"] == 1
     assert cells["gender", "female"] == 1, "who failed is not counted"
@@ -216,8 +216,6 @@ def test_the_commands_say_how_to_open_what_they_wrote(shell: Shell) -> None:
     )
     assert "1 texts changed" in shell.done("annotate", "apply-texts", "memes", "v.jsonl")
     assert json.loads((memes / "memes.jsonl").read_text(encoding="utf-8"))["text"] == "two"
-    made = shell.done(
-        "run", "toxicn_mm/detection", "-m", "fake/keys", "--data", "starter", "--json"
-    )
+    made = shell.done("run", "toxicn_mm/detection", "-m", "fake/keys", "--data", "sample", "--json")
     [run] = json.loads(made)
     assert "memantics annotate open errors" in shell.done("annotate", "errors", run["folder"])

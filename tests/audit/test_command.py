@@ -1,4 +1,4 @@
-"""The command as a user runs it, on the starter sample."""
+"""The command as a user runs it, on the sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memantics.benchmarks.registry import find_benchmarks
-from memantics.evaluation.reports.runs import STARTER_NOTE
+from memantics.evaluation.reports.runs import SAMPLE_NOTE
 from tests.commands import Shell
 
 TABLE = [
@@ -25,7 +25,7 @@ TABLE = [
 
 @pytest.mark.parametrize("name", find_benchmarks())
 def test_every_benchmark_can_be_audited(shell: Shell, name: str) -> None:
-    ran = shell.run("audit", name, "--data", "starter", "--json", "--out", "audit.html")
+    ran = shell.run("audit", name, "--data", "sample", "--json", "--out", "audit.html")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert found["benchmark"] == name
@@ -41,11 +41,11 @@ def test_every_benchmark_can_be_audited(shell: Shell, name: str) -> None:
         if figure["low"] is not None:
             assert figure["low"] - 1e-9 <= figure["value"] <= figure["high"] + 1e-9
     page = (shell.folder / "audit.html").read_text(encoding="utf-8")
-    assert STARTER_NOTE in page
+    assert SAMPLE_NOTE in page
 
 
 def test_the_terminal_shows_verdicts_and_what_to_do(shell: Shell) -> None:
-    ran = shell.run("audit", "punmemecn/detection", "--data", "starter")
+    ran = shell.run("audit", "punmemecn/detection", "--data", "sample")
     assert ran.code == 0
     assert "Always answering “pun”" in ran.out
     assert "f1 0.500" in ran.out
@@ -55,7 +55,7 @@ def test_the_terminal_shows_verdicts_and_what_to_do(shell: Shell) -> None:
 
 
 def test_a_model_is_asked_and_its_answers_are_kept(shell: Shell) -> None:
-    command = ("audit", "mquest", "--data", "starter", "-m", "baseline/majority", "--json")
+    command = ("audit", "mquest", "--data", "sample", "-m", "baseline/majority", "--json")
     ran = shell.run(*command, "--limit", "24")
     found = {own["key"]: own for own in json.loads(ran.out)["findings"] if own["model"]}
     assert found.keys() == {"blind", "permutation", "position.model"}
@@ -69,7 +69,7 @@ def test_a_model_is_asked_and_its_answers_are_kept(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_a_judge_is_asked_in_every_way(shell: Shell) -> None:
-    ran = shell.run("audit", "mer_bench", "--data", "starter", "-m", "baseline/constant", "--json")
+    ran = shell.run("audit", "mer_bench", "--data", "sample", "-m", "baseline/constant", "--json")
     assert ran.code == 0, ran.err
     found = {own["key"]: own for own in json.loads(ran.out)["findings"] if own["model"]}
     ways = ("again", "placement", "rationale", "unseen", "swapped")
@@ -81,13 +81,13 @@ def test_a_judge_is_asked_in_every_way(shell: Shell) -> None:
 
 def test_failed_calls_end_with_one(shell: Shell) -> None:
     ran = shell.run(
-        "audit", "mquest", "--data", "starter", "-m", "recorded/answers.jsonl", "--limit", "20"
+        "audit", "mquest", "--data", "sample", "-m", "recorded/answers.jsonl", "--limit", "20"
     )
     assert ran.code == 2
     line = {"prompt": "x", "text": "A"}
     (shell.folder / "answers.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     ran = shell.run(
-        "audit", "mquest", "--data", "starter", "-m", "recorded/answers.jsonl", "--limit", "20"
+        "audit", "mquest", "--data", "sample", "-m", "recorded/answers.jsonl", "--limit", "20"
     )
     assert ran.code == 1
     assert "calls failed" in ran.err
@@ -95,7 +95,7 @@ def test_failed_calls_end_with_one(shell: Shell) -> None:
 
 def test_any_published_table_can_be_checked(shell: Shell) -> None:
     (shell.folder / "table.json").write_text(json.dumps(TABLE), encoding="utf-8")
-    ran = shell.run("audit", "mquest", "--data", "starter", "--published", "table.json", "--json")
+    ran = shell.run("audit", "mquest", "--data", "sample", "--published", "table.json", "--json")
     own = next(f for f in json.loads(ran.out)["findings"] if f["title"] == "table.json")
     assert own["verdict"] == "broken"
     assert "made up" in own["details"][0]
@@ -127,4 +127,4 @@ def test_a_broken_table_is_refused(shell: Shell) -> None:
 def test_a_page_that_cannot_be_written_is_refused(shell: Shell) -> None:
     (shell.folder / "taken").write_text("", encoding="utf-8")
     out = Path("taken") / "audit.html"
-    assert "taken" in shell.refused("audit", "mer_bench", "--data", "starter", "--out", out)
+    assert "taken" in shell.refused("audit", "mer_bench", "--data", "sample", "--out", out)

@@ -49,12 +49,12 @@ def test_little_is_worth_knowing_on_one_side_of_a_tenth_alone() -> None:
 
 def test_conditions_are_compared_on_shared_items() -> None:
     half = answer(lambda _: True, ITEMS[:50])
-    probed = {WORDS_ALONE: half, PICTURE_ALONE: answer(lambda _: False)}
-    found = judge_needs("t", "m", answer(lambda _: True), probed)
+    perturbed = {WORDS_ALONE: half, PICTURE_ALONE: answer(lambda _: False)}
+    found = judge_needs("t", "m", answer(lambda _: True), perturbed)
     assert found is not None
     assert found.figure.n == 50
     assert judge_needs("t", "m", half, {WORDS_ALONE: half}) is None
-    assert judge_needs("t", "m", half, {**probed, PICTURE_ALONE: []}) is None
+    assert judge_needs("t", "m", half, {**perturbed, PICTURE_ALONE: []}) is None
 
 
 @pytest.mark.parametrize(

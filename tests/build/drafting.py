@@ -12,7 +12,7 @@ import numpy as np
 from memantics.core.memes import Meme
 from memantics.core.model import Model
 from memantics.core.records import Request
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, Said
@@ -38,7 +38,7 @@ def with_client(
     model: Model | Callable[[Request], Said],
     chain: Callable[[ModelClient], Awaitable[T]],
 ) -> T:
-    """Run a chain at a client whose journal lies in a folder."""
+    """Run a chain at a client whose call log lies in a folder."""
     own: Any = model if isinstance(model, FakeModel) or not callable(model) else FakeModel(model)
 
     async def run() -> T:
@@ -48,9 +48,9 @@ def with_client(
     return asyncio.run(run())
 
 
-def starter_memes(*ids: str, notes: bool = True) -> tuple[Meme, ...]:
-    """Memes of the starter pack, with their notes."""
-    wanted = [own for own in read_starter() if not ids or own.id in ids]
+def sample_memes(*ids: str, notes: bool = True) -> tuple[Meme, ...]:
+    """Memes of the sample data, with their notes."""
+    wanted = [own for own in read_samples() if not ids or own.id in ids]
     return tuple(
         Meme(
             own.id,

@@ -21,7 +21,7 @@ from memantics.understanding.intents.draft import (
     write_intent_queue,
     write_intents,
 )
-from tests.build.drafting import HASTY, starter_memes
+from tests.build.drafting import HASTY, sample_memes
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,7 +33,7 @@ pytestmark = [
 
 
 def test_three_memes_offline(tmp_path: Path) -> None:
-    first, *others = starter_memes("en-001", "en-002", "en-003", notes=False)
+    first, *others = sample_memes("en-001", "en-002", "en-003", notes=False)
     # Background is asked for once only: the model is slow where the machine is busy.
     memes = (first, *(replace(meme, notes={"background": "* known"}) for meme in others))
     settings = IntentSettings(intents=1, sentences=2, attempts=1)

@@ -90,10 +90,10 @@ def ask(shell: Shell, *words: str) -> str:
 
 @pytest.mark.slow
 def test_every_build_says_it_first(shell: Shell) -> None:
-    shell.done("build", "knowledge", "starter", "--limit", "2", "--model", "fake/builder")
-    errors = [ask(shell, verb, "starter", "--limit", "2") for verb in ("intents", "chats")]
-    errors.append(ask(shell, "knowledge", "starter", "--limit", "2", "--out", "other"))
-    errors.append(ask(shell, "questions", "builds/starter"))
+    shell.done("build", "knowledge", "sample", "--limit", "2", "--model", "fake/builder")
+    errors = [ask(shell, verb, "sample", "--limit", "2") for verb in ("intents", "chats")]
+    errors.append(ask(shell, "knowledge", "sample", "--limit", "2", "--out", "other"))
+    errors.append(ask(shell, "questions", "builds/sample"))
     for said in errors:
         assert " tokens to send, " in said, said
         assert " a meme, and " in said
@@ -118,6 +118,6 @@ def test_a_reappraisal_says_what_it_took(shell: Shell) -> None:
 
 def test_captions_that_are_there_cost_nothing(shell: Shell) -> None:
     with serve(lambda _: "…") as url:
-        words = ("build", "captions", "starter", "--limit", "2", "--model", "openai/x")
+        words = ("build", "captions", "sample", "--limit", "2", "--model", "openai/x")
         assert "tokens to send" not in shell.run(*words, "--base-url", url).err
         assert "tokens to send" in shell.run(*words, "--base-url", url, "--again").err

@@ -16,13 +16,13 @@ from memantics.construction.chats.selection import Gauges
 from memantics.models.fake import FakeModel, draft_reply
 from memantics.understanding.intents.draft import IntentSettings, draft_intents, write_intent_queue
 from tests.annotate.team import Clock, make_lead, quick_hasher
-from tests.build.drafting import LetterEncoder, starter_memes, with_client
+from tests.build.drafting import LetterEncoder, sample_memes, with_client
 
 IDS = ("en-001", "en-002", "en-003", "en-005", "CN90001", "CN90002")
 
 
 def test_both_queues_open_as_projects(tmp_path: Path) -> None:
-    memes = starter_memes(*IDS)
+    memes = sample_memes(*IDS)
     model = FakeModel(draft_reply)
     intents = with_client(
         tmp_path / "run", model, lambda client: draft_intents(client, memes, IntentSettings())

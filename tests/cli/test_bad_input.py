@@ -13,7 +13,7 @@ from subprocess import PIPE
 import pytest
 from PIL import Image
 
-from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark, find_tasks
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_benchmark, find_tasks
 from memantics.core.data import Source
 from tests.background import serve_in_background
 from tests.commands import Shell
@@ -46,7 +46,7 @@ SAMPLES = {name: find_benchmark(name).folder / "sample" for name in ("mquest", "
         (["data", "add", "mquest", "nowhere"], ["no such folder"]),
         (["data", "add", "nothing", "."], ["unknown benchmark 'nothing'"]),
         (["data", "check", "mquest"], ["no release of mquest is registered"]),
-        (["data", "stats", "mquest", "--data", "all"], ["'starter', 'release'"]),
+        (["data", "stats", "mquest", "--data", "all"], ["'sample', 'release'"]),
         (["analyse"], ["no such command 'analyse'", "analyze", "memantics --help"]),
         (["run", "mquest"], ["missing option '--model'", "memantics run --help"]),
         (["run", "mquest", "-m", "fake/keys", "--limit", "two"], ["'--limit'", "integer"]),
@@ -99,7 +99,7 @@ def registered(shell: Shell) -> Path:
     """A copy of the sample, registered as if it were the release."""
     folder = shell.folder / "release"
     shutil.copytree(SAMPLES["punmemecn"], folder)
-    shutil.copytree(STARTER_IMAGES, folder / "pictures")
+    shutil.copytree(SAMPLE_IMAGES, folder / "pictures")
     ran = shell.run("data", "add", "punmemecn", folder, "--images", folder / "pictures")
     assert ran.code == 0, ran
     return folder / "pictures"
@@ -139,7 +139,7 @@ def test_hostile_images_fail_by_name_and_the_rest_goes_on(shell: Shell) -> None:
 
 
 def ask_server(url: str) -> tuple[str, ...]:
-    return ("run", "mquest", "-m", "openai/x", "--base-url", url, "--data", "starter")
+    return ("run", "mquest", "-m", "openai/x", "--base-url", url, "--data", "sample")
 
 
 def test_an_unreachable_server(shell: Shell) -> None:
@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_had_comes_with_a_next_step(shell: Shell) -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure(shell: Shell) -> None:
-    shell.done("kb", "import", "starter")
+    shell.done("kb", "import", "sample")
     words = [sys.executable, "-m", "memantics.cli.main", "kb", "export"]
     with subprocess.Popen(
         words, cwd=shell.folder, env=shell.environment, stdout=PIPE, stderr=PIPE

@@ -35,7 +35,7 @@ def test_large_packages_are_no_part_of_the_core() -> None:
 
 def test_memes_are_evaluated_compared_and_audited(tmp_path: Path, core: dict[str, str]) -> None:
     shell = Shell(tmp_path).apart
-    shell.done("starter", "copy", "pack", **core)
+    shell.done("sample", "copy", "pack", **core)
     models = ("-m", "baseline/longest", "-m", "fake/keys")
     shell.done("run", "mquest/qa", *models, "--limit", "20", **core)
     runs = sorted((tmp_path / "runs").iterdir())
@@ -43,7 +43,7 @@ def test_memes_are_evaluated_compared_and_audited(tmp_path: Path, core: dict[str
     shell.done("report", *runs, "--out", "report.html", **core)
     (found,) = json.loads(shell.done("compare", *runs, "--json", **core))
     assert found["differences"][0]["key"] == "accuracy"
-    assert "Audit of M-QUEST, starter data" in shell.done("audit", "mquest", **core)
+    assert "Audit of M-QUEST, sample data" in shell.done("audit", "mquest", **core)
 
 
 def test_detectors_judge_and_explain_without_the_packages_that_trained_them(
@@ -63,7 +63,7 @@ def test_detectors_judge_and_explain_without_the_packages_that_trained_them(
         (("screen", "pack/memes.csv"), "parquet"),
         (("publish", "pack", "--name", "mine", "--licence", "CC0-1.0"), "parquet"),
         (("build", "shards", "pack/memes"), "parquet"),
-        (("detector", "train", "--data", "starter", "--out", "mine.zip"), "train"),
+        (("detector", "train", "--data", "sample", "--out", "mine.zip"), "train"),
         (("classifier", "train", "punmemecn/sentiment_type"), "train"),
     ],
 )

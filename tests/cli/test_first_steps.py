@@ -40,7 +40,7 @@ def test_reports_leave_unfinished_runs_out_and_name_them(shell: Shell) -> None:
 def test_a_detector_in_use_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
     assert find_detector() is None
-    mine = mm.Detector.starter().save(tmp_path / "mine.zip")
+    mine = mm.Detector.load_sample().save(tmp_path / "mine.zip")
     assert use_detector(mine) == mine
     assert find_detector() == mine
     assert find_detector("another.zip") == Path("another.zip")  # a named one counts first

@@ -14,8 +14,8 @@ from tests.commands import Shell
 
 def test_the_shown_prompt_is_what_a_run_sends(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    shown = shell.done("prompts", "show", "mquest/qa", "--data", "starter")
-    shell.done("run", "mquest/qa", "--data", "starter", "--model", "fake/keys", "--limit", "1")
+    shown = shell.done("prompts", "show", "mquest/qa", "--data", "sample")
+    shell.done("run", "mquest/qa", "--data", "sample", "--model", "fake/keys", "--limit", "1")
     (folder,) = (tmp_path / "runs").iterdir()
     (line,) = read_items(folder)
     (text,) = (part for part in line.messages[0].parts if isinstance(part, str))

@@ -12,7 +12,7 @@ from memantics.cli.evaluation import _serve_page
 from tests.commands import Shell
 
 pytestmark = pytest.mark.slow
-WORDS = ("run", "mquest/qa", "-m", "baseline/random", "--data", "starter", "--limit", "3")
+WORDS = ("run", "mquest/qa", "-m", "baseline/random", "--data", "sample", "--limit", "3")
 
 
 def test_the_page_is_there_while_a_run_goes_on_and_gone_afterwards(

@@ -178,7 +178,7 @@ def test_a_setting_is_named_by_what_differs_besides_the_factor(grid: list[Path])
     assert [row.setting for row in half.contrasts] == ["shots=zero"]
     assert [effect.settings for effect in half.effects] == [1]
     models = [
-        replace(sides[0], facts=replace(sides[0].facts, model=name, split=name, probe=""))
+        replace(sides[0], facts=replace(sides[0].facts, model=name, split=name, perturbation=""))
         for name in ("x", "y")
     ]
     with pytest.raises(InputError, match="no two runs differ in model alone"):

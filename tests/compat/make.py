@@ -78,7 +78,7 @@ class Maker:
 
 def make_runs(maker: Maker) -> None:
     """Every task of every family, and runs in which answers are unparsed, refused and failed."""
-    model = ("--data", "starter", "--out", "runs", "--no-cache", "--model")
+    model = ("--data", "sample", "--out", "runs", "--no-cache", "--model")
     maker.run("run", "suite", "--limit", "3", *model, "embedded/reader")
     for task, name in FAKES:
         maker.run("run", task, "--limit", "3", *model, name, codes=(0, 1))
@@ -94,11 +94,11 @@ def pick_reported(runs: Path) -> list[Path]:
 
 def make_detectors(maker: Maker) -> None:
     """A fast detector and a tiny network, each with what it said about a few texts."""
-    maker.run("detector", "train", "--data", "starter", "--out", "fast.zip")
+    maker.run("detector", "train", "--data", "sample", "--out", "fast.zip")
     maker.script("encoder", "encoder")
     maker.run(
         *("detector", "train-neural", "--preset", "text", "--text-backbone", "encoder"),
-        *("--data", "starter", "--seeds", "0", "--epochs", "1", "--share", "0.2"),
+        *("--data", "sample", "--seeds", "0", "--epochs", "1", "--share", "0.2"),
         *("--device", "cpu", "--out", "neural"),
     )
     said = {

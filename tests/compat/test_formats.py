@@ -118,7 +118,7 @@ def drop_random(scores: bytes) -> dict[str, Any]:
     return read | {"baselines": kept, "names": [own["model"] for own in listed]}
 
 
-ASK = ("--limit", "3", "--data", "starter", "--out", "runs", "--no-cache", "--model")
+ASK = ("--limit", "3", "--data", "sample", "--out", "runs", "--no-cache", "--model")
 
 
 def run_on(shell: Shell, task: str, model: str) -> None:
@@ -289,7 +289,7 @@ def build_all(shell: Shell) -> None:
 
 
 def test_a_build_goes_on_and_asks_nothing_again(shell: Shell, builds: Path) -> None:
-    """Prompts have changed since: its journal is kept and added to, then nothing is asked anew."""
+    """Prompts have changed since: its call log is kept and added to, then nothing is asked anew."""
     kept = ("knowledge.jsonl", "questions.jsonl", "intents.jsonl", "calls.jsonl")
     before = {p: p.read_bytes() for p in builds.rglob("calls.jsonl")}
     assert len(before) == 2

@@ -66,7 +66,7 @@ def test_two_folders_of_one_name_keep_their_code_apart(
         folder = copy_example(root, "my_memes")
         monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(root))
         plugin = find_benchmarks()["my_memes"].plugin
-        table = plugin.open_release(Source("starter", folder / "sample"))
+        table = plugin.open_release(Source("sample", folder / "sample"))
         meme = type(next(table.rows()))
         assert folder.samefile(Path(inspect.getfile(meme)).parent)
         found.append(plugin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from memantics.core.journal import replace_file, whole_file
+from memantics.core.files import replace_file, whole_file
 
 WRITERS, TIMES = 8, 20
 

@@ -1,4 +1,4 @@
-"""Caches and journals: what counts as the same request, and what a damaged file costs."""
+"""Caches and call logs: what counts as the same request, and what a damaged file costs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memantics.core.journal import Journal, read_whole_lines
+from memantics.core.files import AppendOnlyFile, read_whole_lines
 from memantics.core.records import Form, Message, Reply, Request, Sampling
 from memantics.models.cache import Cache, cache_key, request_digest
 
@@ -97,9 +97,9 @@ def test_a_whole_row_is_found(tmp_path: Path, body: bytes) -> None:
 def test_a_torn_tail_of_any_length_is_dropped(tmp_path: Path, size: int, before: bytes) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_bytes(before + b"y" * size)
-    journal = Journal(path, path)
+    call_log = AppendOnlyFile(path, path)
     assert path.read_bytes() == before
-    journal.append(b"z\n")
-    journal.close()
+    call_log.append(b"z\n")
+    call_log.close()
     lines = [line for _, line in read_whole_lines(path)]
     assert lines == [line for line in (before, b"z\n") if line]

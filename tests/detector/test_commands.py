@@ -202,9 +202,9 @@ def test_wrong_use_is_one_line(shell: Shell) -> None:
         (("train", "--preset", "ridge", "--embedder", "x"), "no use; use --preset full"),
         (("train", "--preset", "full", "--embedder", "x"), "no config.json; give a folder"),
         (("predict", "broken.zip", "hi"), "no detector file, or a damaged one"),
-        (("predict", "broken.zip", "hi", "--data", "starter"), "no detector file"),
+        (("predict", "broken.zip", "hi", "--data", "sample"), "no detector file"),
         (("explain", "broken.zip"), "no detector file"),
-        (("eval", "--data", "nowhere.csv"), "no data at nowhere.csv; give starter"),
+        (("eval", "--data", "nowhere.csv"), "no data at nowhere.csv; give sample"),
     ],
 )
 def test_what_cannot_be_done_says_what_to_do(

@@ -17,7 +17,7 @@ from memantics.models.embedded import ocr
 from memantics.moderation import data as detector_data
 from memantics.moderation.answering import DetectorModel
 from memantics.moderation.card import SAMPLE_NOTE
-from memantics.moderation.data import looks_like_path, read_starter_examples
+from memantics.moderation.data import looks_like_path, read_sample_examples
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.moderation.fast import train
@@ -33,15 +33,15 @@ def detector() -> Detector:
     return Detector.train(make_examples(160))
 
 
-def test_without_a_release_the_starter_pack_is_taken_and_says_so() -> None:
+def test_without_a_release_the_sample_pack_is_taken_and_says_so() -> None:
     made = Detector.train("toxicn_mm", preset="ridge")
     assert made.sample
     assert made.note == SAMPLE_NOTE
     assert made.trained_on is not None
-    assert "starter pack" in made.trained_on.name
+    assert "sample data" in made.trained_on.name
     assert made.held_out is not None
     assert "macro-f1" in made.held_out._repr_html_()
-    assert "starter pack" in made._repr_html_()
+    assert "sample data" in made._repr_html_()
 
 
 def test_trained_saved_loaded_and_asked(detector: Detector, tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_a_network_is_not_trained_in_passing() -> None:
         Detector.train(make_examples(40), "ridge", TrainOptions(embedder=Path("x")))
 
 
-def test_the_starter_detector_is_the_one_that_the_pack_trains() -> None:
-    data = read_starter_examples()
-    shipped = Detector.starter()
-    assert (shipped.name, shipped.sample, shipped.note) == ("starter sample", True, SAMPLE_NOTE)
-    assert shipped.has_seen(data), "run python -m starter"
+def test_the_sample_detector_is_the_one_that_the_pack_trains() -> None:
+    data = read_sample_examples()
+    shipped = Detector.load_sample()
+    assert (shipped.name, shipped.sample, shipped.note) == ("sample", True, SAMPLE_NOTE)
+    assert shipped.has_seen(data), "run python -m sample_data"
     trained = train(data.examples, find_preset("ridge"))
     said = shipped.predict(data)
     assert len({one.label for one in said}) == 2
@@ -191,7 +191,7 @@ def test_a_caption_is_a_text(text: str) -> None:
 
 
 def test_names_that_stand_for_data() -> None:
-    assert detector_data.find_examples("starter").sample
+    assert detector_data.find_examples("sample").sample
     assert detector_data.find_examples(None).sample
     with pytest.raises(InputError, match="no data at nowhere"):
         detector_data.find_examples("nowhere")

@@ -1,4 +1,4 @@
-"""Classifiers for any label: on made-up memes, on the starter pack, from tables, as files."""
+"""Classifiers for any label: on made-up memes, on the sample data, from tables, as files."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_a_detector_is_no_classifier_and_the_other_way_round(tmp_path: Path) -> 
         load_with_card(place)
     from memantics.moderation.detect import Detector
 
-    other = Detector.starter().save(tmp_path / "detector.zip")
+    other = Detector.load_sample().save(tmp_path / "detector.zip")
     with pytest.raises(InputError, match="is a detector of harm, no classifier"):
         load_classifier(other)
     place.write_bytes(b"no zip")
@@ -317,12 +317,12 @@ def test_what_is_asked_for_must_be_there(tmp_path: Path) -> None:
         Classifier.load("mer_bench/emotion")
 
 
-STARTER = [own.name for own in list_labels()]
+SAMPLE = [own.name for own in list_labels()]
 
 
 def test_ten_labels_of_five_benchmarks_can_be_learnt() -> None:
-    assert len(STARTER) >= 10
-    assert {name.partition("/")[0] for name in STARTER} >= {
+    assert len(SAMPLE) >= 10
+    assert {name.partition("/")[0] for name in SAMPLE} >= {
         "mer_bench", "punmemecn", "toxicn_mm", "memeintent", "mquest",
     }  # fmt: skip
 
@@ -332,10 +332,10 @@ def test_ten_labels_of_five_benchmarks_can_be_learnt() -> None:
     ["mer_bench/emotion", "punmemecn/sentiment_type", "punmemecn/sentiment_target",
      "toxicn_mm/harm", "memeintent/intent_verb", "mquest/toxicity"],
 )  # fmt: skip
-def test_the_starter_sample_trains_an_classifier_that_says_so(name: str) -> None:
-    made = Classifier.train(name, ClassifierOptions(data="starter"))
+def test_the_sample_sample_trains_an_classifier_that_says_so(name: str) -> None:
+    made = Classifier.train(name, ClassifierOptions(data="sample"))
     assert made.sample
-    assert "starter pack" in made.note
+    assert "sample data" in made.note
     assert made.held_out is not None
     assert made.held_out.count == len(made.trained_on.examples)  # type: ignore[union-attr]
     (said,) = made.predict(["so tired of it all"])

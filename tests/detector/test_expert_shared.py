@@ -55,5 +55,5 @@ def test_an_classifier_of_a_release_knows_what_it_has_seen() -> None:
     assert made.languages == ("en",)
     assert not made.sample
     assert made.has_seen(find_labelled("mer_bench/emotion", classes=made.classes))
-    starter = find_labelled("mer_bench/emotion", data="starter", classes=made.classes)
-    assert not made.has_seen(starter)
+    sample = find_labelled("mer_bench/emotion", data="sample", classes=made.classes)
+    assert not made.has_seen(sample)

@@ -87,7 +87,7 @@ def test_a_point_is_stored_used_shown_and_cleared(tmp_path: Path) -> None:
     assert (stored.point.rule, stored.point.review) == ("precision=0.9", (0.2, 0.6))
     assert stored.point.threshold == stored.find_threshold("precision=0.9")
     assert "Operating point, as set" in run("info", file)
-    shown = run("eval", file, "--data", "starter")
+    shown = run("eval", file, "--data", "sample")
     assert f"{stored.point.threshold:.2f} *" in shown
     # What is given wins; another threshold has no range unless one is given, too.
     assert stored.choose_point(0.5) == OperatingPoint(0.5)

@@ -8,7 +8,7 @@ import memantics as mm
 
 
 def test_static_meanings_train_and_come_back(tmp_path: Path) -> None:
-    trained = mm.Detector.train("starter", preset="static")
+    trained = mm.Detector.train("sample", preset="static")
     trained.save(tmp_path / "d.zip")
     again = mm.Detector.load(tmp_path / "d.zip")
     texts = ["今天天气真好", "你这个笨蛋"]

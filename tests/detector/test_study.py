@@ -216,7 +216,7 @@ def test_welch_is_scipy_s() -> None:
 
 
 def test_new_captions_take_the_place_of_the_data_s(tmp_path: Path) -> None:
-    plain = load_examples("starter")
+    plain = load_examples("sample")
     first, second = plain.examples[:2]
     path = tmp_path / "captions.jsonl"
     path.write_text(json.dumps({"id": first.id, "text_caption": "new"}) + "\n", encoding="utf-8")
@@ -232,29 +232,29 @@ def test_new_captions_take_the_place_of_the_data_s(tmp_path: Path) -> None:
 
 
 def test_data_without_parts_are_split() -> None:
-    first, second = StudyData("starter").load()
+    first, second = StudyData("sample").load()
     names = {own.id for own in first.examples} & {own.id for own in second.examples}
     assert not names
     assert len(second.examples) == pytest.approx(
         0.2 * (len(first.examples) + len(second.examples)), abs=3
     )
     with pytest.raises(InputError, match="share 0 is not possible"):
-        StudyData("starter", share=0).load()
+        StudyData("sample", share=0).load()
 
 
 def test_the_command_studies_fast_detectors_without_torch(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     told = shell.done(
-        "detector", "study", "ridge", "linear", "--data", "starter", "--against", "ridge"
+        "detector", "study", "ridge", "linear", "--data", "sample", "--against", "ridge"
     )
     assert "ridge → linear" in told
     assert (tmp_path / "study" / "study.json").is_file()
-    found = json.loads(shell.done("detector", "study", "ridge", "--data", "starter", "--json"))
+    found = json.loads(shell.done("detector", "study", "ridge", "--data", "sample", "--json"))
     assert found["rows"][0]["variant"] == "ridge"
     captions = tmp_path / "captions.jsonl"
-    lines = [{"id": own.id, "text_caption": "new"} for own in load_examples("starter").examples]
+    lines = [{"id": own.id, "text_caption": "new"} for own in load_examples("sample").examples]
     captions.write_text("".join(json.dumps(own) + "\n" for own in lines), encoding="utf-8")
-    words = ("detector", "study", "ridge", "--data", "starter", "--captions", captions, "--json")
+    words = ("detector", "study", "ridge", "--data", "sample", "--captions", captions, "--json")
     other = json.loads(shell.done(*words, "--out", "other"))
     assert any("have new ones" in note for note in other["notes"])
     marks = {
@@ -262,7 +262,7 @@ def test_the_command_studies_fast_detectors_without_torch(tmp_path: Path) -> Non
         for own in ("study", "other")
     }
     assert len(marks) == 2, "answers are kept by what was read"
-    told = shell.refused("detector", "study", "fusion", "--data", "starter")
+    told = shell.refused("detector", "study", "fusion", "--data", "sample")
     assert "--text-backbone" in told
 
 

@@ -85,7 +85,7 @@ def test_the_card_names_whom_it_fails() -> None:
     assert plain.targets == ()
     assert "Errors by target" not in format_card(replace(card, targets=()))
     with pytest.raises(InputError, match="no model card"):
-        read_stored({"sample": True}, "starter.zip")
+        read_stored({"sample": True}, "sample.zip")
 
 
 def test_a_table_says_whom_memes_attack_and_info_shows_the_errors(tmp_path: Path) -> None:

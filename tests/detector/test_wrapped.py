@@ -18,7 +18,7 @@ import memantics as mm
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.memes import Meme
 from memantics.core.rundir import last_answers
-from memantics.core.samples import IMAGES, read_starter
+from memantics.core.samples import IMAGES, read_samples
 from memantics.core.waiting import run_sync
 from memantics.evaluation.answers import TaskChoiceSettings, pose_one
 from memantics.models.embedded.ocr import open_reader
@@ -44,9 +44,9 @@ Wrap = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The English memes of the starter pack with labels by turns, their pictures beside."""
+    """The English memes of the sample data with labels by turns, their pictures beside."""
     folder = tmp_path_factory.mktemp("rows")
-    memes = [meme for meme in read_starter() if meme.language == "en"][:24]
+    memes = [meme for meme in read_samples() if meme.language == "en"][:24]
     (folder / "images").mkdir()
     with (folder / "rows.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmarks
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_benchmarks
 from tests.background import serve_in_background
 from tests.commands import Ran, Shell
 from tests.places import ROOT
@@ -72,12 +72,12 @@ def client(tmp_path: Path) -> Path:
         folder = root / INNER.get(clone, "")
         shutil.copytree(find_benchmarks()[name].folder / "sample", folder)
         for place in {root, folder}:
-            (place / "images").symlink_to(STARTER_IMAGES)
+            (place / "images").symlink_to(SAMPLE_IMAGES)
     write_script(tmp_path / "path" / "to" / "PunMemeCN")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "memes").mkdir()
     for name in MEMES:
-        shutil.copy(STARTER_IMAGES / f"{name}.png", tmp_path / "memes")
+        shutil.copy(SAMPLE_IMAGES / f"{name}.png", tmp_path / "memes")
     return tmp_path
 
 

@@ -29,7 +29,7 @@ NOTEBOOK = ROOT / "examples" / "quickstart.ipynb"
 # tests/serve/test_guide.py talks to a service with those of the other.
 TUTORIALS = {"add-a-benchmark.md", "serve.md"}
 # What a command on the same page has made before.
-MADE = {"toxicn.zip": 'import memantics as mm\nmm.Detector.starter().save("toxicn.zip")\n'}
+MADE = {"toxicn.zip": 'import memantics as mm\nmm.Detector.load_sample().save("toxicn.zip")\n'}
 
 
 def python_blocks(page: Path) -> str:
@@ -98,7 +98,7 @@ QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"
 @pytest.mark.parametrize("face", ["script", "notebook"])
 def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, client: Path) -> None:
     shutil.copy(client / "memes" / "en-001.png", client / "meme.png")
-    Shell(client).done("kb", "import", "starter", "--store", "kb")
+    Shell(client).done("kb", "import", "sample", "--store", "kb")
     with serve_in_background() as server:
         code = f"URL = {server.url!r}\n{QUERY}{SNIPPET}{CHECK}"
         if face == "notebook":

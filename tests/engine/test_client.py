@@ -16,7 +16,7 @@ from typing import IO
 import orjson
 import pytest
 
-from memantics.core import journal
+from memantics.core import files
 from memantics.core.errors import DataError, StoreError, Transient, Unavailable
 from memantics.core.model import Step, Taken
 from memantics.core.records import Form, Image, Message, Reply, Request
@@ -155,7 +155,7 @@ def test_what_no_step_can_escape_is_raised(tmp_path: Path) -> None:
         take(tmp_path, lambda _: Unavailable("wrong key"), ["cat", "dog"])
 
 
-def test_the_journal_can_be_replayed(tmp_path: Path) -> None:
+def test_the_call_log_can_be_replayed(tmp_path: Path) -> None:
     take(tmp_path / "one", play(["four", "4"]), ["cat"])
     model = RecordedModel(tmp_path / "one" / CALLS)
 
@@ -188,7 +188,7 @@ def replay(recording: Path, request: Request) -> Reply:
 
 
 @pytest.mark.parametrize("reply", [FULL, DECLINED])
-def test_every_field_of_a_reply_survives_the_journal_and_its_replay(
+def test_every_field_of_a_reply_survives_the_call_log_and_its_replay(
     tmp_path: Path, reply: Reply
 ) -> None:
     plain = Reply("")
@@ -198,7 +198,7 @@ def test_every_field_of_a_reply_survives_the_journal_and_its_replay(
     assert other | {"refusal"} == {part.name for part in fields(Reply)}  # no field is left out
     take(tmp_path, lambda _: reply, ["cat"])
     assert replay(tmp_path / CALLS, ask_about("cat").request) == reply
-    # As journals were written before: the fields of the reply beside the others.
+    # As call logs were written before: the fields of the reply beside the others.
     line = orjson.loads((tmp_path / CALLS).read_bytes().splitlines()[0])
     flat = tmp_path / "old" / CALLS
     flat.parent.mkdir()
@@ -228,8 +228,8 @@ def test_two_clients_never_share_a_folder(tmp_path: Path) -> None:
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     take(tmp_path, lambda _: "4", ["cat"])
-    journal = tmp_path / CALLS
-    journal.write_bytes(b'{"key": 1}\n' + journal.read_bytes())
+    call_log = tmp_path / CALLS
+    call_log.write_bytes(b'{"key": 1}\n' + call_log.read_bytes())
     with pytest.raises(StoreError, match="line 1 is damaged"):
         take(tmp_path, lambda _: "4", ["cat"])
 
@@ -261,20 +261,20 @@ asyncio.run(work())
 def test_kill_9_loses_only_calls_in_flight(tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     process = subprocess.Popen([sys.executable, "-c", SLOW, str(tmp_path)], cwd=root)
-    journal = tmp_path / CALLS
-    while not journal.exists() or journal.read_bytes().count(b"\n") < 20:
+    call_log = tmp_path / CALLS
+    while not call_log.exists() or call_log.read_bytes().count(b"\n") < 20:
         assert process.poll() is None
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    with journal.open("ab") as file:
+    with call_log.open("ab") as file:
         file.write(b'{"key": "half a li')
-    before = journal.read_bytes().count(b"\n")
+    before = call_log.read_bytes().count(b"\n")
     assert before < 200
     taken, model = take(tmp_path, lambda _: "4", [f"cat {n}" for n in range(200)])
     assert model.asked == 200 - before
     assert all(one.value == 4 for one in taken)
-    keys = [orjson.loads(line)["key"] for line in journal.read_bytes().splitlines()]
+    keys = [orjson.loads(line)["key"] for line in call_log.read_bytes().splitlines()]
     assert len(keys) == len(set(keys)) == 200
 
 
@@ -282,7 +282,7 @@ def test_after_a_cut_line_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that fills up cuts a line; one behind it would hide the cut from the next start."""
-    real, cut = journal.write_whole, iter([True])
+    real, cut = files.write_whole, iter([True])
 
     def fill_up(file: IO[bytes], line: bytes) -> None:
         if next(cut, False):
@@ -290,7 +290,7 @@ def test_after_a_cut_line_nothing_is_written(
             raise OSError(errno.ENOSPC, "No space left on device")
         real(file, line)
 
-    monkeypatch.setattr(journal, "write_whole", fill_up)
+    monkeypatch.setattr(files, "write_whole", fill_up)
     names = ["cat", "dog", "cow"]
 
     async def work() -> list[object]:

@@ -245,8 +245,8 @@ def test_a_source_is_read_once_for_all_who_ask(tmp_path: Path) -> None:
         read.append(source)
         return read
 
-    source = Source("starter", tmp_path)
-    assert open_once(reader, source) is open_once(reader, Source("starter", tmp_path))
+    source = Source("sample", tmp_path)
+    assert open_once(reader, source) is open_once(reader, Source("sample", tmp_path))
     open_once(reader, replace(source, kind="release"))
     assert len(read) == 2
 

@@ -104,10 +104,12 @@ def test_what_is_not_read_is_counted(crowded: Path, profile: Profile) -> None:
 
 def test_a_meme_that_is_read_in_part_is_not_judged(crowded: Path, tmp_path: Path) -> None:
     why = "1 region of text was not read: the image holds more text than is read"
-    (found,) = (moderator := Moderator(Detector.starter())).read([crowded.read_bytes()])
+    (found,) = (moderator := Moderator(Detector.load_sample())).read([crowded.read_bytes()])
     (verdict,) = moderator.judge([found])  # type: ignore[list-item]
     assert (verdict.status, verdict.label, verdict.reason) == ("not_scored", None, why)
-    settings = ScreenSettings(detector=Detector.starter().save(tmp_path / "d.zip"), readings="none")
+    settings = ScreenSettings(
+        detector=Detector.load_sample().save(tmp_path / "d.zip"), readings="none"
+    )
     screen([crowded], settings, out=tmp_path / "out", engine=InlineEngine())
     (row,) = read_rows(tmp_path / "out")
     assert (row["status"], row["label"], row["reason"]) == ("not_scored", None, why)

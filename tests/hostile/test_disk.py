@@ -37,14 +37,14 @@ ROOM = (0, 8, 40, 150, 600, 2_000)  # KB that are left
 SCRAP = re.compile(r".*\.(partial|part|tmp)$|^tmp")
 QUEUE = "screen texts.jsonl --out screened --review 0.0..1.0"
 DATABASE = f"{QUEUE}; annotate import screened/review --db a.db"
-DETECTOR = "detector train --data starter --preset words --out d.zip"
+DETECTOR = "detector train --data sample --preset words --out d.zip"
 CLASSIFIER = "classifier train labels.csv/label --out e.zip"
-RUN = "run mquest -m fake/keys --data starter --out runs"
-INTENTS = "run memeintent/intent -m fake/drafter --data starter --limit 4 --out runs"
-KNOWN = "build knowledge starter -m fake/builder --out built --limit 2"
+RUN = "run mquest -m fake/keys --data sample --out runs"
+INTENTS = "run memeintent/intent -m fake/drafter --data sample --limit 4 --out runs"
+KNOWN = "build knowledge sample -m fake/builder --out built --limit 2"
 ASKED = f"{KNOWN}; build questions built -m fake/builder"
-DRAFTED = "build intents starter -m fake/drafter --out built --limit 2"
-CHATS = "build chats starter -m fake/drafter --out built --limit 2 --per-meme 1"
+DRAFTED = "build intents sample -m fake/drafter --out built --limit 2"
+CHATS = "build chats sample -m fake/drafter --out built --limit 2 --per-meme 1"
 KINDER = "build reappraisal memes --editor none --limit 1 --out built"
 PUBLISHED = f"{KINDER}; publish built --name kinder --licence CC0-1.0 --unreviewed"
 # What runs beforehand, with room; and what meets a full disk.
@@ -54,7 +54,7 @@ COMMANDS = {
     "annotate backup": (DATABASE, "annotate backup b.zip --db a.db"),
     "annotate close": (DATABASE, "annotate close ann --db a.db"),
     "annotate errors": (
-        "run mquest -m baseline/random --data starter --out runs",
+        "run mquest -m baseline/random --data sample --out runs",
         "annotate errors runs/* --out errors",
     ),
     "annotate export": (DATABASE, "annotate export 1 --db a.db --out v.jsonl"),
@@ -68,11 +68,11 @@ COMMANDS = {
     ),
     "annotate setup": (DATABASE, "annotate setup 1 --people 2 --db a.db"),
     "annotate texts": ("collect memes", "annotate texts memes"),
-    "audit": ("", "audit mquest --data starter --out audit.html"),
-    "build captions": ("", "build captions starter -m fake/drafter --out built --limit 2"),
+    "audit": ("", "audit mquest --data sample --out audit.html"),
+    "build captions": ("", "build captions sample -m fake/drafter --out built --limit 2"),
     "build chats": ("", CHATS),
     "build chat-quality": (CHATS, "build chat-quality built/chats.jsonl --out q.json"),
-    "build check-hard-negatives": ("", "build check-hard-negatives --data starter --out f.json"),
+    "build check-hard-negatives": ("", "build check-hard-negatives --data sample --out f.json"),
     "build draw": (ASKED, "build draw built --first Toxicity"),
     "build intents": ("", DRAFTED),
     "build knowledge": ("", KNOWN),
@@ -89,8 +89,8 @@ COMMANDS = {
     "collect in place": ("", "collect memes"),
     "compare": (
         (
-            "run mquest -m fake/keys -m baseline/random --data starter --out runs; "
-            "run toxicn_mm/detection -m fake/keys -m baseline/majority --data starter --out runs"
+            "run mquest -m fake/keys -m baseline/random --data sample --out runs; "
+            "run toxicn_mm/detection -m fake/keys -m baseline/majority --data sample --out runs"
         ),
         "compare runs/** --picture c.svg",
     ),
@@ -100,7 +100,7 @@ COMMANDS = {
         f"{DETECTOR}; build pairs memes --language en --count 2",
         "detector check pairs -m d.zip --out p.html",
     ),
-    "detector eval": (DETECTOR, "detector eval d.zip --data starter --page e.html"),
+    "detector eval": (DETECTOR, "detector eval d.zip --data sample --page e.html"),
     "detector explain": (DETECTOR, "detector explain d.zip sunshine --page e.html"),
     "detector export": (DETECTOR, "detector export d.zip --out other.zip"),
     "detector forget": (
@@ -111,7 +111,7 @@ COMMANDS = {
         "detector train --data harm.csv --preset words --out d.zip",
         "detector learn d.zip --verdicts said.jsonl --data harm.csv --out new.zip --force",
     ),
-    "detector predict": (DETECTOR, "detector predict d.zip --data starter --out v.jsonl"),
+    "detector predict": (DETECTOR, "detector predict d.zip --data sample --out v.jsonl"),
     "detector precedents": (
         f"{DETECTOR}; detector teach d.zip sunshine --label harmful",
         "detector precedents d.zip --export p.csv",
@@ -128,27 +128,27 @@ COMMANDS = {
     "export-inspect": (RUN, "export-inspect runs/* --out logs"),
     "export-task": (
         "",
-        "export-task mquest/qa --data starter --format openai-batch -m x --out task",
+        "export-task mquest/qa --data sample --format openai-batch -m x --out task",
     ),
     "gallery": (
         f"{PUBLISHED}; run kinder -m baseline/random --out runs",
         "gallery runs/* --out g.html",
     ),
-    "humans export": (INTENTS, "humans export runs/* --out humans"),
+    "human-eval export": (INTENTS, "human-eval export runs/* --out humans"),
     "import-answers": (
         "",
         "import-answers answers.csv --task mquest/qa --model x --limit 8 --out runs",
     ),
     "judge": (INTENTS, "judge runs/* -m baseline/random"),
-    "kb export": ("kb import starter --store kb", "kb export --store kb --out all.nq"),
-    "kb import": ("", "kb import starter --store kb"),
-    "kb show": ("kb import starter --store kb", "kb show en-012 --store kb --out m.html"),
-    "paper": (RUN, "paper mquest runs/* --data starter --out p.html"),
-    "probe": (
+    "kb export": ("kb import sample --store kb", "kb export --store kb --out all.nq"),
+    "kb import": ("", "kb import sample --store kb"),
+    "kb show": ("kb import sample --store kb", "kb show en-012 --store kb --out m.html"),
+    "paper": (RUN, "paper mquest runs/* --data sample --out p.html"),
+    "perturb": (
         "",
-        "probe toxicn_mm/detection -m baseline/majority --probe picture=blank --limit 4 --out runs",
+        "perturb toxicn_mm/detection -m baseline/majority --perturb picture=blank --limit 4 --out r",  # noqa: E501
     ),
-    "prompts copy": ("", "prompts copy mquest/qa words --data starter"),
+    "prompts copy": ("", "prompts copy mquest/qa words --data sample"),
     "publish": (DRAFTED, "publish built --name mine --licence CC0-1.0 --unreviewed"),
     "reappraise": ("", "reappraise memes/en-012.png --editor none --out new"),
     "report": (RUN, "report runs/* --out r.html"),
@@ -156,7 +156,7 @@ COMMANDS = {
     "score": (RUN, "score runs/*"),
     "screen": ("", "screen texts.jsonl --out screened --csv --review 0.1..0.9"),
     "serve-token": ("", "serve-token me --tokens tokens"),
-    "starter copy": ("", "starter copy copied"),
+    "samples copy": ("", "samples copy copied"),
 }
 # Commands that train networks, with tiny random ones: the maker of the model, and the command.
 TRAINING = "--data signs.csv --epochs 1 --share 0.2 --device cpu"

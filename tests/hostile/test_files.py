@@ -16,7 +16,7 @@ from memantics.annotation.workflow import parse_workflow
 from memantics.benchmarks.card import read_card
 from memantics.benchmarks.dataset_config import read_dataset_config
 from memantics.cli import main
-from memantics.core import samples as starter
+from memantics.core import samples as sample
 from memantics.core.errors import DataError, InputError
 from memantics.core.releases import parse_turtle
 from memantics.moderation import storage
@@ -89,7 +89,7 @@ def test_what_no_reader_foresaw_is_one_line(
 
 
 def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path: Path) -> None:
-    held = Path(starter.__file__).with_name("detector.zip")
+    held = Path(sample.__file__).with_name("detector.zip")
     with zipfile.ZipFile(held) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     header = b"{" + b"(" * 20 + b"\n"

@@ -33,7 +33,7 @@ from memantics.core.text import clean_line
 from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, build_reply
 from tests.background import serve_in_background
-from tests.build.questions.scripts import build, say, starter_subjects, write_honestly
+from tests.build.questions.scripts import build, sample_subjects, say, write_honestly
 from tests.commands import Shell
 from tests.faults import FaultServer, completion
 from tests.hostile.cases import SEED, count_cases, noted
@@ -276,7 +276,7 @@ async def try_all(
 
 def test_a_critic_that_obeys_moves_its_own_opinion_of_that_question(tmp_path: Path) -> None:
     """By what is known of a meme, by its picture, or by the question that was written about it."""
-    subjects = dict(list(starter_subjects().items())[:36])
+    subjects = dict(list(sample_subjects().items())[:36])
     plain = replace(SETTINGS, critic="off")
     items = list(build(tmp_path, lambda r: say(write_honestly(r)), plain, None, subjects).items)
     armed, pictures, kinds, texts = dict(subjects), {}, {}, {}

@@ -88,7 +88,7 @@ def test_names_in_every_command_stay_silent(shell: Shell) -> None:
 def test_what_a_server_says_stays_silent(shell: Shell) -> None:
     """The body of an error goes into an error line."""
     with serve_in_background(FaultServer(always="speaks")) as server:
-        words = ("run", "mquest", "-m", "openai/x", "--base-url", server.url, "--data", "starter")
+        words = ("run", "mquest", "-m", "openai/x", "--base-url", server.url, "--data", "sample")
         code, shown = run_on_terminal(shell, *words, "--limit", "2")
     assert b"PWNED" in shown
     assert find_faults(code, shown) == []

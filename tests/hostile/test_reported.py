@@ -74,7 +74,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> User:
     """Somebody with a store of knowledge, who has read images before."""
     made = User(tmp_path_factory.mktemp("shared"))
     (made.folder / "own" / "ocr").mkdir(parents=True)
-    assert made.run("kb", "import", "starter", "--store", "k").code == 0
+    assert made.run("kb", "import", "sample", "--store", "k").code == 0
     return made
 
 

@@ -59,8 +59,8 @@ def test_a_report_embeds_no_image_outside_of_the_data(
     beside.write_bytes(private.read_bytes())
     link = runs / "inside" / "link.png"
     link.symlink_to(private)
-    starter = sorted(IMAGES.glob("*.png"))[0]
-    folder = write_foreign(runs / "foreign", starter, beside, private, link)
+    sample = sorted(IMAGES.glob("*.png"))[0]
+    folder = write_foreign(runs / "foreign", sample, beside, private, link)
     page = report(folder, tmp_path / "report.html").read_text()
     assert count_pictures(page) == 2
     assert "outside of the registered data" in page

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from pydantic import JsonValue
 
-from memantics.core.journal import Journal, replace_file, whole_file
+from memantics.core.files import AppendOnlyFile, replace_file, whole_file
 from memantics.core.records import Reply
 from memantics.core.samples import IMAGES
 from memantics.models.cache import Cache
@@ -59,9 +59,9 @@ def test_the_identity_of_a_model_holds_no_key(model: OpenAIModel) -> None:
 def test_what_a_reply_echoes_is_masked_where_it_is_written(tmp_path: Path) -> None:
     said = f"my keys: {KEY} {ASKED} {SENT} {NESTED} environment-7890, an honest word"
     line = json.dumps({"text": said}).encode() + b"\n"
-    journal = Journal(tmp_path / "answers.jsonl", "answers")
-    journal.append(line)
-    journal.close()
+    call_log = AppendOnlyFile(tmp_path / "answers.jsonl", "answers")
+    call_log.append(line)
+    call_log.close()
     replace_file(tmp_path / "run.json", line)
     cache = Cache(tmp_path / "cache.sqlite")
     cache.put(b"0" * 32, Reply(said))

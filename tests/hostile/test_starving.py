@@ -17,7 +17,7 @@ import pytest
 
 from memantics.core.errors import MemanticsError
 from memantics.serve.settings import Models, ServeSettings
-from memantics.understanding.kb import STARTER, KnowledgeStore
+from memantics.understanding.kb import SAMPLE, KnowledgeStore
 from memantics.understanding.knowledge.answering import MEMORY
 from tests.commands import Shell
 from tests.hostile.cases import SEED, count_cases, noted
@@ -32,7 +32,7 @@ PATIENT = 10.0  # a busy machine starts a process in seconds
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("starving") / "store"
-    KnowledgeStore.create(made).import_path(STARTER)
+    KnowledgeStore.create(made).import_path(SAMPLE)
     return made
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import StoreError
-from memantics.understanding.kb import STARTER, KnowledgeStore
+from memantics.understanding.kb import SAMPLE, KnowledgeStore
 from memantics.understanding.knowledge.querying import read_rows
 from memantics.understanding.knowledge.store import search
 from tests.commands import Shell
@@ -23,7 +23,7 @@ SECONDS = 3.0
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stores") / "sound"
-    KnowledgeStore.create(folder).import_path(STARTER)
+    KnowledgeStore.create(folder).import_path(SAMPLE)
     return folder
 
 
@@ -112,7 +112,7 @@ def test_tables_changed_anywhere(sound: Path, tmp_path: Path) -> None:
 
 def test_questions_give_the_same_in_a_folder_and_in_memory(sound: Path) -> None:
     inside = KnowledgeStore.in_memory()
-    inside.import_path(STARTER)
+    inside.import_path(SAMPLE)
     outside = KnowledgeStore.open(sound)
     assert outside.figures() == inside.figures()
     assert outside.dangling() == inside.dangling()

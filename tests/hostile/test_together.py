@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import pytest
 
-from memantics.core.journal import whole_file
+from memantics.core.files import whole_file
 from memantics.core.samples import IMAGES
 from memantics.serve import settings as tokens
 from tests import forks
@@ -84,18 +84,18 @@ def digest(folder: Path, names: Sequence[str]) -> str:
 
 # What is run twice at once, and the files that must be as after one run.
 TOGETHER = {
-    "run": ("run mquest -m fake/keys --data starter --out runs", ["runs/*/answers.jsonl"]),
+    "run": ("run mquest -m fake/keys --data sample --out runs", ["runs/*/answers.jsonl"]),
     "screen": ("screen texts.jsonl --out out --workers 1 --csv", ["out/parts/*", "out/*.csv"]),
-    "build": ("build knowledge starter -m fake/builder --out b --limit 3", ["b/knowledge.jsonl"]),
-    "detector": ("detector train --data starter --preset words --out d.zip", ["d.zip"]),
-    "kb": ("kb import starter --store kb", []),
+    "build": ("build knowledge sample -m fake/builder --out b --limit 3", ["b/knowledge.jsonl"]),
+    "detector": ("detector train --data sample --preset words --out d.zip", ["d.zip"]),
+    "kb": ("kb import sample --store kb", []),
     "collect": ("collect memes --out collected", ["collected/memes.jsonl"]),
     "intents": (
-        "build intents starter -m fake/drafter --out b --limit 2",
+        "build intents sample -m fake/drafter --out b --limit 2",
         ["b/queue-intents/items.jsonl"],
     ),
     "captions": (
-        "build captions starter -m fake/drafter --out b --limit 2 --again",
+        "build captions sample -m fake/drafter --out b --limit 2 --again",
         ["b/captions.jsonl"],
     ),
     "shards": (
@@ -107,11 +107,11 @@ TOGETHER = {
         "reappraise memes/en-012.png --editor none --out new",
         ["new/en-012/*.json", "new/en-012/*.png"],
     ),
-    "probe": (
-        "probe toxicn_mm/detection -m baseline/majority --probe picture=blank --limit 4 --out runs",
+    "perturb": (
+        "perturb toxicn_mm/detection -m baseline/majority --perturb picture=blank --limit 4 --out r",  # noqa: E501
         ["runs/*/answers.jsonl"],
     ),
-    "starter": ("starter copy copied", ["copied/memes/*", "copied/*.jsonl"]),
+    "samples": ("samples copy copied", ["copied/memes/*", "copied/*.jsonl"]),
     "publish": (
         "publish b --name mine --licence CC0-1.0 --unreviewed --out p",
         ["p/mine/data/*.json", "p/mine/data/images/*"],
@@ -124,7 +124,7 @@ NETWORKS = {
     "detector tune": ["tuned/adapter/*.safetensors"],
 }
 # What is done before, once.
-BEFORE = {"publish": "build intents starter -m fake/drafter --out b --limit 2"}
+BEFORE = {"publish": "build intents sample -m fake/drafter --out b --limit 2"}
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ def test_absent_package_names_the_extra(
 
 
 def test_the_command_exports_real_runs(shell: Shell) -> None:
-    arguments = ["run", "mquest", "memeintent/intent", "--data", "starter", "--limit", "4"]
+    arguments = ["run", "mquest", "memeintent/intent", "--data", "sample", "--limit", "4"]
     assert shell.run(*arguments, "--model", "baseline/longest").code == 0
     runs = sorted((shell.folder / "runs").iterdir())
     ran = shell.run("export-inspect", *runs, "--out", "logs", "--json")

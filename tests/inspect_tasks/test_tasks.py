@@ -103,7 +103,7 @@ def test_every_task_is_listed_and_registered() -> None:
 def test_the_mock_model_runs_without_a_network(tmp_path: Path) -> None:
     """Its tokens are counted without the table that it would fetch."""
     words = ["eval", "memantics/mquest_qa", "--model", "mockllm/model", "--limit", "2"]
-    words += ["-T", "data=starter", "--log-dir", str(tmp_path), "--display", "none"]
+    words += ["-T", "data=sample", "--log-dir", str(tmp_path), "--display", "none"]
     nowhere = {"https_proxy": "http://127.0.0.1:9", "TIKTOKEN_CACHE_DIR": str(tmp_path / "none")}
     done = subprocess.run(
         [sys.executable, "-m", "inspect_ai", *words],
@@ -125,7 +125,7 @@ def test_the_mock_model_runs_without_a_network(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", REFS)
 def test_every_task_runs_on_its_sample(name: str, tmp_path: Path) -> None:
     served = Served()
-    log = run(getattr(tasks, name)(data="starter", invalid="wrong"), served, tmp_path, limit=3)
+    log = run(getattr(tasks, name)(data="sample", invalid="wrong"), served, tmp_path, limit=3)
     found = metrics(log)
     assert log.samples
     counted = [found[f"{status} items"] for status in ("answered", "unparsed", "refused")]
@@ -141,7 +141,7 @@ def test_every_task_runs_on_its_sample(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mquest_qa", "punmemecn_detection"])
 def test_figures_are_ours(name: str, tmp_path: Path) -> None:
-    log = run(getattr(tasks, name)(data="starter", invalid="wrong"), Served(), tmp_path)
+    log = run(getattr(tasks, name)(data="sample", invalid="wrong"), Served(), tmp_path)
     ref = REFS[name]
     own = ref.make({}, ref.card.splits[0], ref.benchmark.sample(), "wrong")
     outcomes = []
@@ -161,7 +161,7 @@ def test_figures_are_ours(name: str, tmp_path: Path) -> None:
 
 def test_an_invalid_answer_is_asked_again_and_told_why(tmp_path: Path) -> None:
     served = Served("I would rather not say.", "Still no.", "Answer: A")
-    log = run(tasks.mquest_qa(data="starter", invalid="retry:3"), served, tmp_path, limit=1)
+    log = run(tasks.mquest_qa(data="sample", invalid="retry:3"), served, tmp_path, limit=1)
     assert len(served.texts) == 3
     assert "no option letter found" in served.texts[1]
     assert "no option letter found" not in served.texts[0]
@@ -176,7 +176,7 @@ def test_an_invalid_answer_is_asked_again_and_told_why(tmp_path: Path) -> None:
 
 def test_never_valid_is_no_answer_and_counts_wrong(tmp_path: Path) -> None:
     served = Served(*["No."] * 4)
-    log = run(tasks.mquest_qa(data="starter", invalid="retry:2"), served, tmp_path, limit=2)
+    log = run(tasks.mquest_qa(data="sample", invalid="retry:2"), served, tmp_path, limit=2)
     found = metrics(log)
     assert (found["accuracy"], found["unparsed items"]) == (0.0, 2.0)
     assert log.samples is not None
@@ -185,7 +185,7 @@ def test_never_valid_is_no_answer_and_counts_wrong(tmp_path: Path) -> None:
 
 def test_answers_that_a_task_needs_are_asked_for_first(tmp_path: Path) -> None:
     served = Served("* cats sleep a lot", "the meme makes fun of lazy cats")
-    made = tasks.memeintent_intent(data="starter", background="auto")
+    made = tasks.memeintent_intent(data="sample", background="auto")
     log = run(made, served, tmp_path, limit=1)
     assert len(served.texts) == 2
     assert "cats sleep a lot" in served.texts[1]
@@ -197,7 +197,7 @@ def test_answers_that_a_task_needs_are_asked_for_first(tmp_path: Path) -> None:
 
 def test_a_captioner_can_be_another_model(tmp_path: Path) -> None:
     served, captioner = Served("the meme jokes"), Served("a cat on a client")
-    made = tasks.memeintent_intent(data="starter", role="text", captions="model")
+    made = tasks.memeintent_intent(data="sample", role="text", captions="model")
     run(made, served, tmp_path, limit=1, model_roles={"captioner": captioner.model})
     assert len(captioner.texts) == len(captioner.images) == 1
     assert not served.images
@@ -206,16 +206,16 @@ def test_a_captioner_can_be_another_model(tmp_path: Path) -> None:
 
 def test_the_users_sampling_wins_and_the_tasks_own_is_the_default(tmp_path: Path) -> None:
     served = Served()
-    run(tasks.mquest_qa(data="starter", invalid="wrong"), served, tmp_path, limit=1)
+    run(tasks.mquest_qa(data="sample", invalid="wrong"), served, tmp_path, limit=1)
     assert served.configs[0].temperature == 0.0
     served = Served()
-    made = tasks.mquest_qa(data="starter", invalid="wrong")
+    made = tasks.mquest_qa(data="sample", invalid="wrong")
     run(made, served, tmp_path, limit=1, temperature=0.7, max_tokens=33)
     assert (served.configs[0].temperature, served.configs[0].max_tokens) == (0.7, 33)
 
 
 def test_a_log_can_be_scored_again_without_a_model(tmp_path: Path) -> None:
-    log = run(tasks.mquest_qa(data="starter", invalid="wrong"), Served(), tmp_path, limit=4)
+    log = run(tasks.mquest_qa(data="sample", invalid="wrong"), Served(), tmp_path, limit=4)
     assert log.samples is not None
     before = [sample.scores for sample in log.samples]
     again = score(log, read_answer("mquest/qa"), action="overwrite", display="none")
@@ -230,7 +230,7 @@ def test_a_log_can_be_scored_again_without_a_model(tmp_path: Path) -> None:
 
 
 def test_epochs_are_all_counted(tmp_path: Path) -> None:
-    made = tasks.mquest_qa(data="starter", invalid="wrong")
+    made = tasks.mquest_qa(data="sample", invalid="wrong")
     found = metrics(run(made, Served("Answer: A", "Answer: B"), tmp_path, limit=1, epochs=2))
     assert (found["answered items"], found["accuracy"]) == (2.0, 0.5)
 
@@ -282,7 +282,7 @@ def test_the_command_of_inspect_runs_a_task(tmp_path: Path) -> None:
     """Another process, another folder, a server: as its users do."""
     command = [str(Path(sys.executable).with_name("inspect")), "eval", "memantics/mquest_qa"]
     command += ["--model", "openai/letters", "-M", "responses_api=false", "--limit", "3"]
-    command += ["-T", "order=letter_only", "-T", "data=starter", "--display", "plain"]
+    command += ["-T", "order=letter_only", "-T", "data=sample", "--display", "plain"]
     with serve(lambda _: "A") as address:
         keys = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "none"}
         done = subprocess.run(

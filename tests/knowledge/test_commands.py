@@ -54,9 +54,9 @@ def client(tmp_path: Path) -> ModelClient:
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory: pytest.TempPathFactory) -> ModelClient:
-    """A folder into which the starter pack was imported."""
+    """A folder into which the sample data was imported."""
     client = ModelClient(tmp_path_factory.mktemp("pack"))
-    assert client.run("kb", "import", "starter").code == 0
+    assert client.run("kb", "import", "sample").code == 0
     return client
 
 
@@ -66,7 +66,7 @@ def test_a_terminal_sees_the_same(pack: ModelClient) -> None:
     assert "did you mean" in shell.apart.refused("kb", "show", "en-0012")
 
 
-def test_the_starter_pack_is_counted(pack: ModelClient) -> None:
+def test_the_sample_pack_is_counted(pack: ModelClient) -> None:
     ran = pack.run("kb", "stats")
     assert "79 memes, 837 individuals" in ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
@@ -75,7 +75,7 @@ def test_the_starter_pack_is_counted(pack: ModelClient) -> None:
     assert told["dangling"] == 0
 
 
-def test_the_starter_pack_is_valid(pack: ModelClient) -> None:
+def test_the_sample_pack_is_valid(pack: ModelClient) -> None:
     ran = pack.run("kb", "validate")
     assert ran.code == 0
     assert "79 graphs checked: 0 violations" in ran.out

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memantics.core.meaning import DIMENSIONS
-from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.drawing import WIDTH, draw, draw_narrow, read_style
 from memantics.understanding.knowledge.layout import (
     GAP,
@@ -99,8 +99,8 @@ def parse(knowledge: Knowledge) -> list[ElementTree.Element]:
     return [ElementTree.fromstring(str(make(knowledge))) for make in (draw, draw_narrow)]
 
 
-@pytest.mark.parametrize("own", read_starter_knowledge()[::8], ids=lambda own: own.meme)
-def test_every_individual_and_link_of_a_starter_meme_is_drawn(own: Knowledge) -> None:
+@pytest.mark.parametrize("own", read_sample_knowledge()[::8], ids=lambda own: own.meme)
+def test_every_individual_and_link_of_a_sample_meme_is_drawn(own: Knowledge) -> None:
     links = sum(len(one.relations) for one in own.individuals)
     for root in parse(own):
         shown = [card.get("data-shows", "") for card in root.iter(f"{SVG}a")]
@@ -179,7 +179,7 @@ def test_text_in_the_meme_is_quoted() -> None:
 
 
 def test_text_stays_inside_its_card() -> None:
-    for card in (card for own in read_starter_knowledge() for card in choose_cards(own)):
+    for card in (card for own in read_sample_knowledge() for card in choose_cards(own)):
         for line in card.lines(WIDTH):
             assert measure_text(line, 13.5) <= WIDTH - 2 * PAD
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from memantics.core.errors import DataError
-from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.official import Account, adopt, find_official
 from memantics.understanding.knowledge.page import find_image, render_page, write_page
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
@@ -18,7 +18,7 @@ from tests.browser import launch, watch
 from tests.knowledge.samples import DUEL, UNTIDY
 from tests.places import SHARED_DATA
 
-STARTER = {own.meme: own for own in read_starter_knowledge()}
+SAMPLE = {own.meme: own for own in read_sample_knowledge()}
 # Where text sticks out of its card, and where two cards of a drawing overlap.
 STICKING_OUT = """(drawing) => [...drawing.querySelectorAll('.card')].flatMap((card) => {
   const box = card.querySelector('.box').getBoundingClientRect();
@@ -57,7 +57,7 @@ def browser() -> Iterator[Browser]:
 
 
 def sample_memes() -> list[Knowledge]:
-    chosen = [STARTER[name] for name in ("en-012", "en-011", "CN90001", "zh-004")]
+    chosen = [SAMPLE[name] for name in ("en-012", "en-011", "CN90001", "zh-004")]
     bases = SHARED_DATA / "mquest"
     if bases.is_dir():
         chosen += adopt(find_official(bases)[::29], Account())
@@ -91,13 +91,13 @@ def test_pages_are_tidy_at_client_and_on_phones(
 @pytest.mark.slow
 def test_an_image_with_a_warning_is_blurred_until_clicked(browser: Browser, tmp_path: Path) -> None:
     with watch(browser) as watched:
-        open_page(watched.page, STARTER["en-012"], tmp_path)
+        open_page(watched.page, SAMPLE["en-012"], tmp_path)
         picture = watched.page.locator("#picture")
         blur = "(own) => getComputedStyle(own.querySelector('img')).filter"
         assert "blur" in picture.evaluate(blur)
         picture.click()
         assert picture.evaluate(blur) == "none"
-        open_page(watched.page, STARTER["en-011"], tmp_path)
+        open_page(watched.page, SAMPLE["en-011"], tmp_path)
         assert picture.evaluate(blur) == "none"
         watched.assert_quiet()
 
@@ -108,7 +108,7 @@ def test_pointing_at_a_card_lights_its_lines_and_tells_more(
 ) -> None:
     with watch(browser, scheme="dark") as watched:
         page = watched.page
-        open_page(page, STARTER["en-012"], tmp_path)
+        open_page(page, SAMPLE["en-012"], tmp_path)
         page.hover(".wide .card.d-AnalogicalMapping")
         assert page.locator(".wide .line.lit").count() == 2
         assert page.locator(".wide .card.lit").count() == 3
@@ -125,7 +125,7 @@ def test_pointing_at_a_card_lights_its_lines_and_tells_more(
 
 def test_the_keyboard_reaches_every_card(browser: Browser, tmp_path: Path) -> None:
     with watch(browser) as watched:
-        open_page(watched.page, STARTER["en-011"], tmp_path)
+        open_page(watched.page, SAMPLE["en-011"], tmp_path)
         watched.page.locator(".wide .card").first.focus()
         watched.page.keyboard.press("Tab")
         assert watched.page.evaluate("document.activeElement.classList.contains('card')")

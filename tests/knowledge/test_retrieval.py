@@ -134,14 +134,14 @@ def test_vectors_are_computed_once_and_again_where_the_file_is_damaged() -> None
 
 
 @pytest.mark.slow
-def test_the_public_functions_search_the_starter_pack() -> None:
-    found = retrieve("work from home", known="starter", count=3)
+def test_the_public_functions_search_the_sample_pack() -> None:
+    found = retrieve("work from home", known="sample", count=3)
     assert len(found) == 3
-    assert all(own.source == "starter" for own in found)
+    assert all(own.source == "sample" for own in found)
     assert len(tabulate_near(found).rows) == 3
-    assert retrieve_background("work from home", known="starter", count=2)[0].meme
+    assert retrieve_background("work from home", known="sample", count=2)[0].meme
     with pytest.raises(InputError, match="nothing to look for"):
-        retrieve(known="starter")
+        retrieve(known="sample")
 
 
 def test_a_template_family_is_known_by_its_picture_and_summed_up() -> None:

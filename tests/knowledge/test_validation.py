@@ -10,7 +10,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
 from memantics.core.errors import DataError
-from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.graph import to_quads
 from memantics.understanding.knowledge.official import Account, adopt, find_official
 from memantics.understanding.knowledge.records import (
@@ -69,8 +69,8 @@ def test_good_knowledge_breaks_no_rule() -> None:
     assert [own.message for own in assert_agreement(store_of(DUEL))] == []
 
 
-def test_the_starter_pack_breaks_no_rule() -> None:
-    found = assert_agreement(store_of(*read_starter_knowledge()))
+def test_the_sample_pack_breaks_no_rule() -> None:
+    found = assert_agreement(store_of(*read_sample_knowledge()))
     assert {own.severity for own in found} <= {"Info"}
 
 

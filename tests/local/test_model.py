@@ -313,7 +313,7 @@ def test_absent_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_command_line_runs_a_local_model(checkpoint: Make, shell: Shell) -> None:
     folder = checkpoint("qwen2_vl")
-    arguments = ["run", "mquest", "--data", "starter", "--limit", "3", "--json"]
+    arguments = ["run", "mquest", "--data", "sample", "--limit", "3", "--json"]
     arguments += ["--model", f"local/{folder}", "--param", "max_tokens=8", "--param", "batch=2"]
     ran = shell.run(*arguments, "--param", "device=cpu", "--invalid", "wrong")
     # Random weights say nothing that can be read, and the command says so.

@@ -10,7 +10,7 @@ import pytest
 import sacrebleu
 
 import memantics as mm
-from memantics.benchmarks.registry import STARTER_IMAGES, find_tasks
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_tasks
 from memantics.core.data import Source
 from memantics.evaluation.run import Chosen, choose
 from memantics.metrics.text import bleu_4, rouge_l, split_sentences, tokenize
@@ -29,7 +29,7 @@ def release(tmp_path: Path) -> Path:
     (folder / "images").mkdir(parents=True)
     rows = {}
     for key, (image, intent, _) in INTENTS.items():
-        shutil.copy(STARTER_IMAGES / "en-001.png", folder / "images" / image)
+        shutil.copy(SAMPLE_IMAGES / "en-001.png", folder / "images" / image)
         rows[key] = {
             "img": image,
             "text": "又开会",

@@ -17,7 +17,7 @@ from memantics.evaluation.human_eval import (
     HumanScores,
     Rated,
     RatingContrast,
-    score_humans,
+    score_human_eval,
     score_ratings,
 )
 from memantics.metrics.agreement import spearman, spearman_span
@@ -145,7 +145,7 @@ def rated(runs: list[Path], tmp_path: Path) -> Path:
 
 
 def test_from_ratings_to_means_tests_and_agreement(rated: Path) -> None:
-    found = score_humans(rated)
+    found = score_human_eval(rated)
     assert (found.replies, found.memes, found.people) == (90, 30, 2)
     means = {one.setting: one.find("correctness") for one in found.settings}
     human = next(score for name, score in means.items() if "background=human" in name)
@@ -170,30 +170,30 @@ def test_from_ratings_to_means_tests_and_agreement(rated: Path) -> None:
 
 
 def test_metrics_are_compared_with_people(rated: Path, runs: list[Path]) -> None:
-    found = score_humans(rated, runs)
+    found = score_human_eval(rated, runs)
     over = {(own.metric, own.scale, own.over): own for own in found.followed}
     replies = over["rouge_l", "correctness", "replies"]
     assert replies.n == 90
     assert over["rouge_l", "correctness", "settings"].n == 3
     assert len(found.metric_table().rows) == len(found.followed)
     with pytest.raises(InputError, match="was not exported"):
-        score_humans(rated, [rated])
+        score_human_eval(rated, [rated])
 
 
 def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no key"):
-        score_humans(tmp_path)
+        score_human_eval(tmp_path)
     with pytest.raises(InputError, match="no verdicts"):
-        score_humans(rated, verdicts=tmp_path / "none.jsonl")
+        score_human_eval(rated, verdicts=tmp_path / "none.jsonl")
     other = ItemVerdict(item="r9999", group="1", workflow="rate-outputs", kept=True, values={})
     write_verdicts(tmp_path / "other.jsonl", [other])
     with pytest.raises(DataError, match="not in the key"):
-        score_humans(rated, verdicts=tmp_path / "other.jsonl")
+        score_human_eval(rated, verdicts=tmp_path / "other.jsonl")
     first = lines(rated / "key.jsonl")[0]["id"]
     silent = ItemVerdict(item=first, group="1", workflow="rate-outputs", kept=True, values={})
     write_verdicts(tmp_path / "silent.jsonl", [silent])
     with pytest.raises(DataError, match="holds no ratings"):
-        score_humans(rated, verdicts=tmp_path / "silent.jsonl")
+        score_human_eval(rated, verdicts=tmp_path / "silent.jsonl")
 
 
 @pytest.mark.slow

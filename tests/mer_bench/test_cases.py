@@ -47,7 +47,7 @@ def test_failures_are_counted_by_editor(source: Source) -> None:
 @pytest.mark.slow
 def test_alpha_and_floor_are_options_of_score(shell: Shell) -> None:
     run = shell.folder / "run"
-    words = ("-m", "baseline/random", "--data", "starter", "--set", "layout=off", "--out", run)
+    words = ("-m", "baseline/random", "--data", "sample", "--set", "layout=off", "--out", run)
     shell.done("run", "mer_bench/judge", *words)
     (folder,) = (path.parent for path in run.rglob("run.json"))
 
@@ -86,10 +86,10 @@ def test_a_hit_averaged_over_repeats_is_a_fraction(
 
     out = shell.folder / "runs"
     with serving(Scripted(answer)) as server:
-        words = ("-m", "openai/toy", "--base-url", server.url, "--data", "starter", "--repeat", "2")
+        words = ("-m", "openai/toy", "--base-url", server.url, "--data", "sample", "--repeat", "2")
         shell.done("run", "mer_bench/judge", *words, "--set", "layout=off", "--out", out)
     runs = [path.parent for path in out.rglob("run.json")]
-    parts = {part.label: part for part in paper("mer_bench", runs, data="starter").parts}
+    parts = {part.label: part for part in paper("mer_bench", runs, data="sample").parts}
     first, alone = parts["Repeated judgements"].rows
     values = [cell.value for cell in first.cells]
     assert values[:2] == [100, 50]

@@ -15,7 +15,7 @@ import pytest
 from memantics.benchmarks.mer_bench.judgement import EMOTION
 from memantics.benchmarks.mer_bench.official import official_prompts
 from memantics.benchmarks.parsing import parse_file
-from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_benchmark
 from memantics.core.data import Source
 from memantics.core.errors import DataError
 from tests.commands import Shell
@@ -81,7 +81,7 @@ def test_texts_become_prompts_with_our_holes(tmp_path: Path) -> None:
 
 def test_the_wording_is_sent_and_recorded(tmp_path: Path, shell: Shell) -> None:
     folder = clone(tmp_path / "mer")
-    shell.done("data", "add", "mer_bench", folder, "--images", STARTER_IMAGES)
+    shell.done("data", "add", "mer_bench", folder, "--images", SAMPLE_IMAGES)
     with serving(Scripted()) as server:
         arguments = ("run", "mer_bench/judge", "-m", "openai/toy", "--base-url", server.url)
         more = ("--limit", "1", "--set", "wording=official", "--set", "layout=off")
@@ -166,7 +166,7 @@ def _run_functions(script: Path) -> dict[str, Any]:
 
 def test_without_a_clone_it_is_refused(shell: Shell) -> None:
     line = shell.refused(
-        *("run", "mer_bench/judge", "-m", "fake/keys", "--data", "starter"),
+        *("run", "mer_bench/judge", "-m", "fake/keys", "--data", "sample"),
         *("--set", "wording=official"),
     )
     assert "holds no judge.py" in line

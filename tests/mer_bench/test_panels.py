@@ -1,4 +1,4 @@
-"""Panels and caption regions on drawn pictures whose layout is known, and on the starter pack."""
+"""Panels and caption regions on drawn pictures whose layout is known, and on the sample data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from memantics.core.samples import IMAGES, read_starter
+from memantics.core.samples import IMAGES, read_samples
 from memantics.understanding.vision.panels import Region, count_panels, find_panels
 from memantics.understanding.vision.regions import (
     LayoutCheck,
@@ -100,13 +100,13 @@ def test_panels_tile_the_picture_in_reading_order() -> None:
     assert sum((p.right - p.left) * (p.bottom - p.top) for p in found) > 0.9
 
 
-def test_every_starter_meme_has_its_panels() -> None:
+def test_every_sample_meme_has_its_panels() -> None:
     wrong = [
         (meme.id, meme.panels, count)
-        for meme in read_starter()
+        for meme in read_samples()
         if (count := count_panels(Image.open(IMAGES / meme.file))) != meme.panels
     ]
-    assert len(wrong) <= len(read_starter()) // 20, wrong
+    assert len(wrong) <= len(read_samples()) // 20, wrong
 
 
 def test_joining_lines_into_captions() -> None:

@@ -10,7 +10,7 @@ import pytest
 from perf.reading import read_as_before
 from PIL import Image, ImageDraw
 
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.core.errors import InputError
 from memantics.models.embedded import ocr
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
@@ -39,14 +39,14 @@ def test_only_weights_that_mean_nothing_are_zeroed() -> None:
 def test_edited_weights_read_the_same_text() -> None:
     before = read_as_before()
     for name in MEMES:
-        data = (STARTER_IMAGES / f"{name}.png").read_bytes()
+        data = (SAMPLE_IMAGES / f"{name}.png").read_bytes()
         assert RapidReader().read(data, name) == before(data, name)
 
 
 def test_fast_reads_captions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "_read_thoroughly", lambda *_: pytest.fail("no second look needed"))
     for name, said in (("CN90001", "最近有点键忘"), ("en-001", "IS AWKWARD")):
-        data = (STARTER_IMAGES / f"{name}.png").read_bytes()
+        data = (SAMPLE_IMAGES / f"{name}.png").read_bytes()
         assert said in RapidReader("fast").read(data, name).text
 
 
@@ -58,7 +58,7 @@ def test_fast_looks_again_where_it_finds_nothing(monkeypatch: pytest.MonkeyPatch
         return []
 
     monkeypatch.setattr(ocr, "_read_thoroughly", look_again)
-    path = STARTER_IMAGES / "CN90001.png"
+    path = SAMPLE_IMAGES / "CN90001.png"
     with Image.open(path) as image:
         blank = Image.new("RGB", image.size, "white")
     ImageDraw.Draw(blank).line((5, 5, 60, 60), fill="black")

@@ -34,7 +34,7 @@ def write_votes(path: Path, votes: list[tuple[str, str, str]]) -> Path:
 @pytest.fixture(scope="module")
 def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("detector") / "fast.zip"
-    mm.Detector.starter().save(path)
+    mm.Detector.load_sample().save(path)
     return path
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark, find_tasks
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_benchmark, find_tasks
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.task import Task
@@ -38,7 +38,7 @@ def clone(folder: Path, name: str = "VLMs_inference.py", inside: str = "") -> So
     place.parent.mkdir(parents=True, exist_ok=True)
     loop, letter = LOOPS[name]
     place.write_text(SCRIPT.replace("LOOP", loop).replace("LETTER", letter))
-    return Source("release", folder / "release", STARTER_IMAGES)
+    return Source("release", folder / "release", SAMPLE_IMAGES)
 
 
 def make(source: Source, **options: str) -> Task:

@@ -11,7 +11,7 @@ import pytest
 from memantics.benchmarks.factories import letter_field
 from memantics.benchmarks.mquest.load import open_release
 from memantics.benchmarks.mquest.plugin import parse_as_published
-from memantics.benchmarks.registry import STARTER_IMAGES, find_tasks
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_tasks
 from memantics.core.data import Source
 from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Unparsed
@@ -80,7 +80,7 @@ def test_recorded_answers_give_the_counted_table(shell: Shell, policy: str) -> N
     ]
     (shell.folder / "answers.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     ran = shell.run(
-        *("run", "mquest", "--data", "starter", "-m", "recorded/answers.jsonl"),
+        *("run", "mquest", "--data", "sample", "-m", "recorded/answers.jsonl"),
         *("--invalid", policy, "--json"),
     )
     assert ran.code == 0, ran
@@ -168,7 +168,7 @@ def test_the_official_knowledge_says_which_questions_are_linked() -> None:
     linked = release.toxic_dimensions
     assert 0 < len(linked) < len(release.refined)
     assert all(own and "Toxicity" not in own for own in linked.values() if own)
-    task = ref.make({"images": "present"}, "ten", Source("release", images, STARTER_IMAGES), None)
+    task = ref.make({"images": "present"}, "ten", Source("release", images, SAMPLE_IMAGES), None)
     assert list(task.items()) == []  # no image is in this copy
 
 

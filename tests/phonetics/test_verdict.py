@@ -78,11 +78,11 @@ def test_a_model_that_sees_the_picture_moves_the_verdict(pun: bool, tmp_path: Pa
             model="dictionary",
             vlm="openai/seer",
             base_url=f"{server.url}",
-            journal=tmp_path,
+            call_log=tmp_path,
         )
         heard = mm.read_aloud(
             "年年有鱼", PICTURE, model="dictionary", vlm="openai/seer", base_url=server.url,
-            journal=tmp_path,
+            call_log=tmp_path,
         )  # fmt: skip
     assert (verdict.probability > plain.probability) == pun
     assert verdict.seen_by == "openai/seer"
@@ -97,7 +97,7 @@ def test_a_model_without_an_answer_is_noted(tmp_path: Path) -> None:
     with serving(Scripted(lambda _: "no idea")) as server:
         verdict = mm.detect_pun(
             "年年有鱼", PICTURE, model="dictionary", vlm="openai/mute", base_url=server.url,
-            journal=tmp_path,
+            call_log=tmp_path,
         )  # fmt: skip
     assert verdict.seen_by == ""
     assert "openai/mute gave no answer" in verdict.notes[-1]

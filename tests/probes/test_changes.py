@@ -1,4 +1,4 @@
-"""What each probe does to an item, without a model: both sides of every rule."""
+"""What each perturbation does to an item, without a model: both sides of every rule."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memantics.core.records import Field, Form, Image, Item, Option, Outcome
 from memantics.core.task import Task, Unparsed
 from memantics.evaluation.perturb import RESTS
 from memantics.evaluation.perturbations import (
-    PROBES,
-    ProbeTools,
+    PERTURBATIONS,
+    PerturbationTools,
     change_caption,
-    check_probe,
+    check_perturbation,
     halve,
     permute_options,
-    probe_task,
+    perturb_task,
 )
 
 FORM = Form(
@@ -34,8 +34,8 @@ def mark(word: str, path: Path) -> Path:
     return path.with_stem(f"{path.stem}-{word}")
 
 
-def tools(**rewordings: str) -> ProbeTools:
-    return ProbeTools(
+def tools(**rewordings: str) -> PerturbationTools:
+    return PerturbationTools(
         lambda path: mark("blank", path),
         lambda path: mark("erased", path),
         lambda path: f"one does not simply {path.stem}",
@@ -61,24 +61,24 @@ def names(items: Sequence[Item]) -> list[list[str]]:
     return [[image.path.name for image in item.images] for item in items]
 
 
-@pytest.mark.parametrize("probe", ["colour=red", "picture", "picture=gone", "memory=", ""])
-def test_an_unknown_probe_is_refused(probe: str) -> None:
+@pytest.mark.parametrize("perturbation", ["colour=red", "picture", "picture=gone", "memory=", ""])
+def test_an_unknown_probe_is_refused(perturbation: str) -> None:
     with pytest.raises(UnknownName, match="unknown"):
-        check_probe(probe)
-    assert check_probe("memory=id") == ("memory", "id")
+        check_perturbation(perturbation)
+    assert check_perturbation("memory=id") == ("memory", "id")
 
 
 def test_without_tools_a_task_only_knows_its_probe() -> None:
     task = pose(make("a1"), make("b1"))
-    changed = probe_task(task, "picture=blank", None)
-    assert (changed.probe, names(list(changed.items()))) == (
+    changed = perturb_task(task, "picture=blank", None)
+    assert (changed.perturbation, names(list(changed.items()))) == (
         "picture=blank",
         [["a.png"], ["b.png"]],
     )
 
 
 def test_blank_pictures_leave_the_rest() -> None:
-    (item,) = probe_task(pose(make("a1", "x.png", "y.png")), "picture=blank", tools()).items()
+    (item,) = perturb_task(pose(make("a1", "x.png", "y.png")), "picture=blank", tools()).items()
     assert item == make("a1", "x-blank.png", "y-blank.png")
 
 
@@ -86,7 +86,7 @@ def test_pictures_go_round_among_memes_with_as_many() -> None:
     lone = replace(make("z1"), images=())
     pairs = [make("d1", "d1.png", "d2.png"), make("e1", "e1.png", "e2.png")]
     items = [make("a1"), make("a2"), make("b1"), make("c1"), lone, *pairs]
-    found = list(probe_task(pose(*items), "picture=swapped", tools()).items())
+    found = list(perturb_task(pose(*items), "picture=swapped", tools()).items())
     shown = names(found)
     assert [item.id for item in found] == [item.id for item in items]
     assert shown[0] == shown[1], "both items of a meme see the same"
@@ -95,38 +95,38 @@ def test_pictures_go_round_among_memes_with_as_many() -> None:
     assert all(own != other for own, other in zip(("a.png", "b.png", "c.png"), given, strict=True))
     assert shown[4:] == [[], ["e1.png", "e2.png"], ["d1.png", "d2.png"]]
     with pytest.raises(DataError, match="no other meme to swap"):
-        list(probe_task(pose(make("a1"), make("a2")), "picture=swapped", tools()).items())
+        list(perturb_task(pose(make("a1"), make("a2")), "picture=swapped", tools()).items())
 
 
 def test_a_fed_task_is_changed_too() -> None:
     plain = pose(make("a1"), make("b1"))
     fed = replace(plain, feed=lambda _: pose(make("c1"), make("d1")))
-    changed = probe_task(fed, "picture=blank", tools())
+    changed = perturb_task(fed, "picture=blank", tools())
     assert changed.feed is not None
     again = changed.feed({})
-    assert again.probe == "picture=blank"
+    assert again.perturbation == "picture=blank"
     assert names(list(again.items())) == [["c-blank.png"], ["d-blank.png"]]
-    assert probe_task(plain, "picture=blank", tools()).feed is None
+    assert perturb_task(plain, "picture=blank", tools()).feed is None
 
 
 def test_captions_are_changed_when_an_item_is_asked() -> None:
-    task = probe_task(pose(make("a1")), "caption=removed", tools())
+    task = perturb_task(pose(make("a1")), "caption=removed", tools())
     (item,) = task.items()
     assert item == make("a1")
     assert task.complete is not None
     done = task.complete(item)
     assert (done.form.context, names([done])) == ({"text": ""}, [["a-erased.png"]])
     before = replace(pose(make("a1")), complete=lambda item: replace(item, gold="done before"))
-    chained = probe_task(before, "caption=removed", tools()).complete
+    chained = perturb_task(before, "caption=removed", tools()).complete
     assert chained is not None
     assert (chained(item).gold, chained(item).form.context["text"]) == ("done before", "")
-    assert probe_task(before, "picture=blank", tools()).complete is before.complete
+    assert perturb_task(before, "picture=blank", tools()).complete is before.complete
 
 
 def test_words_are_told_in_another_order() -> None:
     for caption, gap in (("so it goes again and again", " "), ("我又要加班了", ""), ("", "")):
         item = replace(make("a1"), form=replace(FORM, context={"text": caption}))
-        task = probe_task(pose(item), "caption=shuffled", tools())
+        task = perturb_task(pose(item), "caption=shuffled", tools())
         assert task.complete is not None
         told = str(task.complete(item).form.context["text"])
         assert told == task.complete(item).form.context["text"]
@@ -136,14 +136,14 @@ def test_words_are_told_in_another_order() -> None:
 
 
 def test_without_the_meme_question_and_options_are_left() -> None:
-    (item,) = probe_task(pose(make("a1")), "meme=removed", tools()).items()
+    (item,) = perturb_task(pose(make("a1")), "meme=removed", tools()).items()
     assert (item.form.context, names([item])) == ({"text": ""}, [["a-blank.png"]])
     assert item.form.fields == FORM.fields
 
 
 def test_other_words_come_from_the_table_by_image() -> None:
     item = replace(make("a1"), form=replace(FORM, context={"caption": "old", "more": "kept"}))
-    task = probe_task(pose(item), "caption=reworded", tools(a="new"))
+    task = perturb_task(pose(item), "caption=reworded", tools(a="new"))
     assert task.complete is not None
     changed = task.complete(item)
     assert changed.form.context == {"caption": "new", "more": "kept"}
@@ -155,7 +155,7 @@ def test_other_words_come_from_the_table_by_image() -> None:
         task.complete(untold)
     assert change_caption(untold, tools().erase).form.context == {"more": "kept"}
     with pytest.raises(InputError, match="needs captions in other words"):
-        probe_task(pose(item), "caption=reworded", tools())
+        perturb_task(pose(item), "caption=reworded", tools())
 
 
 def test_options_that_are_no_letters_keep_their_keys_and_their_gold() -> None:
@@ -169,12 +169,12 @@ def test_options_that_are_no_letters_keep_their_keys_and_their_gold() -> None:
     assert permute_options(single) == single
     listed = replace(make("a1"), gold=["A"])
     assert permute_options(listed).gold == ["A"]
-    (asked,) = probe_task(pose(make("a1")), "options=permuted", tools()).items()
+    (asked,) = perturb_task(pose(make("a1")), "options=permuted", tools()).items()
     assert asked == permute_options(make("a1")) != make("a1")
 
 
 def remember(how: str, *items: Item) -> tuple[Task, list[Item]]:
-    task = probe_task(pose(*items), f"memory={how}", tools())
+    task = perturb_task(pose(*items), f"memory={how}", tools())
     assert task.complete is not None
     return task, [task.complete(item) for item in task.items()]
 
@@ -191,14 +191,14 @@ def test_the_rest_of_a_caption_is_asked_once_for_each_meme() -> None:
     assert isinstance(text, str)
     assert head in text
     assert tail not in text
-    assert (task.main, task.probe, list(task.prompts)) == (
+    assert (task.main, task.perturbation, list(task.prompts)) == (
         *("recalled", "memory=caption"),
         ["memory_caption"],
     )
     # What is told nowhere is read from the picture.
     silent = replace(make("b1"), form=replace(FORM, context={}))
     assert remember("caption", silent)[1][0].gold == "not simply b"
-    bare = probe_task(pose(make("a1")), "memory=caption", None)
+    bare = perturb_task(pose(make("a1")), "memory=caption", None)
     assert bare.complete is None
 
 
@@ -216,7 +216,7 @@ def test_ids_and_templates_are_asked_with_the_picture() -> None:
 
 def test_a_canary_string_is_asked_for_once() -> None:
     known = replace(tools(), canary="CANARY 7f3a-99e0")
-    task = probe_task(pose(make("a1"), make("b1")), "memory=canary", known)
+    task = perturb_task(pose(make("a1"), make("b1")), "memory=canary", known)
     (item,) = task.items()
     (text,) = task.ask(item, None).messages[0].parts
     assert isinstance(text, str)
@@ -226,7 +226,7 @@ def test_a_canary_string_is_asked_for_once() -> None:
     scores = [task.score([Outcome(item, "answered", value)])[0].value for value in said]
     assert scores == [1.0, 1.0, 0.0, 0.0]
     with pytest.raises(DataError, match="no canary string"):
-        list(probe_task(pose(make("a1")), "memory=canary", tools()).items())
+        list(perturb_task(pose(make("a1")), "memory=canary", tools()).items())
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_captions_of_four_words_have_halves(text: str, halves: tuple[str, str]) 
 
 
 def test_what_is_recalled_is_counted_over_what_is_known() -> None:
-    task = probe_task(pose(), "memory=caption", tools())
+    task = perturb_task(pose(), "memory=caption", tools())
     golds = [
         ("1", "not simply walk"),
         ("2", "not simply walk"),
@@ -262,7 +262,7 @@ def test_what_is_recalled_is_counted_over_what_is_known() -> None:
     assert (similarity.key, similarity.n) == ("rouge_l", 3)
     assert similarity.value == pytest.approx((1.0 + 0.8 + 0.0) / 3)
     assert "word for word" in recalled.note
-    by_id = probe_task(pose(), "memory=id", tools())
+    by_id = perturb_task(pose(), "memory=id", tools())
     found = [
         Outcome(Item(name, name, image_key("CN90001.png"), FORM), "answered", value)
         for name, value in (("1", "CN90001.png"), ("2", "CN90002"), ("3", "cn90001 or so"))
@@ -273,7 +273,7 @@ def test_what_is_recalled_is_counted_over_what_is_known() -> None:
 
 
 def test_a_reply_is_one_text_within_bounds() -> None:
-    task = probe_task(pose(), "memory=id", tools())
+    task = perturb_task(pose(), "memory=id", tools())
     assert task.parse("  CN90001\n", FORM) == "CN90001"
     assert len(str(task.parse("x" * 2001, FORM))) == 2000
     with pytest.raises(Unparsed, match="empty reply"):
@@ -281,4 +281,4 @@ def test_a_reply_is_one_text_within_bounds() -> None:
 
 
 def test_every_probe_that_is_compared_has_words_for_what_it_says() -> None:
-    assert set(RESTS) == set(PROBES) - {"memory"}
+    assert set(RESTS) == set(PERTURBATIONS) - {"memory"}

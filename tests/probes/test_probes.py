@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 import memantics as mm
 from memantics.benchmarks.factories import letter_field
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
 from memantics.core.records import Image, Item, Reply, Request
@@ -108,13 +108,13 @@ def test_probes_tell_a_model_that_only_reads_from_one_that_only_sees(
             return rare
         return min(by_look, key=lambda own: sum(map(abs, map(sub, own[0], shades))))[1]
 
-    found = mm.probe(
+    found = mm.perturb(
         HARM,
         model=[plant("reader", read), plant("viewer", see)],
-        probes=["picture=blank", "caption=removed"],
+        perturbations=["picture=blank", "caption=removed"],
         settings=make_settings(tmp_path, 5),
     )
-    said = {(own.model.rpartition("/")[2], own.probe): own for own in found.found}
+    said = {(own.model.rpartition("/")[2], own.perturbation): own for own in found.found}
     assert {key: own.says for key, own in said.items()} == {
         ("reader", "picture=blank"): "the picture makes no difference",
         ("viewer", "picture=blank"): "answers rest on the picture",
@@ -141,7 +141,7 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
 
     name = plant("viewer", see)
     settings = make_settings(tmp_path, FEW)
-    found = mm.probe(QA, model=name, probes=["picture=swapped"], settings=settings)
+    found = mm.perturb(QA, model=name, perturbations=["picture=swapped"], settings=settings)
     (own,) = found.found
     assert own.says == "answers rest on the picture"
     assert own.difference is not None
@@ -150,7 +150,7 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
     for line in read_items(run.folder):
         assert line.item.images[0].path.stem != line.item.group
     again = mm.evaluate(
-        QA, model="baseline/longest", limit=FEW, out=tmp_path / "b", probe="picture=swapped"
+        QA, model="baseline/longest", limit=FEW, out=tmp_path / "b", perturbation="picture=swapped"
     )
     assert isinstance(again, mm.Run)
     pairs = [
@@ -158,11 +158,11 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
         for each in (run, again)
     ]
     assert pairs[0] == pairs[1]
-    # A run with a probe never stands in one table with a plain one.
+    # A run with a perturbation never stands in one table with a plain one.
     plain = mm.evaluate(QA, model="baseline/longest", limit=FEW, out=tmp_path / "b")
     assert isinstance(plain, mm.Run)
     assert plain.ground != again.ground
-    assert "probe picture=swapped" in mm.report(again, tmp_path / "r.md").read_text("utf-8")
+    assert "perturbation picture=swapped" in mm.report(again, tmp_path / "r.md").read_text("utf-8")
 
 
 def test_permuted_options_show_a_model_that_guesses_by_place(
@@ -183,7 +183,7 @@ def test_permuted_options_show_a_model_that_guesses_by_place(
 
     names = [plant("knower", know), plant("placer", place)]
     settings = make_settings(tmp_path)
-    found = mm.probe(QA, model=names, probes=["options=permuted"], settings=settings)
+    found = mm.perturb(QA, model=names, perturbations=["options=permuted"], settings=settings)
     said = {own.model.rpartition("/")[2]: own for own in found.found}
     assert said["knower"].says == "the order makes no difference"
     assert said["placer"].says == "answers hang on the order of options"
@@ -222,14 +222,14 @@ def test_reworded_captions_come_from_a_table(plant: Callable[..., str], tmp_path
     path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
     name = plant("listener", hear)
     run = mm.evaluate(
-        HARM, model=name, limit=2, out=tmp_path, probe="caption=reworded", rewordings=path
+        HARM, model=name, limit=2, out=tmp_path, perturbation="caption=reworded", rewordings=path
     )
     assert isinstance(run, mm.Run)
-    assert run.facts.probe == "caption=reworded"
+    assert run.facts.perturbation == "caption=reworded"
     assert all(any(f"换句话说{n}" in text for text in heard) for n in range(2))
     assert not any(item.form.context["text"] in text for item in asked for text in heard)
     with pytest.raises(InputError, match="--rewordings FILE"):
-        mm.evaluate(HARM, model=name, limit=2, out=tmp_path, probe="caption=reworded")
+        mm.evaluate(HARM, model=name, limit=2, out=tmp_path, perturbation="caption=reworded")
 
 
 def test_what_a_model_knows_by_heart(plant: Callable[..., str], tmp_path: Path) -> None:
@@ -246,9 +246,9 @@ def test_what_a_model_knows_by_heart(plant: Callable[..., str], tmp_path: Path) 
 
     names = [plant("leaked", recall), plant("fresh", guess)]
     settings = make_settings(tmp_path, FEW)
-    probes = ["memory=caption", "memory=id"]
-    found = mm.probe(HARM, model=names, probes=probes, settings=settings)
-    shares = {(own.model.rpartition("/")[2], own.probe): own.recalled for own in found.found}
+    perturbations = ["memory=caption", "memory=id"]
+    found = mm.perturb(HARM, model=names, perturbations=perturbations, settings=settings)
+    shares = {(own.model.rpartition("/")[2], own.perturbation): own.recalled for own in found.found}
     assert shares["leaked", "memory=caption"] == shares["leaked", "memory=id"] == 1.0
     assert shares["fresh", "memory=caption"] == shares["fresh", "memory=id"] == 0.0
     # Scoring again needs no data.
@@ -286,12 +286,14 @@ def test_templates_known_by_heart_where_the_data_name_them(
 
     def recall(text: str, images: tuple[bytes, ...]) -> str:
         seen.append(text)
-        known = (STARTER_IMAGES / "en-001.png").read_bytes()
+        known = (SAMPLE_IMAGES / "en-001.png").read_bytes()
         return "human check" if images == (known,) else "Distracted Parrot"
 
     model = plant("fan", recall)
     settings = make_settings(tmp_path)
-    found = mm.probe("meanings", model=model, probes=["memory=template"], settings=settings)
+    found = mm.perturb(
+        "meanings", model=model, perturbations=["memory=template"], settings=settings
+    )
     (own,) = found.found
     # Two memes have a template's name; of these one is told, whatever its case.
     assert len(seen) == 2
@@ -299,20 +301,20 @@ def test_templates_known_by_heart_where_the_data_name_them(
     assert own.recalled == 0.5
     assert mm.score(own.run).scores["recalled"].n == 2
     with pytest.raises(DataError, match="its data name no template"):
-        mm.evaluate(QA, model=model, limit=2, out=tmp_path, probe="memory=template")
+        mm.evaluate(QA, model=model, limit=2, out=tmp_path, perturbation="memory=template")
 
 
 def test_the_command(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    base = ["probe", QA, "--model", "baseline/longest", "--limit", "6"]
-    ran = shell.run(*base, "--probe", "picture=blank", "--probe", "options=permuted", "--json")
+    base = ["perturbation", QA, "--model", "baseline/longest", "--limit", "6"]
+    ran = shell.run(*base, "--perturb", "picture=blank", "--perturb", "options=permuted", "--json")
     assert ran.code == 0, ran
     found = orjson.loads(ran.out)["found"]
     # The longest option stays the longest, whatever is shown and wherever it stands.
     assert [one["difference"]["difference"] for one in found] == [0.0, 0.0]
-    assert "unknown probe 'colour'" in shell.refused(*base, "--probe", "colour=red")
-    assert "unknown value of the probe picture: 'gone'" in shell.refused(
-        *base, "--probe", "picture=gone"
+    assert "unknown perturbation 'colour'" in shell.refused(*base, "--perturb", "colour=red")
+    assert "unknown value of the perturbation picture: 'gone'" in shell.refused(
+        *base, "--perturb", "picture=gone"
     )
 
 

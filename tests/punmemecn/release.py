@@ -17,7 +17,7 @@ from tests import setups
 
 TOPICS = ("sports", "entertainment", "technology", "games", "work", "daily")
 ROLES = ("", ".similar_image", ".similar_text")
-SAMPLE = Source("starter", FOLDER / "sample", SAMPLE_FOLDER / "images")
+SAMPLE = Source("sample", FOLDER / "sample", SAMPLE_FOLDER / "images")
 
 
 def write_release(

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.slow
 
 def test_the_page_says_how_many_groups_are_found_again(shell: Shell) -> None:
     out = shell.folder / "figures.json"
-    told = shell.done("build", "check-hard-negatives", "--data", "starter", "--out", out)
+    told = shell.done("build", "check-hard-negatives", "--data", "sample", "--out", out)
     assert "10 by picture, 10 by words of 10 groups are right" in told
-    sheet = paper("punmemecn", data="starter", figures=[out])
+    sheet = paper("punmemecn", data="sample", figures=[out])
     (part,) = (part for part in sheet.parts if part.label == "Look-alikes")
     assert [(cell.value, cell.n, cell.status) for cell in part.cells] == [(10, 10, "computed")] * 2
-    (empty,) = (p for p in paper("punmemecn", data="starter").parts if p.label == "Look-alikes")
+    (empty,) = (p for p in paper("punmemecn", data="sample").parts if p.label == "Look-alikes")
     assert all("build check-hard-negatives --out" in cell.fill for cell in empty.cells)
 
 
@@ -31,10 +31,10 @@ def test_the_page_says_how_many_groups_are_found_again(shell: Shell) -> None:
 def test_pictures_are_compared_by_an_encoder_of_the_user(family: str, tmp_path: Path) -> None:
     """Tiny random weights: how many groups they find is chance, words find all as before."""
     folder = make_image_encoder(tmp_path / family, family)
-    found = check_hard_negatives(data="starter", image_encoder=folder)
+    found = check_hard_negatives(data="sample", image_encoder=folder)
     assert (found.groups, found.text) == (10, 10)
     assert 0 <= found.image <= 10
-    assert check_hard_negatives(data="starter", image_encoder=folder) == found
+    assert check_hard_negatives(data="sample", image_encoder=folder) == found
 
 
 def test_without_images_there_is_nothing_to_check(

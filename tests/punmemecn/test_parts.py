@@ -10,7 +10,7 @@ import memantics as mm
 @pytest.mark.parametrize("task", ["detection", "sentiment", "chat", "ocr", "pinyin", "harmful"])
 def test_train_and_test_share_no_group_and_leave_nothing_out(task: str) -> None:
     parts = {
-        split: mm.load_dataset("punmemecn", task=task, split=split, data="starter")
+        split: mm.load_dataset("punmemecn", task=task, split=split, data="sample")
         for split in ("all", "train", "test")
     }
     ids = {split: {item.id for item in part} for split, part in parts.items()}
@@ -24,4 +24,4 @@ def test_train_and_test_share_no_group_and_leave_nothing_out(task: str) -> None:
 
 def test_a_part_that_is_none_is_refused() -> None:
     with pytest.raises(mm.UnknownName, match="known: all, test, train"):
-        mm.load_dataset("punmemecn", split="dev", data="starter")
+        mm.load_dataset("punmemecn", split="dev", data="sample")

@@ -12,7 +12,7 @@ import pytest
 from memantics.benchmarks.paper import Cell, PaperPart
 from memantics.benchmarks.punmemecn.load import open_release
 from memantics.benchmarks.punmemecn.official import read_released
-from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_benchmark
 from memantics.core.data import Source
 from memantics.evaluation.paper import paper
 from tests.commands import Shell
@@ -72,7 +72,7 @@ def test_released_figures_stand_beside_ours(
 ) -> None:
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
     clone = make_clone(tmp_path / "clone")
-    shell.done("data", "add", "punmemecn", clone, "--images", STARTER_IMAGES)
+    shell.done("data", "add", "punmemecn", clone, "--images", SAMPLE_IMAGES)
     out = shell.folder / "runs"
     words = ("-m", "fake/keys", "--set", "language=en", "--limit", "3", "--out", out)
     shell.done("run", "punmemecn/detection", *words)
@@ -93,7 +93,7 @@ def test_released_figures_stand_beside_ours(
 
 
 def test_without_results_a_command_asks_in_english() -> None:
-    parts = {part.label: part for part in paper("punmemecn", data="starter").parts}
+    parts = {part.label: part for part in paper("punmemecn", data="sample").parts}
     for label in ("Figure 4, English prompts", "Table 7, other ways to ask"):
         assert parts[label].commands == ("memantics run punmemecn --model MODEL --set language=en",)
 

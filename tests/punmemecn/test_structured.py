@@ -77,7 +77,7 @@ def test_what_it_does_not_go_with_is_refused(options: dict[str, str], words: str
 def test_a_server_is_asked_with_reading_hints(shell: Shell) -> None:
     with serving(Scripted(lambda _: write_reply("zh", "双关"))) as server:
         shell.done(
-            *("run", "punmemecn/detection", "--data", "starter", "-m", "openai/toy"),
+            *("run", "punmemecn/detection", "--data", "sample", "-m", "openai/toy"),
             *("--base-url", server.url, "--limit", "3"),
             *("--set", "question=structured", "--set", "hint=readings"),
         )

@@ -58,7 +58,7 @@ def test_every_layout_is_recognised(tmp_path: Path, name: str) -> None:
     assert (second.split, second.image) == ("train", tmp_path / "images" / "7_image_batch_2.png")
 
 
-def test_given_image_folder_and_starter_keys(tmp_path: Path) -> None:
+def test_given_image_folder_and_sample_keys(tmp_path: Path) -> None:
     write(tmp_path / "release", {"en-001": entry(img="en-001.png")})
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "en-001.png").touch()

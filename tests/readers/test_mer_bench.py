@@ -72,7 +72,7 @@ def test_given_image_folder_comes_first(tmp_path: Path) -> None:
     assert row.image == tmp_path / "own" / "1.png"
 
 
-def test_starter_ids_and_short_layout_names_are_read(tmp_path: Path) -> None:
+def test_sample_ids_and_short_layout_names_are_read(tmp_path: Path) -> None:
     own = entry(id="en-001.png", gen_id="en-001.png", layout_type="MultiPanel")
     (row,) = opened(write(tmp_path, [own])).rows
     assert (row.id, row.layout) == ("en-001.png", "MultiPanel")

@@ -50,7 +50,7 @@ HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 def run_model(
     tmp_path: Path,
     script: Callable[[Request], Said],
-    journal: str = "client",
+    call_log: str = "client",
     *,
     mood: bool = False,
     name: str = "scripted",
@@ -59,7 +59,7 @@ def run_model(
     model = FakeModel(script, name)
 
     async def work() -> Reappraisal:
-        with ModelClient(model, tmp_path / journal, None, HASTY) as client:
+        with ModelClient(model, tmp_path / call_log, None, HASTY) as client:
             planner = ModelPlanner(client)
             shop = make_shop(tmp_path, planner, lines)
             shop = replace(shop, judge=planner) if mood else shop

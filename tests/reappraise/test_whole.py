@@ -86,8 +86,8 @@ def test_a_copy_elsewhere_is_a_release_of_its_own(source: Source, tmp_path: Path
 def test_editors_that_cannot_write_are_refused(source: Source) -> None:
     with pytest.raises(InputError, match="cannot write captions"):
         asyncio.run(edit_async("mer_bench", editor="embedded", data="release"))
-    with pytest.raises(InputError, match="starter sample is not written to"):
-        asyncio.run(edit_async("mer_bench", editor="none", mode="masked", data="starter"))
+    with pytest.raises(InputError, match="sample is not written to"):
+        asyncio.run(edit_async("mer_bench", editor="none", mode="masked", data="sample"))
 
 
 @pytest.mark.parametrize("name", ["../mine", "a/b", "..", ".stages", "/tmp"])
@@ -106,7 +106,7 @@ def test_masked_edits_of_the_sample(tmp_path: Path) -> None:
     """Captions are set by us where the index says what each of them becomes."""
     done = asyncio.run(
         edit_async(
-            "mer_bench", editor="embedded", mode="masked", data="starter", out=tmp_path, limit=3
+            "mer_bench", editor="embedded", mode="masked", data="sample", out=tmp_path, limit=3
         )
     )
     assert done.made + len(done.failed) == 3

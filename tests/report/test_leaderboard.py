@@ -68,7 +68,7 @@ def test_runs_on_other_questions_never_share_a_table() -> None:
         [make_run("a/x", 0.1), make_run("a/x", 0.2, data=other), make_run("a/x", 0.3, limit=5)]
     )
     assert [board.slug for board in boards] == ["mquest-qa", "mquest-qa.2", "mquest-qa.3"]
-    assert [board.starter for board in boards] == [True, False, True]
+    assert [board.sample for board in boards] == [True, False, True]
 
 
 def test_namesakes_are_told_apart_by_options_then_by_folder() -> None:

@@ -97,7 +97,7 @@ def find(table: ModelTable, label: str, column: int = 0) -> FigureCell:
 
 
 def test_marks_equal_an_independent_computation_on_real_runs(tmp_path: Path) -> None:
-    """Answers about the starter pack, several questions a meme: the test by meme."""
+    """Answers about the sample data, several questions a meme: the test by meme."""
     models = ["fake/keys", "baseline/longest", "baseline/positive"]
     runs = mm.evaluate("mquest/qa", model=models, out=tmp_path)
     assert isinstance(runs, mm.Runs)

@@ -16,7 +16,7 @@ from memantics.core.errors import StoreError
 from memantics.core.records import Field, Form, Image, Item, Option, Reply, Score
 from memantics.core.rundir import BaselineFigures, read_items
 from memantics.evaluation.reports.page import ReportSettings, build_report
-from memantics.evaluation.reports.runs import STARTER_NOTE
+from memantics.evaluation.reports.runs import SAMPLE_NOTE
 from tests.report.conftest import Opener
 from tests.report.samples import WARNING, answer, draw_image, make_facts, write_run
 from tests.report.steps import count_items, open_everything
@@ -171,7 +171,7 @@ def test_page_is_quiet_complete_and_says_what_it_is(opener: Opener, demo_page: P
     with opener() as seen:
         page = seen.page
         page.goto(demo_page.as_uri())
-        expect(page.locator("header .banner.starter")).to_have_text(STARTER_NOTE)
+        expect(page.locator("header .banner.sample")).to_have_text(SAMPLE_NOTE)
         expect(page.locator("header .banner.warning")).to_contain_text(WARNING)
         assert page.locator(".board").count() == 2
         first = page.locator(".board").first

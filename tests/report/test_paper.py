@@ -25,7 +25,7 @@ from memantics.benchmarks.paper import (
     same_system,
     score_cell,
 )
-from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmarks
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_benchmarks
 from memantics.cli.annotate import FIRST
 from memantics.cli.main import make_app
 from memantics.core.errors import DataError, InputError
@@ -52,7 +52,7 @@ def lay_out(sheet: PaperSheet) -> str:
 @pytest.mark.parametrize("name", DECLARED)
 def test_the_layout_is_the_golden_one(name: str) -> None:
     path = GOLDEN / f"paper-{name}.txt"
-    found = lay_out(paper(name, data="starter"))
+    found = lay_out(paper(name, data="sample"))
     if os.environ.get("WRITE_GOLDEN"):
         path.write_text(found, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == found
@@ -61,7 +61,7 @@ def test_the_layout_is_the_golden_one(name: str) -> None:
 @pytest.mark.parametrize("name", DECLARED)
 def test_no_cell_claims_what_was_not_computed(name: str) -> None:
     """On the sample nothing is compared with the paper, and what is empty says what fills it."""
-    sheet = paper(name, data="starter")
+    sheet = paper(name, data="sample")
     cells = [cell for part in sheet.parts for cell in part.cells]
     assert cells
     for part in sheet.parts:
@@ -92,7 +92,7 @@ def parse(words: str) -> tuple[str, set[str]]:
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_commands_that_fill_cells_exist(name: str) -> None:
-    sheet = paper(name, data="starter")
+    sheet = paper(name, data="sample")
     told = [command for part in sheet.parts for command in part.commands]
     told += [text.body for part in sheet.parts for text in part.texts]
     pieces = (own.strip() for words in told for own in re.split(r"\n|;|&&", words))
@@ -106,7 +106,7 @@ def test_commands_that_fill_cells_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_every_form_holds_every_table(name: str, tmp_path: Path) -> None:
-    sheet = paper(name, data="starter")
+    sheet = paper(name, data="sample")
     page = sheet.save(tmp_path / "p.html").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(sheet.render("csv"))))
     latex, markdown = sheet.render("latex"), sheet.render("md")
@@ -194,7 +194,7 @@ def test_every_row_with_a_value_is_a_polygon() -> None:
 
 def test_a_table_of_statements_shows_them_plainly() -> None:
     """MER-Bench's Table I speaks of other data sets: nothing of it could be computed."""
-    sheet = paper("mer_bench", data="starter")
+    sheet = paper("mer_bench", data="sample")
     first, other = sheet.parts[0], sheet.parts[7]
     assert (first.label, first.stated, other.stated) == ("Table I", True, False)
     assert PaperPart("", "").stated is False
@@ -231,7 +231,7 @@ def test_a_system_is_known_by_its_name(model: str, system: str, same: bool) -> N
 
 
 def ask(shell: Shell, task: str, model: str) -> Path:
-    ran = shell.run("run", task, "--data", "starter", "-m", model, "--json")
+    ran = shell.run("run", task, "--data", "sample", "-m", model, "--json")
     assert ran.code == 0, ran
     [result] = json.loads(ran.out)
     return shell.folder / str(result["folder"])
@@ -242,7 +242,7 @@ def test_runs_verdicts_and_traits_fill_the_page(shell: Shell) -> None:
     runs = [ask(shell, "mquest", model) for model in ("fake/keys", "baseline/longest")]
     traits = shell.folder / "traits.csv"
     traits.write_text("model,size\nfake/keys,small\nbaseline/longest,none\n", encoding="utf-8")
-    sheet = paper("mquest", runs, data="starter", traits=traits)
+    sheet = paper("mquest", runs, data="sample", traits=traits)
     parts = {part.label: part for part in sheet.parts}
     rows = {row.label: row for row in parts["Table 2"].rows}
     accuracy = rows["fake/keys"].cells[0]
@@ -253,17 +253,17 @@ def test_runs_verdicts_and_traits_fill_the_page(shell: Shell) -> None:
     assert len(parts["Figure 3"].texts) == 3
     grouped = {row.section: row for row in parts["Table 2 by model traits"].rows}
     assert grouped["size: small"].cells[0].value == accuracy.value
-    shown = shell.run("paper", "mquest", *runs, "--data", "starter", "--out", "p.html")
+    shown = shell.run("paper", "mquest", *runs, "--data", "sample", "--out", "p.html")
     assert shown.code == 0
     assert "paper: p.html" in shown.out
-    printed = shell.run("paper", "mquest", "--data", "starter", "--format", "csv")
+    printed = shell.run("paper", "mquest", "--data", "sample", "--format", "csv")
     assert printed.out.startswith("part,section,row,kind,column,paper,value")
 
 
 def test_a_run_of_another_benchmark_is_refused(shell: Shell) -> None:
     run = ask(shell, "toxicn_mm/detection", "baseline/majority")
     with pytest.raises(InputError, match="is a run of toxicn_mm, not of mquest"):
-        paper("mquest", run, data="starter")
+        paper("mquest", run, data="sample")
 
 
 def test_bad_tables_of_traits_are_refused(tmp_path: Path) -> None:
@@ -271,17 +271,17 @@ def test_bad_tables_of_traits_are_refused(tmp_path: Path) -> None:
     for text in ("model,size\n", "model\nx\n", "model,size\nx\n", "model,size\nx,1,2\n"):
         table.write_text(text, encoding="utf-8")
         with pytest.raises(DataError):
-            paper("mquest", data="starter", traits=table)
+            paper("mquest", data="sample", traits=table)
     with pytest.raises(InputError, match="no such file"):
-        paper("mquest", data="starter", verdicts=tmp_path / "nowhere.jsonl")
+        paper("mquest", data="sample", verdicts=tmp_path / "nowhere.jsonl")
 
 
 @pytest.mark.slow
 def test_a_published_benchmark_has_its_familys_tables(shell: Shell) -> None:
     for words in (
-        ("build", "knowledge", "starter", "--model", "fake/builder", "--limit", "6"),
-        ("build", "questions", "builds/starter", "--model", "fake/builder"),
-        ("publish", "builds/starter", "--name", "ours", "--licence", "CC0-1.0", "--unreviewed"),
+        ("build", "knowledge", "sample", "--model", "fake/builder", "--limit", "6"),
+        ("build", "questions", "builds/sample", "--model", "fake/builder"),
+        ("publish", "builds/sample", "--name", "ours", "--licence", "CC0-1.0", "--unreviewed"),
     ):
         ran = shell.run(*words)
         assert ran.code == 0, ran
@@ -310,7 +310,7 @@ def test_the_released_part_with_two_models_leaves_only_published_systems_empty(
     """Images are not in the part: any picture does for models that do not look."""
     images = tmp_path / "images"
     images.mkdir()
-    picture = (STARTER_IMAGES / "en-001.png").read_bytes()
+    picture = (SAMPLE_IMAGES / "en-001.png").read_bytes()
     for folder in (SHARED_DATA / "mquest" / "qa").iterdir():
         (images / f"{folder.name.removesuffix('_qa')}.png").write_bytes(picture)
     words = ("data", "add", "mquest", SHARED_DATA / "mquest", "--images", images)

@@ -65,7 +65,7 @@ def test_a_printed_run_fills_its_cells_and_no_others(
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
     for detector in ("CLIP-MKE", "HateCLIPper-RGCL"):
         shutil.copy(DETECTOR_FILE, shell.folder / detector)
-    before = list_places(paper(name, data="starter"))
+    before = list_places(paper(name, data="sample"))
     wanted = defaultdict[str, set[Place]](set)
     for place, cell in before.items():
         if cell.status == "empty" and cell.fill.startswith("memantics run "):
@@ -80,12 +80,12 @@ def test_a_printed_run_fills_its_cells_and_no_others(
         for command, places in named.items():
             words = name_model(shlex.split(command)[1:], server.url)
             out = shell.folder / f"out-{len(list(shell.folder.iterdir()))}"
-            ran = shell.run(*words, "--data", "starter", "--limit", "3", "--out", out)
+            ran = shell.run(*words, "--data", "sample", "--limit", "3", "--out", out)
             assert ran.code in (0, 1), (command, ran)
             # Runs that the wanted one needs (background knowledge, captions) fill tables of theirs.
             found = [path.parent for path in out.rglob("run.json")]
             runs = [run for run in found if is_asked(run, words)]
-            after = list_places(paper(name, runs, data="starter"))
+            after = list_places(paper(name, runs, data="sample"))
             filled = {
                 place
                 for place, cell in before.items()
@@ -98,7 +98,7 @@ def test_a_printed_run_fills_its_cells_and_no_others(
 
 
 def test_a_text_model_has_a_captioner_and_weights_without_a_chat_are_local() -> None:
-    told = {cell.fill for cell in list_places(paper("memeintent", data="starter")).values()}
+    told = {cell.fill for cell in list_places(paper("memeintent", data="sample")).values()}
     llama = [text for text in told if "Meta-Llama-3" in text]
     assert llama
     assert all(
@@ -107,7 +107,7 @@ def test_a_text_model_has_a_captioner_and_weights_without_a_chat_are_local() -> 
     assert all(
         "--captioner" not in text for text in told if "llava-v1.6" in text.split("--captioner")[0]
     )
-    told = {cell.fill for cell in list_places(paper("mquest", data="starter")).values()}
+    told = {cell.fill for cell in list_places(paper("mquest", data="sample")).values()}
     blip = [text for text in told if "blip" in text]
     assert len(blip) == 2
     assert all("--model local/Salesforce/" in text and "--base-url" not in text for text in blip)

@@ -93,7 +93,7 @@ def test_a_benchmark_of_ones_own_needs_no_code_for_its_paper(
     monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(place.parent))
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
     with pytest.raises(InputError, match=r"declares no paper; .* on paper\.toml"):
-        paper("meanings", data="starter")
+        paper("meanings", data="sample")
     (place / "paper.toml").write_text(
         HEAD
         + PART
@@ -102,7 +102,7 @@ def test_a_benchmark_of_ones_own_needs_no_code_for_its_paper(
         + '{ label = "ours", cells = ["", "yes"] }]\nnotes = ["n"]\nofficial_notes = ["o"]\n',
         encoding="utf-8",
     )
-    (part,) = paper("meanings", data="starter").parts
+    (part,) = paper("meanings", data="sample").parts
     assert (part.label, part.stub, part.notes) == ("Table 1", "Set", ("n",))
     first, second = part.rows
     assert [(cell.paper, cell.digits, cell.status) for cell in first.cells] == [
@@ -112,6 +112,6 @@ def test_a_benchmark_of_ones_own_needs_no_code_for_its_paper(
     assert [cell.paper for cell in second.cells] == [None, "yes"]
     (place / "paper.toml").write_text(HEAD + PART + "digits = 'x'\n", encoding="utf-8")
     told = shell.refused(
-        "paper", "meanings", "--data", "starter", MEMANTICS_BENCHMARKS=str(place.parent)
+        "paper", "meanings", "--data", "sample", MEMANTICS_BENCHMARKS=str(place.parent)
     )
     assert "part.0.digits" in told

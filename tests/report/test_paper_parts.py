@@ -14,26 +14,26 @@ from tests.commands import Shell
 
 
 def test_a_table_is_shown_alone_with_what_belongs_to_it(shell: Shell) -> None:
-    shell.done("detector", "study", "ridge", "linear", "--against", "ridge", "--data", "starter")
-    words = ("paper", "toxicn_mm", "--data", "starter", "--detectors", "study")
+    shell.done("detector", "study", "ridge", "linear", "--against", "ridge", "--data", "sample")
+    words = ("paper", "toxicn_mm", "--data", "sample", "--detectors", "study")
     told = shell.done(*words, "--part", "table 5", "--format", "md")
     heads = [line for line in told.splitlines() if line.startswith("## ")]
     assert [head.partition(":")[0] for head in heads] == ["## Table 5", "## Table 5, tests"]
     assert "| **Other detectors** |" in told
     assert "| ridge → linear |" in told
     assert "unknown table or figure" in shell.refused(*words, "--part", "Table 50")
-    sheet = paper("toxicn_mm", data="starter", parts=["Table C1", "Figure 1"])
+    sheet = paper("toxicn_mm", data="sample", parts=["Table C1", "Figure 1"])
     assert [part.label for part in sheet.parts] == ["Figure 1", "Table C1"]
     with pytest.raises(UnknownName):
-        paper("toxicn_mm", data="starter", parts=["Table"])
+        paper("toxicn_mm", data="sample", parts=["Table"])
 
 
 def test_studies_are_told_apart_by_their_folder(shell: Shell) -> None:
     for name in ("one", "two"):
-        shell.done("detector", "study", "ridge", "--data", "starter", "--out", name)
+        shell.done("detector", "study", "ridge", "--data", "sample", "--out", name)
     (shell.folder / "two" / "ridge.json").unlink()
     folders = [shell.folder / name for name in ("one", "two")]
-    sheet = paper("toxicn_mm", data="starter", detectors=folders, parts=["Table 5"])
+    sheet = paper("toxicn_mm", data="sample", detectors=folders, parts=["Table 5"])
     first, tests = sheet.parts
     rows = [row.label for row in first.rows if row.section == "Other detectors"]
     assert rows == ["ridge (one)", "ridge (two)"]
@@ -53,6 +53,6 @@ def test_a_section_is_named_where_it_begins() -> None:
 
 
 def test_latex_keeps_sections(tmp_path: Path) -> None:
-    sheet = paper("toxicn_mm", data="starter", parts=["Table 5"])
+    sheet = paper("toxicn_mm", data="sample", parts=["Table 5"])
     text = sheet.save(tmp_path / "t.tex").read_text(encoding="utf-8")
     assert text.index("Text & ") < text.index("Image & ") < text.index("Multimodal & ")

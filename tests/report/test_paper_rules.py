@@ -96,10 +96,10 @@ def test_another_number_of_items_is_not_compared(n: int) -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"limit": 307}, {"sample": 307}, {"probe": "blank"},
+        {"limit": 307}, {"sample": 307}, {"perturbation": "blank"},
         {"imported": {"format": "table", "file": "a.csv"}},
     ],
-    ids=["limit", "sample", "probe", "imported"],
+    ids=["limit", "sample", "perturbation", "imported"],
 )  # fmt: skip
 def test_a_run_that_did_not_ask_all_items_here_is_not_compared(changed: dict[str, Any]) -> None:
     assert cells(Ran(replace(FACTS, **changed)))[0].status == "computed"
@@ -148,16 +148,16 @@ def test_imported_answers_are_named_by_every_table(shell: Shell) -> None:
     file = ROOT / "examples" / "answers" / "full_results.csv"
     words = ("import-answers", file, "--task", "mquest/qa", "--model", "pilot", "--limit", "8")
     told = "imported from full_results.csv"
-    ran = shell.run(*words, "--data", "starter", COLUMNS="200")
+    ran = shell.run(*words, "--data", "sample", COLUMNS="200")
     assert told in " ".join(ran.out.split())
     (mine,) = [path.parent for path in (shell.folder / "runs").glob("*/run.json")]
-    asked = ("run", "mquest/qa", "-m", "baseline/longest", "--limit", "8", "--data", "starter")
+    asked = ("run", "mquest/qa", "-m", "baseline/longest", "--limit", "8", "--data", "sample")
     other = shell.run(*asked, "--json")
     second = str(json.loads(other.out)[0]["folder"])
     assert told in " ".join(shell.run("compare", mine, second, COLUMNS="200").out.split())
     assert told in " ".join(shell.run("score", mine, COLUMNS="200").out.split())
     assert load_runs([mine])[0].to_dict()["origin"] == told
-    page = shell.run("paper", "mquest", mine, "--data", "starter", "--format", "md").out
+    page = shell.run("paper", "mquest", mine, "--data", "sample", "--format", "md").out
     assert "imported answers" in page
     assert f"Answers {told.replace('_', chr(92) + '_')}; no model was asked here." in page
 
@@ -228,13 +228,13 @@ def test_a_study_of_other_encoders_is_not_compared(settings: dict[str, Any], the
 def test_models_of_ones_own_choice_measure_no_perplexity_of_the_papers(tmp_path: Path) -> None:
     figures = tmp_path / "chats.json"
     figures.write_text('{"chats.perplexity": 4.577, "chats.bertscore": 0.868}')
-    (part,) = paper("punmemecn", data="starter", figures=figures, parts=["Table 1"]).parts
+    (part,) = paper("punmemecn", data="sample", figures=figures, parts=["Table 1"]).parts
     ours = next(row for row in part.rows if row.label == "Our")
     assert [cell.status for cell in ours.cells] == ["computed"] * 4
 
 
 def rows_of(name: str, label: str) -> dict[str, tuple[Cell, ...]]:
-    (part,) = paper(name, data="starter", parts=[label]).parts
+    (part,) = paper(name, data="sample", parts=[label]).parts
     return {row.label: row.cells for row in part.rows}
 
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 import memantics as mm
 from memantics.benchmarks.mquest.paper import PAPER
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.core.meaning import DIMENSIONS as NAMES
 from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, write_queue, write_verdicts
 from memantics.evaluation.datasets import add_release
@@ -34,7 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def draw(folder: Path, names: list[str]) -> Path:
     folder.mkdir()
-    picture = (STARTER_IMAGES / "en-001.png").read_bytes()
+    picture = (SAMPLE_IMAGES / "en-001.png").read_bytes()
     for name in names:
         (folder / name).write_bytes(picture)
     return folder
@@ -128,7 +128,7 @@ def test_memeintent(tmp_path: Path) -> None:
     assert {row.section for row in parts["RQ1 and RQ2"].rows} >= {"background", "shots", "model"}
     (remark,) = parts["Table 3"].remarks
     assert remark.endswith("cannot be read in our copy of the paper.")
-    ratings = mm.score_humans(done.humans, intents)
+    ratings = mm.score_human_eval(done.humans, intents)
     assert {own.metric for own in ratings.followed} >= {"rouge_l", "bleu_4", "bertscore_f1"}
     effects = mm.contrast(intents, "background", metrics=["rouge_l"]).effects
     assert len(effects) == 3

@@ -20,7 +20,7 @@ from memantics.benchmarks.punmemecn.paper import PAPER as PUNMEMECN
 from memantics.construction.queues import make_error_queue, make_questionnaire
 from memantics.core.data import DataKind
 from memantics.core.queue import ItemVerdict, QueueItem, Vote, read_queue, write_verdicts
-from memantics.evaluation.human_eval import export_humans
+from memantics.evaluation.human_eval import export_human_eval
 from memantics.evaluation.paper import paper
 from memantics.moderation.study.running import StudyPlan
 from memantics.moderation.study.study import StudyData, study_detectors
@@ -96,7 +96,7 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
     plan = StudyPlan(
         choose_variants(names, encoding), encoding, training, epochs=1, rate=3e-3, length=24
     )
-    study_detectors(StudyData("starter"), plan, tmp_path / "study", lambda _: None)
+    study_detectors(StudyData("sample"), plan, tmp_path / "study", lambda _: None)
     runs = []
     systems = [("gpt-3.5-turbo", "text"), ("gpt-4-vision-preview", "text")]
     systems += [("gpt-4-vision-preview", "image_text")]
@@ -104,7 +104,7 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
     for place, (name, shown) in enumerate(systems):
         for task in ("detection", "type"):
             done = mm.evaluate(
-                f"toxicn_mm/{task}", model="fake/keys", data="starter",
+                f"toxicn_mm/{task}", model="fake/keys", data="sample",
                 options={"input": shown}, out=tmp_path / f"runs-{place}",
             )  # fmt: skip
             assert isinstance(done, mm.Run)
@@ -120,7 +120,7 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
     errors = make_error_queue(runs[:1], tmp_path / "errors").folder
     rate(errors, {"error": "culture"}, "code")
     given = [votes, people, errors]
-    sheet = paper("toxicn_mm", runs, data="starter", detectors=tmp_path / "study", verdicts=given)
+    sheet = paper("toxicn_mm", runs, data="sample", detectors=tmp_path / "study", verdicts=given)
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet) == {}
     parts = {part.label: part for part in sheet.parts}
@@ -147,7 +147,7 @@ class Redone:
     humans: Path
 
 
-def redo_memeintent(folder: Path, data: Literal["starter", "release"]) -> Redone:
+def redo_memeintent(folder: Path, data: Literal["sample", "release"]) -> Redone:
     """Two systems in all settings, people's ratings of three of them, and a review of intents."""
     pytest.importorskip("transformers")
     models = {
@@ -168,7 +168,7 @@ def redo_memeintent(folder: Path, data: Literal["starter", "release"]) -> Redone
                     assert isinstance(done, mm.Run)
                     runs.append(rename(done.folder, f"openai/{name}"))
     intents = [run for run in runs if "-intent-" in run.parent.name]
-    rated = export_humans(intents[:3], folder / "humans", memes=4)
+    rated = export_human_eval(intents[:3], folder / "humans", memes=4)
     rate(rated.queue, {"completeness": 4, "relevance": 5, "correctness": 3})
     review = make_queue(folder / "review", "collect-and-edit", pick_memes("en", 4))
     rate(review, {"correctness": [5, 4], "completeness": [4, 4]}, "review")
@@ -177,7 +177,7 @@ def redo_memeintent(folder: Path, data: Literal["starter", "release"]) -> Redone
 
 
 def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
-    sheet = redo_memeintent(tmp_path, "starter").sheet
+    sheet = redo_memeintent(tmp_path, "sample").sheet
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet) == {}
     parts = {part.label: part for part in sheet.parts}
@@ -250,7 +250,7 @@ def tuned(folder: Path, model: str, style: str) -> Path:
 
 def test_punmemecn_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    own = run_puns(tmp_path / "own", data="starter")
+    own = run_puns(tmp_path / "own", data="sample")
     runs = [*own]
     first = [run for run in own if read_prompt(run) in ("1", "2", "")]
     for name, model in SYSTEMS.items():
@@ -272,7 +272,7 @@ def test_punmemecn_has_no_cell_left_to_fill(tmp_path: Path) -> None:
         [chats, *sorted(tmp_path.glob("*.json"))], perplexity=str(bert), bert=bert
     )
     figures = measured.save(tmp_path / "chats-measured.txt")
-    sheet = paper("punmemecn", runs, data="starter", detectors=folders, figures=figures)
+    sheet = paper("punmemecn", runs, data="sample", detectors=folders, figures=figures)
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet).keys() == ASIDE
     parts = {part.label: part for part in sheet.parts}
@@ -295,15 +295,15 @@ def test_models_asked_by_two_prompts_stay_out_of_figure_4(tmp_path: Path) -> Non
     runs = []
     for number in ("1", "2"):
         done = mm.evaluate(
-            "punmemecn/detection", model="fake/keys", data="starter",
+            "punmemecn/detection", model="fake/keys", data="sample",
             options={"prompt": number}, limit=4, out=tmp_path / number,
         )  # fmt: skip
         assert isinstance(done, mm.Run)
         runs.append(done.folder)
-    labels = {row.label for row in find_part(paper("punmemecn", runs, data="starter"), "Figure 4")}
+    labels = {row.label for row in find_part(paper("punmemecn", runs, data="sample"), "Figure 4")}
     assert labels == set(EXPLORED)
     named = copy_as(runs[0], "openai/gpt-4o", tmp_path)
-    rows = find_part(paper("punmemecn", [*runs, named], data="starter"), "Figure 4")
+    rows = find_part(paper("punmemecn", [*runs, named], data="sample"), "Figure 4")
     assert {row.label for row in rows} == labels, "the paper's models keep their rows"
     filled = {row.label for row in rows if any(cell.value is not None for cell in row.cells)}
     assert filled == {"GPT-4o"}
@@ -364,7 +364,7 @@ def judge_edits(out: Path, data: DataKind) -> list[Path]:
 def rate_edits(runs: list[Path], out: Path) -> Path:
     """Two people on the edits that all configurations judged."""
     every = [run for run in runs if run.parent.name in ("0", "4", "5", "6")]
-    queue = export_humans(every, out, memes=8).queue
+    queue = export_human_eval(every, out, memes=8).queue
     return rate(
         queue,
         {"vgq": 4, "vea": 5, "tgq": 3, "tea": 4, "hgq": 4, "pes": 2, "lc": "yes", "label": "calm"},
@@ -372,9 +372,9 @@ def rate_edits(runs: list[Path], out: Path) -> Path:
 
 
 def test_mer_bench_has_no_cell_left_to_fill(tmp_path: Path) -> None:
-    runs = judge_edits(tmp_path / "runs", "starter")
+    runs = judge_edits(tmp_path / "runs", "sample")
     people = rate_edits(runs, tmp_path / "humans")
-    sheet = paper("mer_bench", runs, data="starter", verdicts=people)
+    sheet = paper("mer_bench", runs, data="sample", verdicts=people)
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet).keys() == {"Repeated judgements"}  # tests/mer_bench/test_cases.py
     parts = {part.label: part for part in sheet.parts}
@@ -414,10 +414,10 @@ def test_a_run_that_was_asked_otherwise_has_a_row_of_its_own(tmp_path: Path) -> 
     """The paper's row wants memes of its folders: a run on other memes is not lost."""
     told = {"memes": "negative"}
     run = mm.evaluate(
-        "punmemecn/harmful", model="fake/keys", data="starter", options=told, out=tmp_path
+        "punmemecn/harmful", model="fake/keys", data="sample", options=told, out=tmp_path
     )
     assert isinstance(run, mm.Run)
-    sheet = paper("punmemecn", [rename(run.folder, "detector/CLIP-MKE")], data="starter")
+    sheet = paper("punmemecn", [rename(run.folder, "detector/CLIP-MKE")], data="sample")
     (table,) = [part for part in sheet.parts if part.label == "Table 5"]
     found = {row.label: [cell.value for cell in row.cells] for row in table.rows}
     assert set(found["CLIP-MKE, trained"]) == {None}

@@ -1,4 +1,4 @@
-"""Published rows beside runs: told apart, never ranked as ours, never on the starter data."""
+"""Published rows beside runs: told apart, never ranked as ours, never on the sample data."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_published_rows_stand_among_runs_on_a_release() -> None:
     assert board_rows(*runs) == ["Paper VL", "a/x", "Small VL", "a/y", "Silent VL"]
 
 
-def test_they_never_stand_on_starter_data_nor_beside_another_task() -> None:
+def test_they_never_stand_on_sample_data_nor_beside_another_task() -> None:
     assert board_rows(make_run("a/x", 0.2)) == ["a/x"]
     other = make_run("a/x", 0.2, data=RELEASE)
     other = replace(other, facts=replace(other.facts, task="mquest/other"))
@@ -161,20 +161,20 @@ def test_a_narrow_page_with_them_does_not_scroll_sideways(
 
 
 def test_the_command_shows_a_papers_rows_for_a_release_only(shell: Shell, tmp_path: Path) -> None:
-    starter = write_demo(tmp_path / "demo")[0]
-    said = shell.run("report", starter, "--format", "json")
+    sample = write_demo(tmp_path / "demo")[0]
+    said = shell.run("report", sample, "--format", "json")
     assert json.loads(said.out)["boards"][0]["rows"]
     assert "Qwen2.5-VL-7B-Instruct" not in said.out
-    facts = replace(load_runs([starter])[0].facts, data=RELEASE)
-    write_facts(starter, facts)
-    rows = json.loads(shell.run("report", starter, "--format", "json").out)["boards"][0]["rows"]
+    facts = replace(load_runs([sample])[0].facts, data=RELEASE)
+    write_facts(sample, facts)
+    rows = json.loads(shell.run("report", sample, "--format", "json").out)["boards"][0]["rows"]
     flagged = {
         row["model"] for row in rows if row["published"] and not row["published"]["feasible"]
     }
     assert len(flagged) == 8
     assert "Qwen2.5-VL-7B-Instruct" in flagged
-    write_facts(starter, replace(facts, benchmark="gone", task="gone/qa"))
-    assert shell.run("report", starter, "--format", "md").code == 0
+    write_facts(sample, replace(facts, benchmark="gone", task="gone/qa"))
+    assert shell.run("report", sample, "--format", "md").code == 0
 
 
 @pytest.mark.parametrize(("f1", "fault"), [(0.3646, "impossible by arithmetic"), (0.3595, "")])

@@ -22,7 +22,7 @@ from tests.browser import watch
 
 
 def ask(task: str, model: str = "baseline/random", limit: int = 9) -> Run:
-    run = evaluate(task, model=model, data="starter", limit=limit, out="runs")
+    run = evaluate(task, model=model, data="sample", limit=limit, out="runs")
     assert isinstance(run, Run)
     return run
 

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from memantics.core.records import Score
-from memantics.evaluation.reports.runs import STARTER_NOTE, Run, load_runs
+from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run, load_runs
 from memantics.evaluation.reports.tables import render_csv, render_json, render_markdown, table
 
 HOSTILE = "x|y\x1b[31m`<img src=x onerror=alert(1)>`\u202e[bold]"
@@ -31,7 +31,7 @@ def test_terminal_table_fits_80_columns_and_says_it_is_a_sample(demo_runs: list[
     long = (rename(runs[0], "openai/some-very-long-model-name-VL-72B-Instruct"), *runs[1:])
     text = print_table(long)
     assert max(len(line) for line in text.splitlines()) <= 80
-    assert text.count(STARTER_NOTE) == 1
+    assert text.count(SAMPLE_NOTE) == 1
     for word in ("answered", "refused", "unparsed", "failed", "embedded/reader", "0.547–0.801"):
         assert word in text
     assert "0.7…" not in text
@@ -57,7 +57,7 @@ def test_markdown_is_tables_that_hold_their_columns(demo_runs: list[Path]) -> No
     assert html.count("<table>") == 4
     assert "<img" not in html
     assert "\x1b" not in text
-    assert text.count(STARTER_NOTE) == 2
+    assert text.count(SAMPLE_NOTE) == 2
     board = text.split("## ")[1]
     lines = [line.replace(r"\|", "") for line in board.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in lines[:6]} == {10}
@@ -75,7 +75,7 @@ def test_csv_has_a_line_per_figure_and_runs_no_formula(demo_runs: list[Path]) ->
     }
     scene = [li for li in lines if li["part"] == "Scene" and li["model"] == "embedded/reader"]
     assert [(li["metric"], li["by"], li["n"], li["data"]) for li in scene] == [
-        ("accuracy", "dimension", "5", "starter")
+        ("accuracy", "dimension", "5", "sample")
     ]
     assert float(scene[0]["low"]) < float(scene[0]["value"]) < float(scene[0]["high"])
 
@@ -93,7 +93,7 @@ def test_json_holds_all_that_the_runs_hold(demo_runs: list[Path]) -> None:
     runs = load_runs(demo_runs)
     boards = json.loads(render_json(runs))["boards"]
     assert [board["task"] for board in boards] == ["mquest/qa", "punmemecn/detection"]
-    assert boards[0]["notice"] == STARTER_NOTE
+    assert boards[0]["notice"] == SAMPLE_NOTE
     row = boards[0]["rows"][0]
     assert row["counts"] == dict(runs[0].figures.counts)
     assert len(row["scores"]) == len(runs[0].figures.scores)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from memantics.benchmarks.published import PublishedRow
-from memantics.core import samples as starter
+from memantics.core import samples as sample
 from memantics.core.errors import InputError
 from memantics.core.lines import TextLine
 from memantics.core.records import Score
@@ -234,16 +234,16 @@ def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
 
 
 def test_the_pack_is_copied_and_nothing_is_overwritten(tmp_path: Path) -> None:
-    folder = starter.copy(tmp_path / "mine")
+    folder = sample.copy(tmp_path / "mine")
     with (folder / "memes.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == len(starter.read_starter())
+    assert len(rows) == len(sample.read_samples())
     assert all((folder / row["image"]).is_file() for row in rows)
     (folder / "memes.csv").write_text("mine", encoding="utf-8")
-    starter.copy(folder)
+    sample.copy(folder)
     assert (folder / "memes.csv").read_text(encoding="utf-8") == "mine"
     with pytest.raises(InputError, match="is a file"):
-        starter.copy(folder / "memes.csv")
+        sample.copy(folder / "memes.csv")
 
 
 def test_on_a_plain_install_a_meme_is_analysed_without_its_sound(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_on_a_plain_install_a_meme_is_analysed_without_its_sound(tmp_path: Path)
     assert not {"numpy", "onnxruntime", "jieba", "typer"} & find_extras()
     shell = Shell(tmp_path).apart
     without = block_extras(tmp_path / "core")
-    done = shell.run("analyze", starter.image_path("en-016"), "--json", **without)
+    done = shell.run("analyze", sample.image_path("en-016"), "--json", **without)
     assert done.code == 0, done.err
     (card,) = json.loads(done.out)
     reasons = {gap["part"]: gap["reason"] for gap in card["left_out"]}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import lock_folder
+from memantics.core.files import lock_folder
 from memantics.moderation.scale.driver import (
     MANIFEST,
     ScaleProgress,

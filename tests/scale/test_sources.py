@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.construction.collect.collect import collect
 from memantics.core.errors import ImageError, InputError
 from memantics.moderation.scale.records import Fetcher, Ref
@@ -18,7 +18,7 @@ from memantics.moderation.scale.sources import read_sources
 from memantics.moderation.scale.tables import TableColumns
 from tests.places import ROOT
 
-IMAGES = [STARTER_IMAGES / f"{name}.png" for name in ("en-001", "CN90001", "en-005")]
+IMAGES = [SAMPLE_IMAGES / f"{name}.png" for name in ("en-001", "CN90001", "en-005")]
 BODIES = [path.read_bytes() for path in IMAGES]
 
 

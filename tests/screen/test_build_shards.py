@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.core.errors import InputError
 from memantics.core.memes import read_captions
 from memantics.moderation.scale.engines import ShardOrder
@@ -37,7 +37,7 @@ def source(tmp_path: Path) -> Path:
         {"id": name, "image": f"{name}.png", "text": text} for name, text in MEMES.items()
     ]
     for name in MEMES:
-        (tmp_path / f"{name}.png").write_bytes((STARTER_IMAGES / f"{name}.png").read_bytes())
+        (tmp_path / f"{name}.png").write_bytes((SAMPLE_IMAGES / f"{name}.png").read_bytes())
     lines.insert(1, {"id": "broken", "image": "broken.png", "text": "x"})
     (tmp_path / "broken.png").write_bytes(b"no image")
     path = tmp_path / "list.jsonl"
@@ -84,7 +84,7 @@ def test_knowledge_is_resumed_without_asking_twice(tmp_path: Path, source: Path)
 def test_analyses_from_an_archive_without_a_model(tmp_path: Path) -> None:
     path = tmp_path / "memes.tar"
     with tarfile.open(path, "w") as archive:
-        archive.add(STARTER_IMAGES / "CN90001.png", "CN90001.png")
+        archive.add(SAMPLE_IMAGES / "CN90001.png", "CN90001.png")
         text = tmp_path / "t.txt"
         text.write_text("no picture", encoding="utf-8")
         archive.add(text, "word.txt")
@@ -94,7 +94,7 @@ def test_analyses_from_an_archive_without_a_model(tmp_path: Path) -> None:
     found = json.loads(line)
     assert "最近有点键忘" in json.dumps(found, ensure_ascii=False)
     (image,) = (tmp_path / "out" / "images").iterdir()
-    assert image.read_bytes() == (STARTER_IMAGES / "CN90001.png").read_bytes()
+    assert image.read_bytes() == (SAMPLE_IMAGES / "CN90001.png").read_bytes()
 
 
 def test_captions_are_a_detectors_data(tmp_path: Path, source: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.core.errors import InputError
 from memantics.core.images import decode
 from memantics.core.lines import ImageReading, TextLine
@@ -142,7 +142,7 @@ def test_texts_that_are_cut_or_name_a_file_are_not_judged(
 
 
 def test_the_samples_card_says_what_it_was_trained_on() -> None:
-    assert Detector.starter().languages == ("en", "zh")
+    assert Detector.load_sample().languages == ("en", "zh")
 
 
 def test_a_text_unlike_the_training_texts_is_left_to_people(tmp_path: Path, detector: Path) -> None:
@@ -363,7 +363,7 @@ def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path:
     from memantics.moderation.operating_points import OperatingPoint
     from memantics.moderation.screening import ScreenWork
 
-    image = decode((STARTER_IMAGES / "CN90001.png").read_bytes(), "meme")
+    image = decode((SAMPLE_IMAGES / "CN90001.png").read_bytes(), "meme")
     swapped = image.copy()
     # As large as a character of small print, and drawn where the picture is plain.
     font = ImageFont.truetype(FONTS / "NotoSansSC-Regular-subset.otf", 14)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.core.errors import InputError
 from memantics.moderation.scale.records import Fetcher
 from memantics.moderation.scale.sources import read_sources
@@ -19,7 +19,7 @@ from memantics.moderation.screen import Sample, Screened, save_flagged, screen, 
 from memantics.moderation.screening import ScreenSettings, read_rows
 from tests.scale.inline import InlineEngine
 
-BODIES = {name: (STARTER_IMAGES / f"{name}.png").read_bytes() for name in ("en-001", "CN90001")}
+BODIES = {name: (SAMPLE_IMAGES / f"{name}.png").read_bytes() for name in ("en-001", "CN90001")}
 TEXTS = {"en-001": "well, this is awkward", "CN90001": "最近有点键忘"}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.cli.screen import watch_shards
 from memantics.core.errors import InputError
 from memantics.core.queue import read_queue
@@ -38,7 +38,7 @@ def write_lines(path: Path, *rows: dict[str, Any]) -> Path:
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Screened, dict[str, dict[str, Any]]]:
     folder = tmp_path_factory.mktemp("mixed")
-    (folder / "meme.png").write_bytes((STARTER_IMAGES / "CN90001.png").read_bytes())
+    (folder / "meme.png").write_bytes((SAMPLE_IMAGES / "CN90001.png").read_bytes())
     (folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n but no more")
     from PIL import Image
 
@@ -240,7 +240,7 @@ def test_images_come_in_smaller_shards_than_texts(tmp_path: Path) -> None:
 def test_a_name_that_is_not_utf8_loses_nothing_else(tmp_path: Path) -> None:
     memes = tmp_path / "memes"
     memes.mkdir()
-    sound = (STARTER_IMAGES / "CN90001.png").read_bytes()
+    sound = (SAMPLE_IMAGES / "CN90001.png").read_bytes()
     for name, data in ((b"a\xff.png", sound), (b"b\xfe.png", sound[:500]), (b"c.png", sound)):
         (memes / os.fsdecode(name)).write_bytes(data)
     for _ in range(2):

@@ -22,7 +22,7 @@ from memantics.core.rundir import ANSWERS, RunWriter, read_facts, write_facts
 from memantics.evaluation.browse import ALIVE, RunFolder
 from memantics.evaluation.evaluate import evaluate
 from memantics.serve.settings import Models
-from memantics.understanding.kb import KnowledgeStore, read_starter_knowledge
+from memantics.understanding.kb import KnowledgeStore, read_sample_knowledge
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.browser import launch
 from tests.runs import pick, write_run
@@ -43,7 +43,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two finished runs of two models, and one that goes on."""
     folder = tmp_path_factory.mktemp("runs")
     models = ["fake/keys", "baseline/longest"]
-    evaluate(TASK, model=models, data="starter", limit=4, out=folder, use_cache=False)
+    evaluate(TASK, model=models, data="sample", limit=4, out=folder, use_cache=False)
     first = next(path for path in folder.iterdir() if "fake-keys" in path.name)
     going = folder / "later" / "going"
     shutil.copytree(first, going)
@@ -59,7 +59,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store") / "kb"
     made = KnowledgeStore.create(folder)
-    made.add(read_starter_knowledge())
+    made.add(read_sample_knowledge())
     scene = Individual("Scene", "duel", f"two knights {EVIL}", f"they fight {EVIL}")
     made.add([Knowledge("evil", (scene,))])
     return folder
@@ -214,7 +214,7 @@ def test_texts_of_answers_stay_texts(browser: Browser, tmp_path: Path) -> None:
         page.goto(f"{address}/browse/runs/item?run=a&item=one")
         assert page.inner_text(".answers").count(EVIL) == 1
         expect(page.locator(".answers .tag")).to_have_text("right")
-        page.goto(f"{address}/browse/store")  # without a store the starter pack's is read
+        page.goto(f"{address}/browse/store")  # without a store the sample data's is read
         expect(page.get_by_role("status")).to_have_text("79 memes")
         assert_at_home(watched, address)
 

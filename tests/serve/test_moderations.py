@@ -9,7 +9,7 @@ from typing import Any
 import openai
 import pytest
 
-from memantics.core.samples import read_starter
+from memantics.core.samples import read_samples
 from memantics.moderation.detect import Detector
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.moderation.verdict import Verdict
@@ -29,9 +29,9 @@ def client(site: Site) -> Iterator[openai.OpenAI]:
 
 
 def find_harmful() -> str:
-    """A text that the starter pack calls harmful, and its detector too."""
-    texts = [meme.text for meme in read_starter() if meme.harm.harmful and meme.language == "zh"]
-    said = Detector.starter().predict(texts)
+    """A text that the sample data calls harmful, and its detector too."""
+    texts = [meme.text for meme in read_samples() if meme.harm.harmful and meme.language == "zh"]
+    said = Detector.load_sample().predict(texts)
     return next(text for text, one in zip(texts, said, strict=True) if one.label == 1)
 
 
@@ -39,7 +39,7 @@ def test_texts_get_the_detectors_verdicts_in_their_order(client: openai.OpenAI) 
     harmful = find_harmful()
     said = client.moderations.create(input=[HARMLESS, harmful])
     assert [result.flagged for result in said.results] == [False, True]
-    one, two = Detector.starter().predict([HARMLESS, harmful])
+    one, two = Detector.load_sample().predict([HARMLESS, harmful])
     for result, own in zip(said.results, (one, two), strict=True):
         scores = result.category_scores.model_extra or {}
         assert scores["harmful"] == pytest.approx(own.probability)
@@ -49,7 +49,7 @@ def test_texts_get_the_detectors_verdicts_in_their_order(client: openai.OpenAI) 
     flags: dict[str, Any] = said.results[1].categories.model_extra or {}
     assert flags["harmful"] is True
     assert flags[str(two.type)] is True
-    assert said.model.startswith("starter sample@")
+    assert said.model.startswith("sample@")
     assert "not a verdict to act on" in str((said.model_extra or {})["note"])
 
 
@@ -82,7 +82,7 @@ def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
         {"type": "image_url", "image_url": {"url": url}},
     ]
     (result,) = client.moderations.create(input=parts).results
-    own = Detector.starter().predict(["最近有点键忘"])[0]
+    own = Detector.load_sample().predict(["最近有点键忘"])[0]
     extra = result.model_extra or {}
     assert (result.category_scores.model_extra or {})["harmful"] == pytest.approx(own.probability)
     assert result.category_applied_input_types.hate == ["image"]

@@ -23,7 +23,7 @@ from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.serve.settings import Models
 from memantics.serve.studio.routes import StudioRecord, check_picture, is_harmful
-from memantics.workbench.studio import Studio, hear, judge, tell_starter_meaning
+from memantics.workbench.studio import Studio, hear, judge, tell_sample_meaning
 from tests.browser import Watched, launch, watch
 from tests.serve.visiting import (
     assert_at_home,
@@ -287,7 +287,7 @@ def test_page_and_data_are_saved_on_request(
     assert told["sound"]["reading"] == "你是来找茬的吧"
     assert told["harm"]["sample"]
     assert told["kinder"]["status"] == "done"
-    assert record.meanings[0].by == "starter pack"
+    assert record.meanings[0].by == "sample data"
     with page.expect_download() as got:
         page.get_by_role("button", name="存为网页").click()
     got.value.save_as(tmp_path / "meme.html")
@@ -361,7 +361,7 @@ def test_no_text_of_a_meme_or_its_name_becomes_markup(
 
 def test_nothing_is_kept_and_other_sites_are_refused(address: str, home: Path) -> None:
     kept = {path.name for path in home.rglob("*") if path.is_file()}
-    assert {name for name in kept if not name.startswith(("starter-", "jobs.sqlite"))} == set()
+    assert {name for name in kept if not name.startswith(("sample-", "jobs.sqlite"))} == set()
     with closing(sqlite3.connect(home / "serve" / "jobs.sqlite")) as jobs:
         assert jobs.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
     with urlopen(address) as page:
@@ -384,7 +384,7 @@ def test_nothing_is_kept_and_other_sites_are_refused(address: str, home: Path) -
 
 
 def test_parts_at_their_edges(home: Path) -> None:
-    studio = Studio(Detector.starter())
+    studio = Studio(Detector.load_sample())
     assert judge(studio, "", "en").status == "not_scored"
     assert judge(studio, "a cat", "en").status == "judged"
     assert hear("", "en").status == "silent"
@@ -400,8 +400,8 @@ def test_whose_verdict_blurs_a_saved_page() -> None:
     assert blurs(harm={**verdict, "sample": False})
     assert not blurs(harm={**verdict, "sample": True})
     assert not blurs(harm={**verdict, "sample": False, "harmful": False})
-    assert blurs(meanings=[tell_starter_meaning("en-004")])
-    assert not blurs(meanings=[tell_starter_meaning("en-030")])
+    assert blurs(meanings=[tell_sample_meaning("en-004")])
+    assert not blurs(meanings=[tell_sample_meaning("en-030")])
 
 
 def test_a_saved_picture_must_be_one() -> None:

@@ -94,15 +94,15 @@ def test_a_model_that_fails_does_not_hide_the_other(browser: Browser, address: s
         page = watched.page
         without_kinder(page)
         late: list[Route] = []
-        page.route("**/studio/starter/CN90001", lambda route: late.insert(0, route))
+        page.route("**/studio/sample/CN90001", lambda route: late.insert(0, route))
         page.goto(f"{address}/#CN90001")
         page.get_by_label("Model").select_option("openai/kind")
         page.get_by_label("Compare with").select_option("fake/decline")
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.locator(".columns .note.bad")).to_contain_text("answered nothing: refused")
         expect(page.locator(".columns .verdict")).to_have_text("not harmful")
-        # What the starter pack says comes later than the models, and does not take their place.
-        with page.expect_response("**/studio/starter/CN90001") as told:
+        # What the sample data says comes later than the models, and does not take their place.
+        with page.expect_response("**/studio/sample/CN90001") as told:
             late[0].continue_()
         told.value.finished()
         expect(page.locator("#part-text .said")).to_contain_text("最近有点键忘")

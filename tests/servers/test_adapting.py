@@ -91,8 +91,8 @@ def test_a_listed_name_an_unchecked_one_and_a_server_that_lists_none(
 def test_the_run_records_the_adaptation(shell: Shell) -> None:
     with serving(Scripted(no_format("response_format: no"))) as server:
         arguments = ("run", "mer_bench/judge", "-m", "openai/toy", "--base-url", server.url)
-        ran = shell.run(*arguments, "--data", "starter", "--limit", "2")
-        again = shell.run(*arguments, "--data", "starter", "--limit", "2", "--out", "other")
+        ran = shell.run(*arguments, "--data", "sample", "--limit", "2")
+        again = shell.run(*arguments, "--data", "sample", "--limit", "2", "--out", "other")
     for folder, one in (("runs", ran), ("other", again)):
         assert f"note: {NO_FORMAT}" in one.err
         run = next((shell.folder / folder).iterdir())
@@ -112,7 +112,7 @@ def test_the_terminal_says_why_items_failed_the_commonest_reason_first(shell: Sh
     with serving(Scripted(answer)) as server:
         ran = shell.run(
             *("run", "mquest/qa", "-m", "openai/toy", "--base-url", server.url, "--limit", "4"),
-            *("--data", "starter", "--concurrency", "1"),
+            *("--data", "sample", "--concurrency", "1"),
         )
     lines = [line for line in ran.err.splitlines() if "failed" in line]
     assert ran.code == 1
@@ -122,7 +122,7 @@ def test_the_terminal_says_why_items_failed_the_commonest_reason_first(shell: Sh
 def test_the_terminal_says_what_it_took_by_the_clock_and_in_money(shell: Shell) -> None:
     with serving(Scripted()) as server:
         arguments = ("run", "mquest/qa", "-m", "openai/toy", "--base-url", server.url)
-        more = ("--limit", "4", "--data", "starter", "--price", "1000,5000")
+        more = ("--limit", "4", "--data", "sample", "--price", "1000,5000")
         ran = shell.run(*arguments, *more)
         again = shell.run(*arguments, *more)
     # Four calls of 10 tokens in and 2 out.
@@ -132,5 +132,5 @@ def test_the_terminal_says_what_it_took_by_the_clock_and_in_money(shell: Shell) 
 
 def test_the_python_face_refuses_an_unlisted_name_too() -> None:
     with serving(Scripted(models=("llava",))) as server, pytest.raises(ModelError, match="llava"):
-        mm.evaluate("mquest/qa", model="openai/lava", base_url=server.url, limit=1, data="starter")
+        mm.evaluate("mquest/qa", model="openai/lava", base_url=server.url, limit=1, data="sample")
     assert server.bodies == []

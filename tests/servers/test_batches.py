@@ -23,7 +23,7 @@ ITEMS = 4
 
 
 async def start(shell: Shell, url: str, *more: str) -> Process:
-    words = ["run", "mquest/qa", "--data", "starter", "--model", "openai/m", "--engine", "batch"]
+    words = ["run", "mquest/qa", "--data", "sample", "--model", "openai/m", "--engine", "batch"]
     words += ["--base-url", url, "--limit", str(ITEMS), "--json", *more]
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "memantics.cli.main", *words),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import memantics as mm
-from memantics.benchmarks.registry import STARTER_IMAGES, find_benchmark
+from memantics.benchmarks.registry import SAMPLE_IMAGES, find_benchmark
 from memantics.core.rundir import last_answers, read_facts
 from memantics.evaluation.evaluate import Runs
 from memantics.evaluation.reports.runs import Run
@@ -29,7 +29,7 @@ def evaluate(server: Scripted, tmp_path: Path, **options: Any) -> list[Run]:
             options.pop("task", "mquest/qa"),
             model="openai/toy",
             base_url=server.url,
-            data="starter",
+            data="sample",
             limit=options.pop("limit", 4),
             out=tmp_path / "runs",
             **options,
@@ -84,13 +84,13 @@ def test_prompts_that_do_not_fit_are_refused(
 ) -> None:
     (shell.folder / "mine").mkdir()
     (shell.folder / "mine" / f"{name}.md").write_text(text)
-    arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "starter")
+    arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "sample")
     assert words in shell.refused(*arguments, "--prompts", "mine")
 
 
 def test_an_empty_or_absent_folder_of_prompts_is_refused(shell: Shell) -> None:
     (shell.folder / "mine").mkdir()
-    arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "starter", "--prompts")
+    arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "sample", "--prompts")
     assert "holds no .md file" in shell.refused(*arguments, "mine")
     assert "is no folder" in shell.refused(*arguments, "other")
 
@@ -99,7 +99,7 @@ def test_an_empty_or_absent_folder_of_prompts_is_refused(shell: Shell) -> None:
 
 
 def test_shots_are_earlier_turns_with_their_images(tmp_path: Path) -> None:
-    shutil.copy(STARTER_IMAGES / "en-001.png", tmp_path / "one.png")
+    shutil.copy(SAMPLE_IMAGES / "en-001.png", tmp_path / "one.png")
     shots = tmp_path / "shots.jsonl"
     shots.write_text('{"text": "Which?", "answer": "Answer: C", "images": ["one.png"]}\n')
     for task in ("mquest/qa", "punmemecn/detection", "toxicn_mm/type", "mer_bench/judge"):
@@ -124,7 +124,7 @@ def test_shots_are_earlier_turns_with_their_images(tmp_path: Path) -> None:
 )
 def test_broken_shots_are_refused(shell: Shell, line: str, words: str) -> None:
     (shell.folder / "shots.jsonl").write_text(line)
-    arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "starter")
+    arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "sample")
     assert words in shell.refused(*arguments, "--shots", "shots.jsonl")
 
 
@@ -167,8 +167,8 @@ def test_repeats_have_their_own_seeds_and_are_scored_together(tmp_path: Path) ->
 def test_the_first_repeat_is_the_plain_run_and_is_not_asked_twice(shell: Shell) -> None:
     with serving(Scripted()) as server:
         arguments = ("run", "mquest/qa", "-m", "openai/toy", "--base-url", server.url)
-        shell.run(*arguments, "--data", "starter", "--limit", "2")
-        shell.run(*arguments, "--data", "starter", "--limit", "2", "--repeat", "2")
+        shell.run(*arguments, "--data", "sample", "--limit", "2")
+        shell.run(*arguments, "--data", "sample", "--limit", "2", "--repeat", "2")
     assert [body.get("seed") for body in server.bodies] == [None, None, 1000, 1000]
 
 
@@ -185,7 +185,7 @@ def test_repeats_keep_the_temperature_of_the_protocol(
 ) -> None:
     with serving(Scripted()) as server:
         ran = shell.run(
-            *("run", task, "-m", "openai/toy", "--base-url", server.url, "--data", "starter"),
+            *("run", task, "-m", "openai/toy", "--base-url", server.url, "--data", "sample"),
             *("--limit", "1", "--repeat", "2", "--invalid", "wrong", *more),
         )
     assert [body["temperature"] for body in server.bodies] == [temperature] * 2
@@ -238,7 +238,7 @@ def test_a_server_without_log_probabilities_is_noted_and_read(tmp_path: Path) ->
 
 
 def test_options_of_servers_are_refused_for_other_models(shell: Shell) -> None:
-    arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "starter")
+    arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "sample")
     assert "is for openai/… models" in shell.refused(*arguments, "--score", "logprobs")
     assert "--max-tokens is for" in shell.refused(*arguments, "--max-tokens", "9")
 
@@ -275,4 +275,4 @@ def test_thinking_and_answer_have_budgets_and_cut_chains_are_counted(tmp_path: P
 @pytest.mark.parametrize("given", [{"repeat": 0}, {"max_tokens": 0}, {"score": "guess"}])
 def test_impossible_values_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(mm.InputError):
-        mm.evaluate("mquest/qa", model="fake/keys", data="starter", **given)
+        mm.evaluate("mquest/qa", model="fake/keys", data="sample", **given)

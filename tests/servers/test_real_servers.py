@@ -15,7 +15,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import memantics as mm
-from memantics.benchmarks.registry import STARTER_IMAGES
+from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.construction import build
 from memantics.core.errors import ModelError
 from memantics.core.rundir import last_answers
@@ -66,7 +66,7 @@ def evaluate(served: Served, tmp_path: Path, task: str, **options: str) -> Run:
         task,
         model=f"openai/{served.model}",
         base_url=served.url,
-        data="starter",
+        data="sample",
         limit=2,
         options=options,
         invalid="wrong",
@@ -108,10 +108,10 @@ def test_a_name_that_is_not_served(served: Served, tmp_path: Path) -> None:
 
 
 def mine(served: Served, tmp_path: Path) -> tuple[build.Built[Drafted[Captioned]], list[Call]]:
-    """One step of construction with words alone, one with the picture; and the journal of both."""
+    """One step of construction with words alone, one with the picture; and the call log of both."""
     memes = tmp_path / "memes"
     memes.mkdir()
-    shutil.copy(STARTER_IMAGES / "en-001.png", memes)
+    shutil.copy(SAMPLE_IMAGES / "en-001.png", memes)
     line = '{"id": "en-001", "image": "en-001.png", "text": "I am not a robot", "language": "en"}'
     (memes / "memes.jsonl").write_text(line)
     built = build.captions(

@@ -29,7 +29,7 @@ def test_tasks_without_data_are_skipped_and_named(shell: Shell, toys: Path) -> N
     reason = "rare.json: is not in this copy; ask its owner"
     assert ran.err.splitlines() == [f"skipped {name}/rare: {reason}" for name in ("alpha", "beta")]
     assert "skipped: alpha/rare: rare.json: is not in this copy" in ran.out
-    assert "alpha/choice, starter data" in ran.out
+    assert "alpha/choice, sample data" in ran.out
     named = run(shell, toys, "alpha/rare", "-m", "fake/keys")
     assert (named.code, named.err) == (2, f"error: {reason}\n")
 
@@ -88,8 +88,8 @@ def test_the_captioner_may_be_another_model(shell: Shell, toys: Path) -> None:
     assert use["facts"]["needs"] == {"note": Path(note["folder"]).name}
     table = run(shell, toys, *words[:-1]).out
     assert "(needed by others)" in table
-    assert "alpha/use, starter data" in table
-    assert "alpha/note, starter data" not in table
+    assert "alpha/use, sample data" in table
+    assert "alpha/note, sample data" not in table
 
 
 def test_a_sample_is_part_of_the_run_and_of_its_table(shell: Shell, toys: Path) -> None:

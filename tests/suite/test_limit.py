@@ -187,7 +187,7 @@ from memantics.benchmarks.registry import find_tasks
 from memantics.evaluation.tasks import pose_task
 from memantics.evaluation.facts import Scope
 for ref in find_tasks(["mquest", "mer_bench", "punmemecn"]):
-    posed = pose_task(ref, {}, Scope("starter", limit=7))
+    posed = pose_task(ref, {}, Scope("sample", limit=7))
     print(ref.name, posed.scope.spread, *(item.id for item in posed.task.items()))
 """
 
@@ -209,7 +209,7 @@ def test_every_process_chooses_the_same() -> None:
 
 def limit_task(name: str, limit: int) -> PosedTask:
     (ref,) = find_tasks([name])
-    return pose_task(ref, {}, Scope("starter", limit=limit))
+    return pose_task(ref, {}, Scope("sample", limit=limit))
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def pose_toy(task: Task, limit: int, languages: tuple[str, ...] = ("en",)) -> Po
         sample=SampleCard(licence="CC0-1.0"),
         task=(own,),
     )
-    data = DataFacts("starter", "", 1, "", "")
+    data = DataFacts("sample", "", 1, "", "")
     return pose((card, own), task, lambda: data, Scope(split="all", limit=limit))
 
 
@@ -327,7 +327,7 @@ def test_a_run_begun_with_the_first_items_goes_on_with_them(tmp_path: Path) -> N
     assert elsewhere.facts.spread == "kind"
 
 
-@pytest.mark.parametrize("more", [{}, {"probe": "options=permuted"}, {"repeat": 2}])
+@pytest.mark.parametrize("more", [{}, {"perturbation": "options=permuted"}, {"repeat": 2}])
 def test_what_an_earlier_version_asked_is_not_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:

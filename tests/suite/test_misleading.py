@@ -64,8 +64,8 @@ def test_questions_of_one_meme_are_no_repeats_without_a_turn() -> None:
 
 def test_the_sentiment_of_twelve_is_that_of_twelve_memes() -> None:
     (ref,) = find_tasks(["punmemecn/sentiment"])
-    whole = {item.group for item in pose_task(ref, {}, Scope("starter")).task.items()}
-    posed = pose_task(ref, {}, Scope("starter", limit=len(whole)))
+    whole = {item.group for item in pose_task(ref, {}, Scope("sample")).task.items()}
+    posed = pose_task(ref, {}, Scope("sample", limit=len(whole)))
     assert {item.group for item in posed.task.items()} == whole
     assert posed.total == len(whole)
 

@@ -53,7 +53,7 @@ def write(root: Path, count: int, *more: object) -> Source:
     ]
     lines = [orjson.dumps(row) for row in (*rows, *more)]
     (root / "memes.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    return Source("starter", root)
+    return Source("sample", root)
 
 
 def make(
@@ -229,7 +229,7 @@ def test_ten_options_have_letters(tmp_path: Path) -> None:
 def test_a_limited_task_is_counted_by_its_items(tmp_path: Path) -> None:
     source, plugin = write(tmp_path, 5), choice_benchmark(Meme, ask)
     task = make(plugin, source, {})
-    facts = DataFacts("starter", "", 5, "", "")
+    facts = DataFacts("sample", "", 5, "", "")
     totals = [
         pose((None, None), task, lambda: facts, Scope(split="all", limit=limit)).total  # type: ignore[arg-type]
         for limit in (None, 4, 5, 6)
@@ -255,7 +255,7 @@ def test_language_and_kind_of_a_record_are_what_a_limit_spreads_over(tmp_path: P
             ("last", "a.png", {"language": "zh"}),
         )
     ]
-    source, facts = write(tmp_path, 5, *more), DataFacts("starter", "", 5, "", "")
+    source, facts = write(tmp_path, 5, *more), DataFacts("sample", "", 5, "", "")
     card = read_card(PROMPTS / "card.toml").model_copy(update={"languages": ("en", "zh")})
 
     def limit(count: int) -> tuple[list[str], str]:

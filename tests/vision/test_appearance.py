@@ -92,7 +92,7 @@ def test_how_a_picture_was_made_is_told_only_where_it_is_clear(share: float, med
     assert measure_flatness(mix(share)) == pytest.approx(1 - share, abs=0.01)
 
 
-def test_starter_memes_are_drawings_with_their_layout_and_colours() -> None:
+def test_sample_memes_are_drawings_with_their_layout_and_colours() -> None:
     with Image.open(image_path("en-002")) as opened:
         found = describe_picture(opened, find_panels(opened))
     assert [own.part for own in found] == ["layout", "colours", "made as"]

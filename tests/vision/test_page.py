@@ -175,7 +175,7 @@ def test_a_tiny_picture_is_read() -> None:
     assert len(page.captions) == 1
 
 
-def test_the_starter_pack_is_shown_as_the_same_picture_every_time() -> None:
+def test_the_sample_pack_is_shown_as_the_same_picture_every_time() -> None:
     image = Image.open(IMAGES / "en-001.png").convert("RGB")
     lines = [
         TextLine("WELL,THIS", (170, 20, 545, 105), 0.99),

@@ -129,8 +129,8 @@ def test_fonts_ship_with_their_licences() -> None:
     assert all((FOLDER / face.file).is_file() for face in FACES)
 
 
-def test_fonts_and_starter_pack_stay_small() -> None:
-    folders = (FOLDER, ROOT / "src" / "memantics" / "core" / "samples", ROOT / "starter")
+def test_fonts_and_sample_pack_stay_small() -> None:
+    folders = (FOLDER, ROOT / "src" / "memantics" / "core" / "samples", ROOT / "sample")
     size = sum(
         path.stat().st_size for folder in folders for path in folder.rglob("*") if path.is_file()
     )

@@ -35,7 +35,7 @@ from memantics.annotation.service import AnnotationService
 from memantics.annotation.workflow import lay_over, parse_workflow
 from memantics.core.data import conform
 from memantics.core.errors import DataError, StoreError, first_fault
-from memantics.core.journal import refuse_unwritable
+from memantics.core.files import refuse_unwritable
 from memantics.core.queue import Shown
 from memantics.core.records import Closed
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from memantics.annotation import require_extra
 from memantics.annotation.project_settings import Words
 from memantics.core.errors import InputError, ModelError, UnknownName
-from memantics.core.journal import in_turn, replace_file
+from memantics.core.files import in_turn, replace_file
 from memantics.core.memes import read_memes
 from memantics.core.model import Step
 from memantics.core.parameters import Argument, Flag
@@ -193,7 +193,7 @@ class ServeSettings:
         ),
     ] = ()
     contact: Annotated[str, Flag("Whom people can turn to when the work weighs on them.")] = ""
-    demo: Annotated[bool, Flag("Try it on the starter pack; nothing is kept.")] = False
+    demo: Annotated[bool, Flag("Try it on the sample data; nothing is kept.")] = False
     model: Annotated[
         str, Flag("Model that drafts additions to guidelines for the lead.", "--model -m")
     ] = ""

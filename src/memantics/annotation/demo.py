@@ -1,4 +1,4 @@
-"""A demonstration of annotating: the starter pack in six workflows, with three colleagues."""
+"""A demonstration of annotating: the sample data in six workflows, with three colleagues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memantics.annotation.records import Actor, AnnotationTask
 from memantics.annotation.service import AnnotationService
 from memantics.annotation.workflow import ROLES, Workflow
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
-from memantics.core.samples import StarterMeme, image_path, read_starter
+from memantics.core.samples import SampleMeme, image_path, read_samples
 
 WARNING = (
     "These memes are ours and mild. Real collections can be offensive, hateful, sexual or sad;"
@@ -23,7 +23,7 @@ WARNING = (
 )
 COLLEAGUES = ("robin", "kim", "lee")
 FIRST_ITEMS = 9
-# What a colleague does not call harmful, though the starter pack does: people differ about these.
+# What a colleague does not call harmful, though the sample data does: people differ about these.
 LENIENT: Mapping[str, frozenset[str]] = MappingProxyType(
     {"kim": frozenset({"dispirited"}), "lee": frozenset({"targeted"})}
 )
@@ -115,8 +115,8 @@ def _answer(flow: Workflow, task: AnnotationTask, turn: int) -> dict[str, JsonVa
     }
 
 
-def _vote(meme: StarterMeme, person: str) -> dict[str, JsonValue]:
-    """The starter pack's label as this person sees it."""
+def _vote(meme: SampleMeme, person: str) -> dict[str, JsonValue]:
+    """The sample data's label as this person sees it."""
     harm = meme.harm
     if not harm.harmful or harm.type in LENIENT.get(person, frozenset()):
         return {"harmful": "no"}
@@ -129,9 +129,9 @@ def _vote(meme: StarterMeme, person: str) -> dict[str, JsonValue]:
     return vote
 
 
-def _disputed() -> Iterator[StarterMeme]:
+def _disputed() -> Iterator[SampleMeme]:
     """All memes, those that people see differently first, each followed by a mild one."""
-    memes = read_starter()
+    memes = read_samples()
     kinds = [[m for m in memes if m.harm.type == kind] for kind in ("targeted", "dispirited")]
     harmful = [meme for pair in zip(*kinds, strict=False) for meme in pair]
     harmful += [meme for meme in memes if meme.harm.harmful and meme not in harmful]
@@ -146,7 +146,7 @@ def _list(value: JsonValue) -> list[JsonValue]:
 
 
 def _questions() -> Iterator[tuple[QueueItem, str]]:
-    for meme in read_starter():
+    for meme in read_samples():
         for number, question in enumerate(meme.questions[:1]):
             statement = next(
                 (k.description for k in meme.knowledge if k.dimension == question.dimension), ""
@@ -160,13 +160,13 @@ def _questions() -> Iterator[tuple[QueueItem, str]]:
             yield QueueItem(id=f"{meme.id}-{number}", group=meme.id, shown=shown), meme.id
 
 
-def _plain(memes: Iterable[StarterMeme]) -> Iterator[tuple[QueueItem, str]]:
+def _plain(memes: Iterable[SampleMeme]) -> Iterator[tuple[QueueItem, str]]:
     for meme in memes:
         yield QueueItem(id=meme.id, group=meme.id), meme.id
 
 
 def _intents() -> Iterator[tuple[QueueItem, str]]:
-    for meme in read_starter():
+    for meme in read_samples():
         if meme.language == "en":
             shown = [Shown(label="text", value=meme.text)]
             values: dict[str, JsonValue] = {"intents": list(meme.intents[:1])}
@@ -174,7 +174,7 @@ def _intents() -> Iterator[tuple[QueueItem, str]]:
 
 
 def _emotions() -> Iterator[tuple[QueueItem, str]]:
-    for meme in read_starter():
+    for meme in read_samples():
         if meme.emotion is not None:
             values: dict[str, JsonValue] = {
                 "source_emotion": meme.emotion.source,
@@ -187,13 +187,13 @@ def _emotions() -> Iterator[tuple[QueueItem, str]]:
 
 
 def _outputs() -> Iterator[tuple[QueueItem, str]]:
-    for place, meme in enumerate(read_starter()):
+    for place, meme in enumerate(read_samples()):
         intent = meme.intents[0][:1].upper() + meme.intents[0][1:]
         if place % 2:
             shown = [Shown(label="output", value=intent)]
         else:
             shown = [Shown(label="pair", value=[intent, meme.meaning], kind="list")]
-        hidden: dict[str, JsonValue] = {"model": "starter pack"}
+        hidden: dict[str, JsonValue] = {"model": "sample data"}
         yield QueueItem(id=meme.id, group=meme.id, shown=shown, hidden=hidden), meme.id
 
 
@@ -203,6 +203,6 @@ SHOWS = (
     Show("verify-stages", "Verify reappraisals stage by stage", _emotions),
     Show("collect-and-edit", "Write and review intents", _intents),
     Show("validate", "Are these questions right?", _questions),
-    Show("pun-form", "Chinese pun memes", lambda: _plain(m for m in read_starter() if m.pun)),
+    Show("pun-form", "Chinese pun memes", lambda: _plain(m for m in read_samples() if m.pun)),
     Show(VOTE, "Harmful or not", lambda: _plain(_disputed())),
 )

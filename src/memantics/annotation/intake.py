@@ -23,8 +23,8 @@ from memantics.annotation.tasks import first_states, labels_of, read_seat, settl
 from memantics.annotation.values import check, clean_text
 from memantics.annotation.workflow import Workflow, lay_over, overlaid, settings_of, workflow_of
 from memantics.core.errors import DataError, InputError
+from memantics.core.files import whole_file
 from memantics.core.images import ImageFacts, decode, probe
-from memantics.core.journal import whole_file
 from memantics.core.memes import read_memes
 from memantics.core.queue import QueueItem, Shown
 

@@ -66,10 +66,10 @@ class ReleaseCard(_Closed):
 
 
 class SampleCard(_Closed):
-    """The sample that ships with the benchmark. ``images`` "starter" means the shared pack."""
+    """The sample that ships with the benchmark. ``images`` "sample" means the shared pack."""
 
     licence: str
-    images: Literal["starter", "sample"] = "starter"
+    images: Literal["sample", "sample"] = "sample"
 
 
 class PublishCard(_Closed):

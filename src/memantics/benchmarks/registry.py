@@ -55,7 +55,7 @@ DATASET_CONFIGS = SHIPPED / "datasets"
 # What a task may ask for besides its data, such as homophone readings. Named, not imported:
 # benchmarks import no models.
 SERVICES = Plugins("memantics.services", Services, {"ours": "memantics.evaluation.tasks:SERVICES"})
-STARTER_IMAGES = PACKAGE / "core" / "samples" / "images"
+SAMPLE_IMAGES = PACKAGE / "core" / "samples" / "images"
 
 
 def list_roots() -> list[Path]:
@@ -192,8 +192,8 @@ class Benchmark:
         root = self.folder / "sample"
         if not root.is_dir():
             raise DataError(root, "this benchmark ships no sample", hint="use --data release")
-        shared = self.card.sample.images == "starter"
-        return Source("starter", root, STARTER_IMAGES if shared else root / "images")
+        shared = self.card.sample.images == "sample"
+        return Source("sample", root, SAMPLE_IMAGES if shared else root / "images")
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +377,7 @@ def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
 def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
     """The data to run on: as asked, else the registered release, else the sample."""
     registered = kind == "release" or benchmark.card.name in read_registry()
-    if kind == "starter" or benchmark.card.like or not registered:
+    if kind == "sample" or benchmark.card.like or not registered:
         return benchmark.sample()
     return find_registered(benchmark.card.name).source
 
@@ -411,7 +411,7 @@ def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
             release.licence if release else "",
         )
     found = _survey_sample(benchmark.folder, source)
-    return DataFacts("starter", found.checksum, found.records, __version__, card.sample.licence)
+    return DataFacts("sample", found.checksum, found.records, __version__, card.sample.licence)
 
 
 @cache

@@ -224,7 +224,7 @@ def _end(found: Audit) -> None:
         "options",
         "limit",
         "published",
-        "probed",
+        "perturbed",
         "out",
     ),
 )

@@ -140,7 +140,7 @@ def tune(
     data: Annotated[
         str | None,
         Flag(
-            "For harm: as in train-neural. For pun and intent: starter or release; for intent also"
+            "For harm: as in train-neural. For pun and intent: sample or release; for intent also"
             " a benchmark that was published from intents, or the folder of MemeCap."
         ),
     ] = None,
@@ -313,7 +313,7 @@ def use(
     """Use a detector in analyze, screen and serve wherever none is named."""
     if str(model) == "sample" and not model.exists():
         moderation.forget_detector()
-        console().print(plain("the sample detector of the starter pack is in use"))
+        console().print(plain("the sample detector of the sample data is in use"))
     else:
         console().print(plain(f"in use: {moderation.use_detector(model)}"))
 

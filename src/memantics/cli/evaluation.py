@@ -2,13 +2,13 @@
 
 ``memantics judge``: free text judged by models.
 
-``memantics humans``: replies to a blind queue, and people's ratings to figures.
+``memantics human-eval``: replies to a blind queue, and people's ratings to figures.
 
 ``memantics paper``: a benchmark's paper, redone.
 
 ``memantics prompts``: what a task sends, and its prompt files to change.
 
-``memantics probe``: what a model's answers rest on.
+``memantics perturb``: what a model's answers rest on.
 
 ``memantics import-answers`` and ``export-task``: other tools' answers, and tasks for them.
 """
@@ -41,7 +41,7 @@ from memantics.core.errors import DataError, InputError, Unavailable
 from memantics.core.parameters import Argument, Flag, Invalid, MadeBy, Rewordings
 from memantics.core.records import Score
 from memantics.evaluation import (
-    DEFAULT_PROBES,
+    DEFAULT_PERTURBATIONS,
     AskedModels,
     Evaluation,
     Folders,
@@ -53,7 +53,7 @@ from memantics.evaluation import (
     ScoringOptions,
     Variation,
     load_runs,
-    probe_evaluation,
+    perturb_evaluation,
     read_settings,
 )
 from memantics.evaluation import score as score_run
@@ -191,22 +191,22 @@ def judge(found: list[Judgement]) -> None:
         show_table(run.table())
 
 
-humans_app = typer.Typer(
+human_eval_app = typer.Typer(
     help="Replies rated by people: export a blind queue, and score what came back.",
     no_args_is_help=True,
 )
 
 
-@humans_app.command("export")
-@expose(evaluation.export_humans, json=None)
+@human_eval_app.command("export")
+@expose(evaluation.export_human_eval, json=None)
 def export(done: HumanExport) -> None:
     """Export answers for rating by people: a blind queue, and the key that tells who said what."""
     written = f"{done.rows} ratings of {done.memes} memes: {done.queue}"
     console().print(plain(f"{written}; keep {done.key} from the raters"))
 
 
-@humans_app.command("score")
-@expose(evaluation.score_humans)
+@human_eval_app.command("score")
+@expose(evaluation.score_human_eval)
 def score_ratings(done: evaluation.HumanScores) -> None:
     """Join ratings with the key: means by setting, tests, agreement, metrics against people."""
     show_table(done.table())
@@ -217,7 +217,7 @@ def score_ratings(done: evaluation.HumanScores) -> None:
         show_table(done.metric_table())
 
 
-@humans_app.command("preferences")
+@human_eval_app.command("preferences")
 @expose(evaluation.score_preferences)
 def preferences(done: list[Score]) -> None:
     """Compare what people chose among versions of memes with what judges say of them."""
@@ -268,17 +268,17 @@ def copy(done: evaluation.CopiedPrompts, task: str, folder: Path) -> None:
 
 
 @spread
-def probe(
+def perturb(
     name: Annotated[str, Argument("NAME/TASK.")],
     model: AskedModels,
-    probes: Annotated[
+    perturbations: Annotated[
         Sequence[str],
         Flag(
             "What to change, may be repeated: picture=swapped|blank, "
             "caption=removed|reworded|shuffled, meme=removed, options=permuted, "
             "memory=caption|id|template|canary. Default: picture=swapped and blank, "
             "caption=removed, options=permuted.",
-            "--probe",
+            "--perturb",
             metavar="WHAT=HOW",
         ),
     ] = (),
@@ -306,7 +306,7 @@ def probe(
         asking=asking,
         variation=Variation(rewordings=rewordings),
     )
-    found = wait_for(probe_evaluation(wanted, probes or DEFAULT_PROBES))
+    found = wait_for(perturb_evaluation(wanted, perturbations or DEFAULT_PERTURBATIONS))
     if as_json:
         print_json(found.to_dict())
     else:

@@ -33,7 +33,7 @@ def import_knowledge(
     sources: Annotated[
         list[str],
         Argument(
-            "starter, a folder or file of M-QUEST knowledge bases, or files that "
+            "sample, a folder or file of M-QUEST knowledge bases, or files that "
             "'kb export' writes (.nq, .trig, .ttl, .jsonld)."
         ),
     ],

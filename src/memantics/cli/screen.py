@@ -36,7 +36,9 @@ def watch_shards() -> Callable[[moderation.ScaleProgress], None]:
 
 def _show_progress(now: moderation.ScaleProgress) -> None:
     """Say how far it is, how fast, and how long it will take."""
-    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(now.statuses.items()))
+    counts = ", ".join(
+        f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(now.statuses.items())
+    )
     total = "" if now.total is None else f" of {now.total:,}"
     left = "" if now.left is None else f", {show_duration(now.left)} left"
     tell(f"{now.rows:,}{total} memes ({counts}), {now.rate:,.1f} a second{left}")
@@ -63,9 +65,19 @@ def screen(done: moderation.Screened, review: tuple[float, float] | None) -> Non
     Running the same command again does only what is not finished. What cannot be judged says why.
     """
     out = console()
-    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.statuses.items())
+    counts = ", ".join(
+        f"{count:,} {name.replace('_', ' ')}" for name, count in done.statuses.items()
+    )
     out.print(plain(f"{done.rows:,} memes: {counts}"))
-    out.print(plain(", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.labels.items() if count)))
+    out.print(
+        plain(
+            ", ".join(
+                f"{count:,} {name.replace('_', ' ')}"
+                for name, count in done.labels.items()
+                if count
+            )
+        )
+    )
     if done.repeated:
         out.print(plain(f"{done.repeated:,} memes came twice and were judged once"))
     out.print(plain(f"verdicts: {done.folder / 'parts'}; summary: {done.summary}"))
@@ -114,5 +126,7 @@ def build_shards(done: workbench.ShardsBuilt) -> None:
 
     Running the same command again does only what is not finished, and asks nothing twice.
     """
-    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(done.statuses.items()))
+    counts = ", ".join(
+        f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(done.statuses.items())
+    )
     console().print(plain(f"{done.rows:,} memes: {counts}; results: {done.file}"))

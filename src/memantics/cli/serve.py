@@ -22,12 +22,10 @@ ModelNames = Annotated[
 ]
 DetectorFiles = Annotated[
     list[Path] | None,
-    Flag("Detector file; repeat it for other languages. Default: the starter pack's sample."),
+    Flag("Detector file; repeat it for other languages. Default: the sample data's sample."),
 ]
 ShadowFile = Annotated[Path | None, Flag("Detector that judges beside; disagreements are counted.")]
-StoreFolder = Annotated[
-    Path | None, Flag("Knowledge store. Default: the starter pack's knowledge.")
-]
+StoreFolder = Annotated[Path | None, Flag("Knowledge store. Default: the sample data's knowledge.")]
 ChoicesFile = Annotated[
     Path | None, Flag("File to add choices in the studio to. Default: not kept.")
 ]

@@ -6,7 +6,7 @@
 
 ``memantics edit``: an editor over MER-Bench's index.
 
-``memantics demo`` and ``memantics starter``: the memes that ship with the package.
+``memantics demo`` and ``memantics samples``: the memes that ship with the package.
 
 A record in the user's editor, as JSON.
 
@@ -51,7 +51,7 @@ from memantics.core.data import dump_json
 from memantics.core.errors import InputError, first_fault
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Table
-from memantics.core.samples import copy as copy_starter
+from memantics.core.samples import copy as copy_samples
 from memantics.understanding import EMBEDDED, Reappraisal, ReappraisalDrafts, Shape, Stage
 from memantics.workbench import Analyses, Analysis, Tour, describe
 
@@ -214,7 +214,7 @@ def show_demo(made: Tour) -> None:
 
 
 @app.command("copy")
-@expose(copy_starter, json=None)
+@expose(copy_samples, json=None)
 def copy_memes(folder: Path) -> None:
     """Copy our own memes and their tables to a folder, to follow the guides with."""
     say(f"{folder}: memes/, memes.csv, memes.jsonl")

@@ -40,7 +40,7 @@ from memantics.construction.questions.solver import BlindTrial, try_items
 from memantics.construction.sample import Drawn, KnownBuild, draw
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
-from memantics.core.journal import replace_file, whole_file
+from memantics.core.files import replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 from memantics.core.model import Asker
 from memantics.core.parameters import (
@@ -227,7 +227,7 @@ def _place(
     """The folder of memes and that of the build; without memes or a model no image is read."""
     if folder is None:
         raise InputError(
-            "no folder of memes was named", hint="name one, or 'starter' for the pack that ships"
+            "no folder of memes was named", hint="name one, or 'sample' for the pack that ships"
         )
     require_model(model)
     return Path(folder), Path(out) if out else Path("builds") / Path(folder).resolve().name
@@ -284,7 +284,7 @@ async def _open_steps(
     names = dict.fromkeys(step.told.model for step in settings.plan.steps if step.told.model)
     askers: dict[str, Asker] = {}
     for number, name in enumerate(names, 1):
-        # A journal has one owner: that of a step's model lies in a folder of its own.
+        # A call log has one owner: that of a step's model lies in a folder of its own.
         opened = open_client(name, asking, place / f"model-{number}", None)
         askers[name] = await stack.enter_async_context(opened)
     for path in settings.files:
@@ -314,7 +314,7 @@ async def captions_async(
     if again:
         memes = tuple(replace(meme, notes={}) for meme in memes)
     async with open_client(model, find_asking(**options), place, progress) as client:
-        # Captions that were mined before come from the journal, so their sources stay with them.
+        # Captions that were mined before come from the call log, so their sources stay with them.
         adopted = adopt_memes(memes, place)
         kept = adopted.memes[:limit]
         few = kept[:SAMPLE]
@@ -414,7 +414,7 @@ async def questions_async(
         writer = await stack.enter_async_context(open_client(model, asking, place, watches[0]))
         critic = writer
         if critic_model is not None and critic_model != model:
-            # A journal has one owner.
+            # A call log has one owner.
             opened = open_client(critic_model, asking, place / "critic", watches[1])
             critic = await stack.enter_async_context(opened)
         slots = len(list_slots(subjects, settings))

@@ -21,7 +21,7 @@ from memantics.construction.chats.distractors import Embedders
 from memantics.construction.chats.selection import ChatTools, ImageFolder, TextFolder, open_tools
 from memantics.core.data import dump_json, inside, open_once
 from memantics.core.errors import DataError, InputError
-from memantics.core.journal import replace_file, write_lines
+from memantics.core.files import replace_file, write_lines
 from memantics.core.memes import Meme
 from memantics.core.parameters import Argument, Data, Flag, QueueVerdicts
 from memantics.core.queue import Review, Reviewed, read_review

@@ -15,7 +15,7 @@ from memantics.benchmarks.factories import hits
 from memantics.core import queue
 from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError, InputError
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.memes import MEMES, read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Item

@@ -19,13 +19,13 @@ import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from memantics.core.errors import DataError, InputError, first_fault, require_known
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.records import Closed
 
 Verdict = Literal[
     "reproduced", "differs", "arithmetic of the paper", "not recomputable", "no reference"
 ]
-DataKind = Literal["starter", "release"]
+DataKind = Literal["sample", "release"]
 Shape = TypeVar("Shape", bound=BaseModel)
 R = TypeVar("R")
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from memantics.core.data import read_records
 from memantics.core.errors import DataError
-from memantics.core.journal import Journal, refuse_unwritable
+from memantics.core.files import AppendOnlyFile, refuse_unwritable
 from memantics.core.plugins import Plugins
 from memantics.core.records import Closed
 from memantics.core.result import Result
@@ -86,7 +86,7 @@ class ClassifierPrediction(Result):
     ``topic`` is what the label is about, ``by`` names the classifier. On memes held out in training
     of which it was as sure, ``accuracy`` is its share of right labels and ``baseline`` that of the
     best trivial answer.
-    ``sample`` marks a classifier that was trained on the starter pack.
+    ``sample`` marks a classifier that was trained on the sample data.
     """
 
     topic: str
@@ -197,12 +197,12 @@ def append_preference(path: Path, preference: Preference) -> None:
     """Add one line to a file of preferences, which may be new."""
     with refuse_unwritable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        journal = Journal(path, path)
+        call_log = AppendOnlyFile(path, path)
     try:
         said = preference.model_dump(mode="json")
-        journal.append(orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE))
+        call_log.append(orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE))
     finally:
-        journal.close()
+        call_log.close()
 
 
 def read_choices(path: Path) -> dict[str, Preference]:

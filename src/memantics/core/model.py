@@ -117,7 +117,7 @@ _LONGEST_REPLY = 8000
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[Value]):
-    """One call: ``id`` names it in journals (``MEME/knowledge/Scene``).
+    """One call: ``id`` names it in call logs (``MEME/knowledge/Scene``).
 
     ``read`` turns the text of a reply into a value or raises ``Unparsed`` with a message that the
     model can act on: it is asked again with its reply and that message (:func:`ask_again`).
@@ -166,7 +166,7 @@ def ask_again(request: Request, reply: str, complaint: str) -> Request:
 
 
 class Asker(Protocol):
-    """Takes steps with one model: bounded in flight, journalled, never the same call twice."""
+    """Takes steps with one model: bounded in flight, logged, never the same call twice."""
 
     @property
     def model(self) -> str:

@@ -49,7 +49,7 @@ class Flag:
 Attempts = Annotated[int, Flag("Tries at a reply that can be read.", min=1, max=10)]
 Data = Annotated[
     DataKind | None,
-    Flag("Which data. Default: a registered release, else the starter sample."),
+    Flag("Which data. Default: a registered release, else the sample."),
 ]
 Split = Annotated[str | None, Flag("A named part of the data.")]
 Limit = Annotated[int | None, Flag("Ask only N items, in turn of each language and kind.", min=1)]
@@ -103,7 +103,7 @@ QueueVerdicts = Annotated[
 MemeFolder = Annotated[
     Path | str | None,
     Argument(
-        "A folder of memes, a registered release, or 'starter' for the starter pack.",
+        "A folder of memes, a registered release, or 'sample' for the sample data.",
         kind=Path,
         default=None,
     ),

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.data import conform, dump_json, inside, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError
+from memantics.core.files import replace_file, whole_file
 from memantics.core.images import read_bytes
-from memantics.core.journal import replace_file, whole_file
 from memantics.core.language import language_of
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 

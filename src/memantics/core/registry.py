@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import in_turn, replace_file
+from memantics.core.files import in_turn, replace_file
 
 # Where Memantics keeps what outlives a command: the registry of releases and the cache.
 
@@ -97,7 +97,7 @@ def find_registered(name: str) -> Registered:
     if entry is None:
         raise InputError(
             f"no release of {name} is registered",
-            hint=f"memantics data add {name} DIR, or use --data starter",
+            hint=f"memantics data add {name} DIR, or use --data sample",
         )
     if not entry.root.is_dir():
         raise InputError(

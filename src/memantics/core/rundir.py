@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from memantics.core.errors import StoreError, first_fault
-from memantics.core.journal import Journal, opening, read_whole_lines, replace_file
+from memantics.core.files import AppendOnlyFile, opening, read_whole_lines, replace_file
 from memantics.core.records import Answer, Form, Item, Message, Score, Status, nest_reply
 
 RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
@@ -34,7 +34,7 @@ class RunFacts:
     ``limit`` were chosen (empty: they are the first ones). ``needs`` names the run directories
     whose answers are part of the requests. ``adapted`` says how requests were changed so that the
     server would take them, ``imported`` says from which file of which tool the
-    answers come, where no model was asked here. ``probe`` says what was changed on purpose.
+    answers come, where no model was asked here. ``perturbation`` says what was changed on purpose.
     """
 
     benchmark: str
@@ -65,13 +65,15 @@ class RunFacts:
     repeat_of: str = ""
     wording: str = ""
     imported: Mapping[str, JsonValue] = field(default_factory=dict)
-    probe: str = ""
+    perturbation: str = ""
     spread: str = ""
 
     @property
     def whole(self) -> bool:
         """Whether a model was asked here about every item, as it is."""
-        return self.limit is None and self.sample is None and not (self.probe or self.imported)
+        return (
+            self.limit is None and self.sample is None and not (self.perturbation or self.imported)
+        )
 
     @property
     def origin(self) -> str:
@@ -336,8 +338,8 @@ class RunWriter:
             else:
                 write_facts(folder, facts)
             self.known = read_standings(folder)
-            self._items = Journal(folder / ITEMS, f"run directory {folder}")
-            self._answers = Journal(folder / ANSWERS, f"run directory {folder}")
+            self._items = AppendOnlyFile(folder / ITEMS, f"run directory {folder}")
+            self._answers = AppendOnlyFile(folder / ANSWERS, f"run directory {folder}")
 
     def add_item(self, item: Item, messages: tuple[Message, ...]) -> None:
         """Write an item that is not known."""

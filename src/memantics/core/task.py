@@ -106,17 +106,17 @@ class Task:
     """One evaluation.
 
     ``items`` yields the items afresh each time it is called (an :class:`ItemWalk` where there may
-    be very many). ``ask`` makes the request; its
-    second argument is the complaint about the former attempt (``None`` at the first). ``parse``
-    turns a reply into a value or raises :class:`Unparsed`; it sees the form, not the gold.
-    ``score`` is pure; it gets what the policy for invalid answers left. A task with ``needs`` is
-    asked only after ``feed`` has given it those answers, by need and by meme. ``marks``, where a
-    task has it, gives each outcome's own value of every figure that is a plain mean of such
-    values (None: not scored), so that two runs can be compared item by item. ``complete`` adds
-    what takes long to find, to items that are really asked and on a thread. ``probe`` says what was
-    changed on purpose (:mod:`.perturbations`). ``people`` gives the figures of those who
-    labelled the data, on the items asked, by the name of their row. ``kinds`` names the tags over
-    which ``--limit`` spreads, never one that holds the gold answer.
+    be very many). ``ask`` makes the request; its second argument is the complaint about the former
+    attempt (``None`` at the first). ``parse`` turns a reply into a value or raises
+    :class:`Unparsed`; it sees the form, not the gold. ``score`` is pure; it gets what the policy
+    for invalid answers left. A task with ``needs`` is asked only after ``feed`` has given it those
+    answers, by need and by meme. ``marks``, where a task has it, gives each outcome's own value of
+    every figure that is a plain mean of such values (None: not scored), so that two runs can be
+    compared item by item. ``complete`` adds what takes long to find, to items that are really asked
+    and on a thread. ``perturbation`` says what was changed on purpose (:mod:`.perturbations`).
+    ``people`` gives the figures of those who labelled the data, on the items asked, by the name of
+    their row. ``kinds`` names the tags over which ``--limit`` spreads, never one that holds the
+    gold answer.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Task:
     feed: Callable[[Mapping[str, Mapping[str, str]]], Task] | None = None
     marks: Callable[[Sequence[Outcome]], Mapping[str, Sequence[float | None]]] | None = None
     complete: Callable[[Item], Item] | None = None
-    probe: str = ""
+    perturbation: str = ""
     people: Callable[[Sequence[Outcome]], Mapping[str, tuple[Score, ...]]] | None = None
     kinds: tuple[str, ...] = ("kind",)
 

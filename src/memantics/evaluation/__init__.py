@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from memantics.evaluation.facts import Variation as Variation
     from memantics.evaluation.facts import read_settings as read_settings
     from memantics.evaluation.human_eval import HumanScores as HumanScores
-    from memantics.evaluation.human_eval import export_humans as export_humans
-    from memantics.evaluation.human_eval import score_humans as score_humans
+    from memantics.evaluation.human_eval import export_human_eval as export_human_eval
+    from memantics.evaluation.human_eval import score_human_eval as score_human_eval
     from memantics.evaluation.human_eval import score_preferences as score_preferences
     from memantics.evaluation.human_eval import tabulate_agreement as tabulate_agreement
     from memantics.evaluation.inspect_logs import CAPTIONER as CAPTIONER
@@ -104,11 +104,11 @@ if TYPE_CHECKING:
     from memantics.evaluation.paper import PaperForm as PaperForm
     from memantics.evaluation.paper import RedonePaper as RedonePaper
     from memantics.evaluation.paper import paper as paper
-    from memantics.evaluation.perturb import DEFAULT_PROBES as DEFAULT_PROBES
-    from memantics.evaluation.perturb import ProbeReport as ProbeReport
-    from memantics.evaluation.perturb import probe as probe
-    from memantics.evaluation.perturb import probe_async as probe_async
-    from memantics.evaluation.perturb import probe_evaluation as probe_evaluation
+    from memantics.evaluation.perturb import DEFAULT_PERTURBATIONS as DEFAULT_PERTURBATIONS
+    from memantics.evaluation.perturb import PerturbationReport as PerturbationReport
+    from memantics.evaluation.perturb import perturb as perturb
+    from memantics.evaluation.perturb import perturb_async as perturb_async
+    from memantics.evaluation.perturb import perturb_evaluation as perturb_evaluation
     from memantics.evaluation.planning import Estimate as Estimate
     from memantics.evaluation.planning import Evaluation as Evaluation
     from memantics.evaluation.planning import plan_evaluation as plan_evaluation

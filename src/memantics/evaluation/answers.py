@@ -26,8 +26,8 @@ from pydantic import JsonValue
 from memantics.benchmarks.card import resolve_options
 from memantics.benchmarks.registry import find_tasks
 from memantics.core.errors import DataError, InputError, require_known
+from memantics.core.files import refuse_unwritable, replace_file, whole_file
 from memantics.core.images import probe, read_bytes
-from memantics.core.journal import refuse_unwritable, replace_file, whole_file
 from memantics.core.parameters import Argument, Data, Flag, Invalid, Limit, Sample, Seed, Split
 from memantics.core.records import NO_REPLY, Answer, Image, Item, Message, Reply, Request
 from memantics.core.result import Result

@@ -27,8 +27,8 @@ from memantics.benchmarks.registry import (
 )
 from memantics.core.data import GROUP_KINDS, DataKind, GroupKind, Source, dump_json
 from memantics.core.errors import InputError, UnknownName
+from memantics.core.files import write_text
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
-from memantics.core.journal import write_text
 from memantics.core.model import Model
 from memantics.core.parameters import Argument, Data, Flag, MadeBy, Split
 from memantics.core.records import Score, show_figure, show_span
@@ -38,11 +38,11 @@ from memantics.core.waiting import make_sync, run_sync
 from memantics.evaluation.audits import labels as label_audit
 from memantics.evaluation.audits.benchmark import AuditNotes, Inquiry, TrivialModels, order_findings
 from memantics.evaluation.audits.benchmark import audit as audit_tasks
-from memantics.evaluation.audits.labels import audit_probed
+from memantics.evaluation.audits.labels import audit_perturbed
 from memantics.evaluation.audits.published import check_tables
 from memantics.evaluation.audits.subject import AuditAsking, AuditSubject, Watch
 from memantics.evaluation.options import TaskOptions
-from memantics.evaluation.reports.runs import STARTER_NOTE
+from memantics.evaluation.reports.runs import SAMPLE_NOTE
 from memantics.models.client import Asking, make_asking, open_cache
 from memantics.models.engine import AskSettings
 from memantics.models.kinds import ModelSettings, open_model
@@ -133,7 +133,7 @@ def render_page(audit: Audit) -> str:
         blocks=blocks,
         badges=_BADGES,
         show_p=show_p,
-        starter_note=STARTER_NOTE if audit.data.kind == "starter" else "",
+        sample_note=SAMPLE_NOTE if audit.data.kind == "sample" else "",
         warning=audit.card.warning if audit.data.kind == "release" else "",
     )
 
@@ -242,9 +242,11 @@ class AuditSettings:
     data: Data = None
     split: Split = None
     options: TaskOptions = field(default_factory=dict)
-    probed: Annotated[
+    perturbed: Annotated[
         Sequence[Path],
-        Flag("A run of a task, plain or with --probe; may be repeated: what needs what.", "--run"),
+        Flag(
+            "A run of a task, plain or with --perturb; may be repeated: what needs what.", "--run"
+        ),
     ] = ()
     limit: Annotated[
         int | None, Flag("Ask models about N items at most, spread over memes.", min=1)
@@ -307,7 +309,7 @@ async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) 
         found = await _audit(subject, cards, inquiry)
     if extra is not None:
         found.add(extra)
-    found.add(audit_probed(wanted.probed))
+    found.add(audit_perturbed(wanted.perturbed))
     names = tuple(model.name for model in models)
     notes = AuditNotes()
     if wanted.everything:
@@ -343,7 +345,7 @@ def _audit_labels(
 def _wish(name: str, warning: str, wanted: AuditSettings) -> label_audit.LabelWishes:
     kinds = GROUP_KINDS if wanted.everything else (wanted.resplit,) if wanted.resplit else ()
     doubts = wanted.labels or wanted.everything
-    runs, folder = tuple(wanted.probed), wanted.runs / name
+    runs, folder = tuple(wanted.perturbed), wanted.runs / name
     return label_audit.LabelWishes(kinds, doubts, folder, wanted.reviewed, warning, runs)
 
 

@@ -27,7 +27,7 @@ from memantics.core.errors import (
     first_fault,
     require_known,
 )
-from memantics.core.journal import read_whole_lines
+from memantics.core.files import read_whole_lines
 from memantics.core.records import STATUSES, Answer, Item, Score
 from memantics.core.registry import find_places, is_inside
 from memantics.core.result import Result
@@ -358,7 +358,7 @@ def _ground(facts: rundir.RunFacts) -> tuple[str, str, str]:
 
 
 def _find_line(path: Path, parse: Callable[[bytes], _Line], item: str) -> _Line | None:
-    """The last line of a journal about an item; lines about others are not read as JSON."""
+    """The last line of a call log about an item; lines about others are not read as JSON."""
     mark, found = orjson.dumps(item), None
     for _, line in read_whole_lines(path):
         if mark in line:

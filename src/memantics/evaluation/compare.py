@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.registry import find_published, find_tasks
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.rundir import read_facts

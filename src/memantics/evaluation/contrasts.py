@@ -287,7 +287,7 @@ def _find_level(facts: RunFacts, factor: str) -> str:
 def _name_settings(facts: Sequence[RunFacts], factor: str) -> list[str]:
     """All that is chosen besides the factor; what every run shares is left unsaid."""
     chosen = [
-        {**fact.options, MODEL: fact.model, "split": fact.split, "probe": fact.probe}
+        {**fact.options, MODEL: fact.model, "split": fact.split, "perturbation": fact.perturbation}
         for fact in facts
     ]
     names = [name for name in dict.fromkeys(n for texts in chosen for n in texts) if name != factor]

@@ -28,7 +28,7 @@ from memantics.benchmarks.registry import (
 )
 from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import DataError, InputError, MissingExtra, UnknownName
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.language import read_script
 from memantics.core.parameters import Argument, Data, Flag, MadeBy
 from memantics.core.records import Item
@@ -260,7 +260,7 @@ def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
     rows = []
     for info in known:
         tasks, entry = ", ".join(task.partition("/")[2] for task in info.tasks), info.release
-        where = f"{entry.records:,} in {entry.root}" if entry else "starter sample only"
+        where = f"{entry.records:,} in {entry.root}" if entry else "sample only"
         rows.append((info.name, tasks if info.runnable else f"({tasks}: read only)", where))
     return Table(("benchmark", "tasks", "release"), tuple(rows))
 
@@ -350,7 +350,7 @@ def load_dataset(
     """The items of a benchmark's task: ``name`` is ``NAME`` or ``NAME/TASK``.
 
     Without a ``task``, that is the benchmark's first; without ``data``, a registered release, else
-    the starter sample; ``split`` is a named part of it.
+    the sample; ``split`` is a named part of it.
     """
     found = find_tasks([name if task is None else f"{name}/{task}"])[0]
     posed = pose_task(found, {}, Scope(data, split))
@@ -397,8 +397,8 @@ def describe_found(survey: Survey) -> Iterator[str]:
     """What a copy holds: its size first, then counts, repairs, what was left out, and notes."""
     found, card = survey.found, survey.benchmark.card
     size, release = f"{found.records:,}", card.release
-    if survey.data == "starter":
-        size += " (starter sample, not the release)"
+    if survey.data == "sample":
+        size += " (sample, not the release)"
     elif release is not None and found.records < release.complete:  # 0: not counted
         size += f" of {release.complete:,}: a part, so figures that count differ"
     yield f"{card.title}: {size}"

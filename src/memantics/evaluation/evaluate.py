@@ -273,7 +273,7 @@ async def evaluate_async(
     timeout: float = 300.0,
     use_cache: bool = True,
     captioner: str | None = None,
-    probe: str = "",
+    perturbation: str = "",
     rewordings: str | Path | None = None,
     prompts: str | Path | None = None,
     shots: str | Path | None = None,
@@ -288,10 +288,11 @@ async def evaluate_async(
 
     ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
-    each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
-    several and compares). Calling it again with the same arguments goes on where it stopped and
-    asks nothing twice. ``Runs.broken`` says why runs could not end; where none could, it raises.
-    ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``; ``engine`` may be ``batch``.
+    each; ``perturbation`` changes one thing on purpose, such as ``picture=swapped``
+    (:func:`mm.perturbation` runs several and compares). Calling it again with the same arguments
+    goes on where it stopped and asks nothing twice. ``Runs.broken`` says why runs could not end;
+    where none could, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``;
+    ``engine`` may be ``batch``.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     words, folder, shown = (
@@ -307,7 +308,7 @@ async def evaluate_async(
         engine=engine,
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
         variation=Variation(
-            invalid, probe, words, folder, shown, repeat, score, max_tokens, thinking_tokens
+            invalid, perturbation, words, folder, shown, repeat, score, max_tokens, thinking_tokens
         ),
     )
     jobs, skipped = await asyncio.to_thread(plan_evaluation, wanted)

@@ -80,8 +80,8 @@ def describe(
         shape["sample"] = [scope.sample, seed]
     if scope.spread:
         shape["spread"] = scope.spread
-    if task.probe:
-        shape["probe"] = task.probe
+    if task.perturbation:
+        shape["perturbation"] = task.perturbation
     return RunFacts(
         benchmark=card.name,
         task=task.name,
@@ -105,7 +105,7 @@ def describe(
         prices=prices,
         sample=scope.sample,
         seed=seed,
-        probe=task.probe,
+        perturbation=task.perturbation,
         spread=scope.spread,
     )
 
@@ -155,7 +155,7 @@ _STRIDE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How runs depart from a task's way: invalid answers, probes, prompts, repeats, what is scored.
+    """How runs differ from a task's defaults: invalid answers, perturbations, prompts, repeats.
 
     ``prompts`` is a folder of prompts in the place of ours, ``shots`` a file of demonstrations.
     ``score`` is ``reply``, or ``logprobs`` to take the option that the server's log-probabilities
@@ -163,7 +163,7 @@ class Variation:
     """
 
     invalid: Invalid = None
-    probe: Annotated[
+    perturbation: Annotated[
         str,
         Flag(
             "Change one thing: picture=swapped|blank, caption=removed|reworded|shuffled, "

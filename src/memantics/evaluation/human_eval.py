@@ -40,7 +40,13 @@ from memantics.metrics.agreement import (
 from memantics.metrics.comparison import PairedContrast, contrast_pairs, correct_known
 from memantics.metrics.interval import bootstrap
 
-__all__ = ["HumanExport", "HumanScores", "export_humans", "score_humans", "score_preferences"]
+__all__ = [
+    "HumanExport",
+    "HumanScores",
+    "export_human_eval",
+    "score_human_eval",
+    "score_preferences",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +301,7 @@ class _KeyRow(BaseModel):
     options: dict[str, str]
 
 
-def export_humans(
+def export_human_eval(
     runs: RunFolders,
     out: Annotated[Path | str, Flag("Folder for the queue and its key.")] = "humans",
     *,
@@ -328,7 +334,7 @@ def _rates(benchmark: Benchmark) -> bool:
     return ours and benchmark.plugin.human_ratings is not None
 
 
-def score_humans(
+def score_human_eval(
     folder: Annotated[Path | str, Argument("The folder that was exported.")],
     runs: Annotated[
         Sequence[RunLike],
@@ -370,7 +376,7 @@ def score_humans(
 def _read_keys(path: Path) -> Mapping[str, _KeyRow]:
     if not path.is_file():
         raise InputError(
-            f"{path}: no key", hint="give the folder that 'memantics humans export' wrote"
+            f"{path}: no key", hint="give the folder that 'memantics human-eval export' wrote"
         )
     rows = [conform(_KeyRow, value, path, row) for row, value in read_jsonl(path)]
     return {key_row.id: key_row for key_row in rows}

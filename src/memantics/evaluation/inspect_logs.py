@@ -28,8 +28,8 @@ from memantics.core.errors import (
     UnknownName,
     first_fault,
 )
+from memantics.core.files import refuse_unwritable
 from memantics.core.images import probe, read_bytes
-from memantics.core.journal import refuse_unwritable
 from memantics.core.records import Answer, Image, Item, Message, Outcome, Part, Reply, Score, Status
 from memantics.core.registry import is_inside
 from memantics.core.rundir import ItemLine, dump_line, read_answers, read_items
@@ -397,8 +397,8 @@ def read_setup(
     >>> read_setup("mquest/qa", None, None, None, {"order": "answer_first"}).options
     (('order', 'answer_first'),)
     """
-    if data not in (None, "starter", "release"):
-        raise UnknownName("data", str(data), ("starter", "release"))
+    if data not in (None, "sample", "release"):
+        raise UnknownName("data", str(data), ("sample", "release"))
     ref = _find(task)
     known = {option.name: option.choices for option in ref.card.option}
     read: dict[str, str] = {}

@@ -363,7 +363,7 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
         "gold answers differ": 0,
     }
     # Where options were put into another order on purpose, the key of the right one changed too.
-    permuted = PERMUTED in (first.facts.probe, second.facts.probe)
+    permuted = PERMUTED in (first.facts.perturbation, second.facts.perturbation)
     pairs = []
     for outcome in first.outcomes:
         other = others.get(outcome.item.id)
@@ -380,8 +380,10 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
 
 def _note(first: RunFacts, second: RunFacts) -> list[str]:
     notes = [f"{facts.model}: {facts.origin}" for facts in (first, second) if facts.origin]
-    if first.probe != second.probe:
-        notes.append(f"probes differ: {first.probe or 'none'}, {second.probe or 'none'}")
+    if first.perturbation != second.perturbation:
+        notes.append(
+            f"probes differ: {first.perturbation or 'none'}, {second.perturbation or 'none'}"
+        )
     names = sorted({*first.options, *second.options})
     other = [name for name in names if first.options.get(name) != second.options.get(name)]
     if other:

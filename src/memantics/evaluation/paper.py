@@ -32,7 +32,7 @@ from memantics.benchmarks.published import read_published
 from memantics.benchmarks.registry import Benchmark, describe_data, find_benchmark, find_source
 from memantics.core.data import Source, conform, dump_json, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.core.parameters import Argument, Data, Flag
 from memantics.core.prompt import fill_template
 from memantics.core.queue import CARD, VERDICTS, Review, read_review
@@ -41,7 +41,7 @@ from memantics.core.result import to_plain
 from memantics.core.tables import dump_csv
 from memantics.core.text import mask_unseen
 from memantics.evaluation.options import RunLike, find_folder
-from memantics.evaluation.reports.runs import STARTER_NOTE, Run, load_runs
+from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run, load_runs
 from memantics.evaluation.reports.tables import md_table, quote_latex, quote_markdown
 from memantics.moderation.card import place_card
 from memantics.moderation.lora.judging import FACTS as TUNED
@@ -216,7 +216,7 @@ def render_page(sheet: PaperSheet) -> str:
         blocks=[_make_block(place, part) for place, part in enumerate(sheet.parts, 1)],
         badges=_BADGES,
         words=STATUS_WORDS,
-        starter_note=STARTER_NOTE if sheet.sample else "",
+        sample_note=SAMPLE_NOTE if sheet.sample else "",
     )
 
 
@@ -367,7 +367,7 @@ def _fill(
         warning=card.warning if source.kind == "release" else "",
         about=tuple(_describe(benchmark, material)),
         parts=_choose(declared.fill(material), parts),
-        sample=source.kind == "starter",
+        sample=source.kind == "sample",
     )
 
 

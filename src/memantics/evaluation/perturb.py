@@ -1,4 +1,4 @@
-"""``probe``: what the answers of a model rest on, by changing one thing at a time."""
+"""``perturbation``: what the answers of a model rest on, by changing one thing at a time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memantics.core.waiting import make_sync
 from memantics.evaluation.compare import open_run
 from memantics.evaluation.evaluate import SuiteTotal, collect_runs, conduct
 from memantics.evaluation.paired import Difference, compare_sides, show_p
-from memantics.evaluation.perturbations import check_probe
+from memantics.evaluation.perturbations import check_perturbation
 from memantics.evaluation.planning import Evaluation, plan_evaluation
 from memantics.evaluation.reports.runs import Run
 from memantics.models.client import Asking
 from memantics.models.kinds import ModelSettings
 from memantics.models.progress import ProgressWish, read_wish
 
-DEFAULT_PROBES = ("picture=swapped", "picture=blank", "caption=removed", "options=permuted")
+DEFAULT_PERTURBATIONS = ("picture=swapped", "picture=blank", "caption=removed", "options=permuted")
 RESTS = {
     "picture": ("answers rest on the picture", "the picture makes no difference"),
     "caption": ("answers rest on the caption", "the caption makes no difference"),
@@ -28,15 +28,15 @@ RESTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Probed(Result):
-    """One probe of one model: its figure beside the plain one, and what that says.
+class Perturbed(Result):
+    """One perturbation of one model: its figure beside the plain one, and what that says.
 
-    ``difference`` is None for contamination probes, which have no plain run to compare with;
+    ``difference`` is None for contamination perturbations, which have no plain run to compare with;
     ``recalled`` is then the share of memes that the model knows by heart.
     """
 
     model: str
-    probe: str
+    perturbation: str
     run: str
     difference: Difference | None
     recalled: float | None
@@ -44,113 +44,125 @@ class Probed(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeReport(Result):
+class PerturbationReport(Result):
     """What a model's answers to a task rest on."""
 
     task: str
-    found: tuple[Probed, ...]
+    found: tuple[Perturbed, ...]
 
     def table(self) -> Table:
-        """A line for each model and probe."""
-        columns = ("model", "probe", ">plain", ">probed", "difference (95 %)", ">Holm", "")
-        return Table(columns, tuple(_row(probe) for probe in self.found), self.task)
+        """A line for each model and perturbation."""
+        columns = (
+            "model",
+            "perturbation",
+            ">plain",
+            ">perturbed",
+            "difference (95 %)",
+            ">Holm",
+            "",
+        )
+        return Table(columns, tuple(_row(perturbation) for perturbation in self.found), self.task)
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
 
 
-def _row(probe: Probed) -> tuple[str, ...]:
-    row = probe.difference
+def _row(perturbation: Perturbed) -> tuple[str, ...]:
+    row = perturbation.difference
     if row is None:
-        value = "–" if probe.recalled is None else f"{probe.recalled:.3f}"
-        return (probe.model, probe.probe, "", value, "", "", probe.says)
+        value = "–" if perturbation.recalled is None else f"{perturbation.recalled:.3f}"
+        return (perturbation.model, perturbation.perturbation, "", value, "", "", perturbation.says)
     figures = (f"{row.first:.3f}", f"{row.second:.3f}", row.span, show_p(row.corrected))
-    return (probe.model, probe.probe, *figures, probe.says)
+    return (perturbation.model, perturbation.perturbation, *figures, perturbation.says)
 
 
-async def probe_async(
+async def perturb_async(
     task: str,
     *,
     model: str | Sequence[str],
-    probes: Sequence[str] = DEFAULT_PROBES,
+    perturbations: Sequence[str] = DEFAULT_PERTURBATIONS,
     base_url: str | None = None,
     settings: Evaluation | None = None,
     progress: ProgressWish = None,
-) -> ProbeReport:
-    """Run a task plainly and with each probe, and compare item by item, clustered by meme.
+) -> PerturbationReport:
+    """Run a task plainly and with each perturbation, and compare item by item, clustered by meme.
 
-    A model that ignores what a probe changes answers as before. ``memory=…`` probes ask what a
-    model that has seen the data knows by heart. ``task`` is
-    ``NAME/TASK``, ``model`` names one or several, ``probes`` are ``WHAT=HOW``. ``settings`` say the
-    rest, as for an evaluation, and ``progress`` is told how far it is (``bar`` draws it).
+    A model that ignores what a perturbation changes answers as before. ``memory=…`` perturbations
+    ask what a model that has seen the data knows by heart. ``task`` is ``NAME/TASK``, ``model``
+    names one or several, ``perturbations`` are ``WHAT=HOW``. ``settings`` say the rest, as for an
+    evaluation, and ``progress`` is told how far it is (``bar`` draws it).
     """
     asking = Asking(ModelSettings(base_url, timeout=300.0))
     wanted = settings or Evaluation((), (), asking=asking)
     models = [model] if isinstance(model, str) else list(model)
     wanted = replace(wanted, tasks=[task], models=models)
-    return await probe_evaluation(wanted, probes, progress)
+    return await perturb_evaluation(wanted, perturbations, progress)
 
 
-probe = make_sync(probe_async)
+perturb = make_sync(perturb_async)
 
 
-async def probe_evaluation(
-    wanted: Evaluation, probes: Sequence[str], progress: ProgressWish = None
-) -> ProbeReport:
-    """Run and compare what an evaluation and probes say."""
-    for one in probes:
-        check_probe(one)
-    if not probes:
-        raise InputError("no probe was given", hint="such as --probe picture=swapped")
-    compared = [one for one in probes if not one.startswith("memory=")]
+async def perturb_evaluation(
+    wanted: Evaluation, perturbations: Sequence[str], progress: ProgressWish = None
+) -> PerturbationReport:
+    """Run and compare what an evaluation and perturbations say."""
+    for one in perturbations:
+        check_perturbation(one)
+    if not perturbations:
+        raise InputError("no perturbation was given", hint="such as --perturb picture=swapped")
+    compared = [one for one in perturbations if not one.startswith("memory=")]
     plain = {run.model: run for run in await _run(wanted, "", progress)} if compared else {}
-    found: list[Probed] = []
-    for one in dict.fromkeys(probes):
+    found: list[Perturbed] = []
+    for one in dict.fromkeys(perturbations):
         runs = await _run(wanted, one, progress)
         found += [_compare(plain[r.model], r) if one in compared else _recall(r) for r in runs]
-    return ProbeReport(wanted.tasks[0], tuple(_correct(found)))
+    return PerturbationReport(wanted.tasks[0], tuple(_correct(found)))
 
 
 async def _run(wanted: Evaluation, one: str, progress: ProgressWish) -> Sequence[Run]:
-    variation = replace(wanted.variation, probe=one)
+    variation = replace(wanted.variation, perturbation=one)
     jobs, skipped = plan_evaluation(replace(wanted, variation=variation))
     watch = SuiteTotal(jobs, read_wish(progress))
     return collect_runs(await conduct(jobs, wanted.asking, watch), skipped).runs
 
 
-def _compare(plain: Run, probed: Run) -> Probed:
-    one = compare_sides([open_run(plain.folder), open_run(probed.folder)])[0]
+def _compare(plain: Run, perturbed: Run) -> Perturbed:
+    one = compare_sides([open_run(plain.folder), open_run(perturbed.folder)])[0]
     main = plain.figures.main
     rows = [row for row in one.differences if row.key == main] or list(one.differences)
-    row, what = rows[0], probed.facts.probe.partition("=")[0]
+    row, what = rows[0], perturbed.facts.perturbation.partition("=")[0]
     rests, ignores = RESTS[what]
     says = ignores
     if row.high is None or row.low is None:
         says = "too few memes to tell"
     elif row.high < 0 or row.low > 0:
         says = rests
-    return Probed(probed.model, probed.facts.probe, str(probed.folder), row, None, says)
+    return Perturbed(
+        perturbed.model, perturbed.facts.perturbation, str(perturbed.folder), row, None, says
+    )
 
 
-def _recall(run: Run) -> Probed:
+def _recall(run: Run) -> Perturbed:
     score = run.scores["recalled"]
     says = "no meme could be asked about"
     if score.value is not None:
         says = f"{round(score.value * score.n)} of {score.n} memes known by heart"
-    return Probed(run.model, run.facts.probe, str(run.folder), None, score.value, says)
+    return Perturbed(run.model, run.facts.perturbation, str(run.folder), None, score.value, says)
 
 
-def _correct(found: Sequence[Probed]) -> list[Probed]:
-    """P-values corrected for all probes of all models together (Holm)."""
+def _correct(found: Sequence[Perturbed]) -> list[Perturbed]:
+    """P-values corrected for all perturbations of all models together (Holm)."""
     from memantics.metrics.comparison import holm
 
     known = [
-        probe.difference.p for probe in found if probe.difference and probe.difference.p is not None
+        perturbation.difference.p
+        for perturbation in found
+        if perturbation.difference and perturbation.difference.p is not None
     ]
     mended = iter(holm(known))
     return [
-        replace(probe, difference=replace(probe.difference, corrected=next(mended)))
-        if probe.difference and probe.difference.p is not None
-        else probe
-        for probe in found
+        replace(perturbation, difference=replace(perturbation.difference, corrected=next(mended)))
+        if perturbation.difference and perturbation.difference.p is not None
+        else perturbation
+        for perturbation in found
     ]

@@ -1,4 +1,4 @@
-"""Causal probes: a task with one thing changed, so that the difference says what answers rest on.
+"""Perturbations: a task with one thing changed, to see what its answers depend on.
 
 ===================  ==========================================================================
 ``picture=swapped``  the picture of another meme; caption, question and options stay
@@ -36,7 +36,7 @@ from memantics.core.task import Task, Unparsed
 from memantics.evaluation.run import CAPTIONS
 from memantics.metrics.text import join_tokens, rouge_l, rouge_tokens
 
-PROBES: Mapping[str, tuple[str, ...]] = {
+PERTURBATIONS: Mapping[str, tuple[str, ...]] = {
     "picture": ("swapped", "blank"),
     "caption": ("removed", "reworded", "shuffled"),
     "meme": ("removed",),
@@ -47,8 +47,8 @@ _LEAST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeTools:
-    """What probes need besides the items.
+class PerturbationTools:
+    """What perturbations need besides the items.
 
     ``blank`` gives a white picture of the size of another, ``erase`` a picture without its text,
     ``read`` what is printed on one; ``rewordings`` are captions in other words, by image;
@@ -62,22 +62,22 @@ class ProbeTools:
     canary: str = ""
 
 
-def check_probe(probe: str) -> tuple[str, str]:
+def check_perturbation(perturbation: str) -> tuple[str, str]:
     """What is changed, and how.
 
-    >>> check_probe("picture=swapped")
+    >>> check_perturbation("picture=swapped")
     ('picture', 'swapped')
     """
-    what, _, how = probe.partition("=")
-    require_known("probe", what, PROBES)
-    require_known(f"value of the probe {what}:", how, PROBES[what])
+    what, _, how = perturbation.partition("=")
+    require_known("perturbation", what, PERTURBATIONS)
+    require_known(f"value of the perturbation {what}:", how, PERTURBATIONS[what])
     return what, how
 
 
-def probe_task(task: Task, probe: str, tools: ProbeTools | None) -> Task:
+def perturb_task(task: Task, perturbation: str, tools: PerturbationTools | None) -> Task:
     """The task with one thing changed; without tools it can parse and score only."""
-    what, how = check_probe(probe)
-    changed = replace(task, probe=probe)
+    what, how = check_perturbation(perturbation)
+    changed = replace(task, perturbation=perturbation)
     if what == "memory":
         return _ask_memory(changed, how, tools)
     if tools is None:
@@ -90,7 +90,7 @@ def probe_task(task: Task, probe: str, tools: ProbeTools | None) -> Task:
         items=lambda: map(alter, whole()) if what != "caption" else whole(),
         # Reading and painting over a picture takes a second: only for items that are asked.
         complete=_chain(complete, alter) if what == "caption" else complete,
-        feed=feed and (lambda fed: probe_task(feed(fed), probe, tools)),
+        feed=feed and (lambda fed: perturb_task(feed(fed), perturbation, tools)),
     )
 
 
@@ -100,7 +100,9 @@ def _chain(
     return second if first is None else lambda item: second(first(item))
 
 
-def _find_change(what: str, how: str, task: Task, tools: ProbeTools) -> Callable[[Item], Item]:
+def _find_change(
+    what: str, how: str, task: Task, tools: PerturbationTools
+) -> Callable[[Item], Item]:
     if what == "picture":
         if how == "swapped":
             return _Swap(task.items)
@@ -189,7 +191,7 @@ def change_caption(
     if say is not None and not named:
         raise InputError(
             "this task tells no caption in words, so there is none to say otherwise",
-            hint="use --probe caption=removed",
+            hint="use --perturb caption=removed",
         )
     told = {name: say(item, str(item.form.context[name])) if say else "" for name in named}
     form = replace(item.form, context={**item.form.context, **told})
@@ -223,7 +225,7 @@ _QUESTIONS = {
 }
 
 
-def _ask_memory(task: Task, how: str, tools: ProbeTools | None) -> Task:
+def _ask_memory(task: Task, how: str, tools: PerturbationTools | None) -> Task:
     """What a model that has seen the data may know by heart, asked once for each meme."""
 
     def items() -> Iterator[Item]:
@@ -273,7 +275,7 @@ def _ask_memory(task: Task, how: str, tools: ProbeTools | None) -> Task:
     )
 
 
-def _ask_canary(task: Task, tools: ProbeTools | None) -> Item:
+def _ask_canary(task: Task, tools: PerturbationTools | None) -> Item:
     """One question about the whole set."""
     canary = tools.canary if tools else ""
     if not canary:

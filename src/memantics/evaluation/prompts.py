@@ -8,7 +8,7 @@ from typing import Annotated
 
 from memantics.benchmarks.registry import find_tasks
 from memantics.core.errors import InputError
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.prompt import read_prompts
 from memantics.core.records import Part, Request

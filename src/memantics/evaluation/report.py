@@ -14,7 +14,7 @@ import orjson
 
 from memantics.benchmarks.registry import find_published
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Field, Item, Outcome
 from memantics.core.registry import find_run_places

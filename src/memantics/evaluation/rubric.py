@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from memantics.benchmarks.factories import mean_score
 from memantics.core.errors import InputError
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Item, Message, Outcome, Request, Sampling, Score

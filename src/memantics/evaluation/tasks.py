@@ -29,7 +29,7 @@ from memantics.core.rundir import RunFacts
 from memantics.core.tables import read_rows
 from memantics.core.task import Task
 from memantics.evaluation.facts import Scope, Variation, read_shots, show_shots
-from memantics.evaluation.perturbations import ProbeTools, probe_task
+from memantics.evaluation.perturbations import PerturbationTools, perturb_task
 from memantics.evaluation.run import PosedTask, pose
 from memantics.evaluation.scoring import MOST_DRAWS, RANDOM
 from memantics.models.kinds import ModelSettings, open_model
@@ -55,8 +55,8 @@ def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]
     return find_lines
 
 
-def open_probe_tools(rewordings: Path | None) -> ProbeTools:
-    """What causal probes need; pictures that they change lie in the home folder."""
+def open_perturbation_tools(rewordings: Path | None) -> PerturbationTools:
+    """What causal perturbations need; pictures that they change lie in the home folder."""
     from memantics.models.embedded.ocr import open_reader
     from memantics.understanding.vision.erasing import PictureShelf
 
@@ -68,7 +68,7 @@ def open_probe_tools(rewordings: Path | None) -> ProbeTools:
 
     shelf = PictureShelf(home() / "probes", find_lines)
     words = {} if rewordings is None else _read_rewordings(rewordings)
-    return ProbeTools(
+    return PerturbationTools(
         shelf.blank, shelf.erase, lambda path: ocr.read(read_bytes(path), path.name).text, words
     )
 
@@ -192,9 +192,11 @@ def pose_task(
         wording = f"own ({path.name})" if task.prompts != plain else wording
     if change.shots is not None:
         task = show_shots(task, read_shots(change.shots))
-    if change.probe:
-        tools = replace(open_probe_tools(change.rewordings), canary=ref.benchmark.card.canary)
-        task = probe_task(task, change.probe, tools)
+    if change.perturbation:
+        tools = replace(
+            open_perturbation_tools(change.rewordings), canary=ref.benchmark.card.canary
+        )
+        task = perturb_task(task, change.perturbation, tools)
     describe, cards = partial(describe_data, ref.benchmark, source), (ref.benchmark.card, ref.card)
     return replace(pose(cards, task, describe, replace(scope, split=split)), wording=wording)
 
@@ -236,4 +238,4 @@ def open_task_of_run(
             raise UnknownName(f"option that {facts.task} is scored by:", unknown[0], known)
         options = resolve_options(ref.card, {**options, **scoring})
     task = ref.make(options, facts.split, None, invalid or facts.invalid)
-    return ref, probe_task(task, facts.probe, None) if facts.probe else task
+    return ref, perturb_task(task, facts.perturbation, None) if facts.perturbation else task

@@ -14,7 +14,7 @@ from memantics.core.data import Source
 from memantics.core.task import Task
 from memantics.evaluation.answers import TaskChoiceSettings, pose_one
 from memantics.evaluation.run import PosedTask
-from memantics.moderation.data import STARTER
+from memantics.moderation.data import SAMPLE
 from memantics.moderation.examples import list_languages
 from memantics.moderation.lora.tuning import DataOrigin, Tuning, TuningTools, tune_writer
 from memantics.moderation.lora.tuning import write_card as write_tuned_card
@@ -69,14 +69,14 @@ def _pose_intents(options: WriterOptions) -> tuple[Task, DataOrigin]:
     texts = [item.form.context.get("text", "") for item in task.items()]
     languages = list_languages([text for text in texts if text.strip()]) or ["en"]
     name = f"{title}, {kind}, split {split}"
-    return task, DataOrigin(name, licence, tuple(languages), kind == STARTER)
+    return task, DataOrigin(name, licence, tuple(languages), kind == SAMPLE)
 
 
 def _pose_benchmark(options: WriterOptions) -> PosedTask:
-    name = "memeintent" if options.data in (None, STARTER, "release") else str(options.data)
-    kind: Literal["starter", "release"] | None = None
-    if options.data in (STARTER, "release"):
-        kind = "starter" if options.data == STARTER else "release"
+    name = "memeintent" if options.data in (None, SAMPLE, "release") else str(options.data)
+    kind: Literal["sample", "release"] | None = None
+    if options.data in (SAMPLE, "release"):
+        kind = "sample" if options.data == SAMPLE else "release"
     # The test part of the release stays unseen, for the runs to come.
     whole = not find_source(find_benchmark(name), kind).official
     split = options.split or (None if whole else "train")

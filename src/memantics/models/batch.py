@@ -32,7 +32,7 @@ from aiohttp.payload import Payload
 from yarl import URL
 
 from memantics.core.errors import ModelError, Rejected, StoreError, Transient, Unavailable
-from memantics.core.journal import lock_folder, replace_file
+from memantics.core.files import lock_folder, replace_file
 from memantics.core.records import Reply, Request
 from memantics.core.registry import home
 from memantics.models.kinds import ModelSettings

@@ -16,8 +16,8 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import StoreError
+from memantics.core.files import hide_bytes
 from memantics.core.images import read_image
-from memantics.core.journal import hide_bytes
 from memantics.core.records import Part, Reply, Request, Sampling
 
 _FLUSH_AT = 128

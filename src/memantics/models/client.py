@@ -1,9 +1,9 @@
-"""How actions open a client: a model, its journal in a folder, the cache, and progress.
+"""How actions open a client: a model, its call log in a folder, the cache, and progress.
 
-Take the steps of a chain with one model: journalled, bounded, and never the same call twice.
+Take the steps of a chain with one model: logged, bounded, and never the same call twice.
 
-The journal (``calls.jsonl`` in the folder of the build) holds every call by content address. A
-chain that was killed is simply run again: what the journal holds is not asked anew. Its lines can
+The call log (``calls.jsonl`` in the folder of the build) holds every call by content address. A
+chain that was killed is simply run again: what the call log holds is not asked anew. Its lines can
 be replayed with ``recorded/FOLDER/calls.jsonl``.
 
 Estimate the tokens of requests and replies without a tokenizer.
@@ -25,8 +25,8 @@ import orjson
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from memantics.core.errors import ImageError, InputError, StoreError, first_fault
+from memantics.core.files import AppendOnlyFile, opening, read_whole_lines
 from memantics.core.images import load_images, probe, read_bytes
-from memantics.core.journal import Journal, opening, read_whole_lines
 from memantics.core.model import Model, Step, Taken, Value, ask_again
 from memantics.core.parameters import Flag, MadeBy
 from memantics.core.records import Image, Reply, Request, Status, nest_reply
@@ -88,7 +88,7 @@ CALLS = "calls.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A line of the journal. ``prompt`` and ``reply`` are what ``recorded/…`` models replay."""
+    """A line of the call log. ``prompt`` and ``reply`` are what ``recorded/…`` models replay."""
 
     key: str
     step: str
@@ -101,7 +101,7 @@ class Call:
     reason: str = ""
 
 
-# Journals written before replies were embedded have their fields beside the others.
+# Call logs written before replies were embedded have their fields beside the others.
 _CALL: TypeAdapter[Call] = TypeAdapter(Annotated[Call, BeforeValidator(nest_reply)])
 
 
@@ -140,8 +140,8 @@ class ModelClient:
         self._watch = watch
         self._running: dict[str, asyncio.Future[_Got]] = {}
         with opening(folder, str(folder)) as self._lock:
-            self._known = _read_journal(folder / CALLS)
-            self._journal = Journal(folder / CALLS, folder / CALLS)
+            self._known = _read_call_log(folder / CALLS)
+            self._call_log = AppendOnlyFile(folder / CALLS, folder / CALLS)
 
     @property
     def model(self) -> str:
@@ -212,7 +212,7 @@ class ModelClient:
         return taken, reply.text
 
     async def _get(self, step: Step[Value], request: Request, digest: str, attempt: int) -> _Got:
-        """The reply to a request: from the journal, from a call that goes on, or from the model."""
+        """Reply from the call log, from a call in flight, or from the model."""
         key = self._engine.address(request, digest, attempt)
         name = key.hex()
         if name in self._known:
@@ -237,7 +237,7 @@ class ModelClient:
         return got
 
     def _write(self, step: Step[Value], place: _Place, called: Called) -> _Got:
-        """Write a call into the journal."""
+        """Write a call into the call log."""
         when = datetime.now(UTC).isoformat(timespec="seconds")
         status: Status = "failed"
         reply, reason = called.reply or Reply(""), called.reason
@@ -254,7 +254,7 @@ class ModelClient:
             reply,
             reason,
         )
-        start = self._journal.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        start = self._call_log.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         if called.reply is not None:
             self._known[place.key] = start
         return _Got(called.reply, called.reason, called.calls, when)
@@ -265,8 +265,8 @@ class ModelClient:
             return _CALL.validate_json(file.readline())
 
     def close(self) -> None:
-        """Close the journal and let go of the folder."""
-        self._journal.close()
+        """Close the call log and let go of the folder."""
+        self._call_log.close()
         self._lock.close()
         self._engine.flush()
 
@@ -277,7 +277,7 @@ class ModelClient:
         self.close()
 
 
-def _read_journal(path: Path) -> dict[str, int]:
+def _read_call_log(path: Path) -> dict[str, int]:
     """Where each call with a reply stands; replies stay on disk."""
     known: dict[str, int] = {}
     place = 0

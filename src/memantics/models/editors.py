@@ -37,8 +37,8 @@ from memantics.core.errors import (
     Unavailable,
     UnknownName,
 )
+from memantics.core.files import hide, learn_environment, learn_named, learn_secrets
 from memantics.core.images import decode, encode_png
-from memantics.core.journal import hide, learn_environment, learn_named, learn_secrets
 from memantics.core.model import Editor, EditRequest
 from memantics.core.records import Closed, Lenient
 from memantics.models.kinds import ModelSettings, read_params

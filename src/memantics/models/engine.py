@@ -429,7 +429,7 @@ class Engine:
             self._tokens_out += spent.tokens_out
 
     def address(self, request: Request, digest: str, attempt: int) -> bytes:
-        """The content address of one attempt: the key of the cache and of journals."""
+        """The content address of one attempt: the key of the cache and of call logs."""
         return cache_key(self._identity, request.sampling, digest, attempt)
 
     async def fetch(self, request: Request, key: bytes) -> Called:

@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import JsonValue
 
 from memantics.core import errors
+from memantics.core.files import hide, learn_environment, learn_named
 from memantics.core.images import probe, read_bytes
-from memantics.core.journal import hide, learn_environment, learn_named
 from memantics.core.records import Image, Message, Reply, Request
 from memantics.models.kinds import ModelKind, ModelSettings
 

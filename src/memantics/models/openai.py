@@ -29,7 +29,7 @@ from pydantic import JsonValue
 from yarl import URL
 
 from memantics.core import errors
-from memantics.core import journal as masking
+from memantics.core import files as masking
 from memantics.core.errors import ModelError, Refused, Rejected, Transient, Unavailable
 from memantics.core.model import Model
 from memantics.core.records import Reply, Request

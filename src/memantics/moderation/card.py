@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from memantics import __version__
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError, first_fault
-from memantics.core.journal import replace_file, write_text
+from memantics.core.files import replace_file, write_text
 from memantics.core.prompt import fill_template
 from memantics.core.records import Score
 from memantics.moderation.evaluation import Evaluation, name_figure
@@ -34,11 +34,11 @@ LIMITS = (
     "It is a filter for people who decide, not a judge: look at what it finds.",
 )
 SAMPLE_LIMIT = (
-    "Trained on the starter pack of a few dozen memes: it shows how things work, and its"
+    "Trained on the sample data of a few dozen memes: it shows how things work, and its"
     " verdicts mean nothing beyond that."
 )
 SAMPLE_NOTE = (
-    "judged by a detector trained on the starter pack's few dozen memes: an example of how it"
+    "judged by a detector trained on the sample data's few dozen memes: an example of how it"
     " works, not a verdict to act on; train your own with 'memantics detector train'"
 )
 

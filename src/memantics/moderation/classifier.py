@@ -87,8 +87,8 @@ def find_labelled(
 ) -> Loaded:
     """Labelled memes by ``NAME/LABEL``; NAME is a benchmark, a table, or a folder with metadata.
 
-    Without a registered release (or with ``data="starter"``) that is the benchmark's sample; other
-    ``data`` than ``starter`` and ``release`` are a table whose column LABEL is read. ``classes``
+    Without a registered release (or with ``data="sample"``) that is the benchmark's sample; other
+    ``data`` than ``sample`` and ``release`` are a table whose column LABEL is read. ``classes``
     are those of a classifier that is to be judged on them. ``captions`` is a file whose captions
     take the place of those in the data, such as ``build captions`` writes. ``split`` is a part of
     the release, or FILE:PART of a split that ``audit --resplit`` wrote.
@@ -150,7 +150,7 @@ def _read_benchmark(
         topic=known[label].topic or label,
         licence=facts.licence or "not said",
         checksum=f"{facts.checksum}/{label}/{split}",
-        sample=facts.kind == "starter",
+        sample=facts.kind == "sample",
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 
 from memantics.core.errors import InputError
-from memantics.core.journal import in_turn, replace_file
+from memantics.core.files import in_turn, replace_file
 from memantics.core.labels import SURE, UNKNOWN, ClassifierPrediction, Judge, Judges
 from memantics.core.language import understand
 from memantics.core.registry import home

@@ -1,4 +1,4 @@
-"""Examples for detectors by name: the registered release, the starter pack, or a user's files."""
+"""Examples for detectors by name: the registered release, the sample data, or a user's files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memantics.core.lines import TextChoice, explain_unread
 from memantics.core.memes import read_captions, read_memes
 from memantics.core.parameters import Flag
 from memantics.core.registry import read_registry
-from memantics.core.samples import MEMES_FILE, image_path, read_starter
+from memantics.core.samples import MEMES_FILE, image_path, read_samples
 from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.examples import (
     Example,
@@ -36,7 +36,7 @@ from memantics.moderation.unseen_ngrams import describe_unseen_rate
 from memantics.understanding.vision.roles import read_image_text
 
 RELEASE = "toxicn_mm"
-STARTER = "starter"
+SAMPLE = "sample"
 Item = str | Path | Example
 Data = str | Path | Loaded | Sequence[Example] | None
 _TABLES = r"csv|tsv|jsonl|json|parquet|tar|zip|txt|md"
@@ -48,10 +48,10 @@ _PLACE = re.compile(r"(?:~|\.{1,2})[/\\]\S*|[a-zA-Z]:\\\S*|[^\s/]+(?:/[^\s/]+)*/
 LabelVersion = Literal["v1", "v2"]
 Version = Annotated[LabelVersion, Flag("Label version of ToxiCN MM.")]
 DATA_HELP = (
-    f"{STARTER}, {RELEASE} (the registered release), a benchmark that was published from"
+    f"{SAMPLE}, {RELEASE} (the registered release), a benchmark that was published from"
     " votes on harm, NAME/LABEL=VALUE,… of a registered set (the values that mean harm), a .csv,"
     " a .jsonl, or a folder of images with metadata. Default: the release if registered, else the"
-    " starter pack."
+    " sample data."
 )
 CAPTIONS_HELP = (
     "JSON lines with id, text_caption and image_caption, such as 'build captions' writes:"
@@ -69,7 +69,7 @@ def load_examples(
     labels: Annotated[LabelVersion, Flag("Label version.")] = "v1",
     captions: Captions = None,
 ) -> Loaded:
-    """Examples by name: ``starter``, ``toxicn_mm`` (the registered release), or a path.
+    """Examples by name: ``sample``, ``toxicn_mm`` (the registered release), or a path.
 
     A benchmark that was published in the format of ToxiCN MM is found by its name, too.
     ``captions`` is a file whose captions take the place of those in the data.
@@ -109,9 +109,9 @@ def put_captions(loaded: Loaded, path: Path) -> Loaded:
 
 
 def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
-    chosen = data or (RELEASE if RELEASE in read_registry() else STARTER)
-    if chosen == STARTER:
-        return read_starter_examples()
+    chosen = data or (RELEASE if RELEASE in read_registry() else SAMPLE)
+    if chosen == SAMPLE:
+        return read_sample_examples()
     if chosen == RELEASE:
         return read_release(find_benchmark(RELEASE), split, labels)
     if (named := _NAMED.fullmatch(chosen)) and not Path(chosen).exists():
@@ -122,7 +122,7 @@ def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
     path = Path(chosen)
     if not path.exists():
         published = [b.card.name for b in find_benchmarks().values() if b.card.like == RELEASE]
-        names = ", ".join([STARTER, RELEASE, *published])
+        names = ", ".join([SAMPLE, RELEASE, *published])
         raise InputError(f"no data at {chosen}", hint=f"give {names}, a .csv, a .jsonl or a folder")
     return read_examples(path)
 
@@ -156,7 +156,7 @@ def find_example(name: str, data: Loaded) -> Example:
 def find_examples(data: Data, split: str = "train", labels: str = "v1") -> Loaded:
     """Examples from Python: a name, a path or the examples themselves.
 
-    Without a registered release its name stands for the starter pack, which says that it is one.
+    Without a registered release its name stands for the sample data, which says that it is one.
     """
     if isinstance(data, Loaded):
         return data
@@ -167,8 +167,8 @@ def find_examples(data: Data, split: str = "train", labels: str = "v1") -> Loade
     return Loaded("examples", tuple(data))
 
 
-def read_starter_examples() -> Loaded:
-    """The starter pack with its own labels; descriptions and meanings stand in for captions."""
+def read_sample_examples() -> Loaded:
+    """The sample data with its own labels; descriptions and meanings stand in for captions."""
     examples = tuple(
         Example(
             id=meme.id,
@@ -180,10 +180,10 @@ def read_starter_examples() -> Loaded:
             type=meme.harm.type,
             modality=_name_modality(meme.harm.text, meme.harm.image) if meme.harm.harmful else None,
         )
-        for meme in read_starter()
+        for meme in read_samples()
     )
     return Loaded(
-        name="starter pack (a sample, not a benchmark)",
+        name="sample data (a sample, not a benchmark)",
         examples=examples,
         licence="CC0-1.0",
         checksum=checksum([MEMES_FILE], MEMES_FILE.parent),
@@ -331,12 +331,12 @@ def looks_like_path(text: str) -> bool:
 
 def load_pun_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin]:
     """PunMemeCN's groups, a pun and the two memes that were made from it; and whose they are."""
-    if data not in (None, STARTER, "release", "punmemecn"):
-        raise InputError(f"puns cannot be read from {data}", hint="use starter or release")
+    if data not in (None, SAMPLE, "release", "punmemecn"):
+        raise InputError(f"puns cannot be read from {data}", hint="use sample or release")
     benchmark = find_benchmark("punmemecn")
     known = "punmemecn" in read_registry()
-    kind: Literal["starter", "release"] = (
-        "starter" if data == STARTER or (data is None and not known) else "release"
+    kind: Literal["sample", "release"] = (
+        "sample" if data == SAMPLE or (data is None and not known) else "release"
     )
     memes = punmemecn.open_release(find_source(benchmark, kind)).memes
     card = benchmark.card.release
@@ -345,8 +345,8 @@ def load_pun_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin
         TuningCase(meme.id, meme.group, meme.is_pun, meme.caption, meme.explanation, meme.image)
         for meme in memes
     )
-    if kind == "starter":
-        return cases, DataOrigin(STARTER, "CC0-1.0", sample=True)
+    if kind == "sample":
+        return cases, DataOrigin(SAMPLE, "CC0-1.0", sample=True)
     return cases, DataOrigin("PunMemeCN", licence or "not said")
 
 

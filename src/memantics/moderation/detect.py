@@ -168,8 +168,8 @@ class Detector(TrainedDetector[Evaluation]):
     ) -> Detector:
         """Train a fast detector on labelled memes.
 
-        ``data`` is ``toxicn_mm`` (the registered release), ``starter``, a file or folder, or
-        examples. Without a registered release the starter pack is taken: see ``sample``. The
+        ``data`` is ``toxicn_mm`` (the registered release), ``sample``, a file or folder, or
+        examples. Without a registered release the sample data is taken: see ``sample``. The
         ``preset`` of ``options`` is taken where none is named.
         """
         options = options or TrainOptions()
@@ -205,9 +205,9 @@ class Detector(TrainedDetector[Evaluation]):
         return cls(open_judge(Path(path), embedder, base, pictures), Path(path).name, Path(path))
 
     @classmethod
-    def starter(cls) -> Detector:
-        """The tiny detector on the starter pack that ships with it: to try, not to act on."""
-        return cls(open_fast(DETECTOR_FILE), "starter sample")
+    def load_sample(cls) -> Detector:
+        """The tiny detector on the sample data that ships with it: to try, not to act on."""
+        return cls(open_fast(DETECTOR_FILE), "sample")
 
     def predict(
         self, items: Item | Sequence[Item] | Loaded, language: str = ""

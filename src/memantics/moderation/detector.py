@@ -48,8 +48,8 @@ DetectorFile = Annotated[Path, Argument("A detector file.")]
 _LabelData = Annotated[
     str | None,
     Flag(
-        "starter, release, or a table whose column LABEL is read. Default: the registered release,"
-        " else the starter sample."
+        "sample, release, or a table whose column LABEL is read. Default: the registered release,"
+        " else the sample."
     ),
 ]
 _Watch = Callable[[int, int], None]

@@ -79,7 +79,7 @@ class Loaded:
     """Examples from one place. ``skips`` were left out, ``notes`` say what else to know.
 
     ``licence`` is that of the data, ``checksum`` pins the files and the part they came from;
-    ``sample`` marks the starter pack, whose figures mean nothing. Labels other than harm are in
+    ``sample`` marks the sample data, whose figures mean nothing. Labels other than harm are in
     ``gold``, one or several for each example; ``groups`` are never parted between what is learnt
     from and what is judged; ``topic`` is what the labels are about. ``memes`` are the rows behind
     the examples, where labels other than harm were read.
@@ -148,7 +148,7 @@ class Loaded:
         else:
             yield f"{shown}, {self.counts['harmful']:,} harmful"
         if self.labels.name and self.sample:
-            yield "note: the starter sample, not the release"
+            yield "note: the sample, not the release"
         yield from (f"note: {note}" for note in self.notes)
         if not self.labels.name:  # notes on other labels count what was left out
             yield from self.describe_skips()

@@ -145,7 +145,7 @@ class OpenDetector:
 
     @property
     def sample(self) -> bool:
-        """Whether it was trained on the starter pack, whose verdicts mean nothing."""
+        """Whether it was trained on the sample data, whose verdicts mean nothing."""
         return bool(self.card.get("sample", False))
 
     @property

@@ -12,7 +12,7 @@ from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.text import cut_off
 from memantics.moderation import labels as decisions
-from memantics.moderation.data import RELEASE, STARTER, Version, load_examples
+from memantics.moderation.data import RELEASE, SAMPLE, Version, load_examples
 from memantics.moderation.detect import Detector
 from memantics.moderation.evaluation import DetectorComparison, Evaluation, compare
 from memantics.moderation.examples import Example, Loaded, need_labels
@@ -137,7 +137,7 @@ def find_training(old: Detector, split: str, labels: Version) -> Loaded:
     """The data a detector was trained on, known by their checksum."""
     name = str(old.card.get("data", "")).partition(_AND)[0]
     places = [folder / name for folder in ((old.path or Path()).parent, Path()) if name]
-    for place in (*(str(path) for path in places if path.exists()), RELEASE, STARTER):
+    for place in (*(str(path) for path in places if path.exists()), RELEASE, SAMPLE):
         try:
             found = load_examples(place, split, labels)
         except MemanticsError:

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 from rapidfuzz import fuzz
 
 from memantics.core.errors import InputError, StoreError, first_fault
-from memantics.core.journal import in_turn, replace_file
+from memantics.core.files import in_turn, replace_file
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.moderation.features import clean
 from memantics.moderation.obfuscation import unmask
@@ -69,10 +69,10 @@ class WideIndex:
         parts = hashed.view(np.uint16).ravel()
         starts, sizes = [], []
         for number, (part, head) in enumerate(zip(parts, self._heads, strict=True)):
-            probes = part ^ _FLIPS
-            first = np.searchsorted(head, probes, "left")
+            perturbations = part ^ _FLIPS
+            first = np.searchsorted(head, perturbations, "left")
             starts.append(first + number * len(self.lines))
-            sizes.append(np.searchsorted(head, probes, "right") - first)
+            sizes.append(np.searchsorted(head, perturbations, "right") - first)
         start, size = np.concatenate(starts), np.concatenate(sizes)
         steps = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         places = np.unique(self._order[np.repeat(start, size) + steps])

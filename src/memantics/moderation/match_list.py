@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from memantics.core.errors import InputError
+from memantics.core.files import replace_file
 from memantics.core.images import decode, read_bytes
-from memantics.core.journal import replace_file
 from memantics.core.memes import SUFFIXES
 from memantics.core.parameters import Argument, Flag
 from memantics.core.tables import guard_cell

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from markupsafe import Markup
 
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
 from memantics.moderation.evaluation import Evaluation, name_figure

@@ -27,8 +27,8 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import ImageError, InputError
+from memantics.core.files import hide_bytes, replace_file, whole_file
 from memantics.core.images import probe
-from memantics.core.journal import hide_bytes, replace_file, whole_file
 from memantics.core.labels import name_judges
 from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
@@ -298,7 +298,7 @@ def screen(
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     if save and STDIN in map(str, listed):
         raise InputError("standard input cannot be read twice", hint="write it to a file first")
-    judge = Detector.load(settings.detector) if settings.detector else Detector.starter()
+    judge = Detector.load(settings.detector) if settings.detector else Detector.load_sample()
     point = settings.choose_point(judge)
     folder = Path(out)
     templates = read_templates(settings.templates) if settings.templates else ()

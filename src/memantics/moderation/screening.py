@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from memantics.core.data import read_jsonl
 from memantics.core.errors import InputError, MemanticsError
+from memantics.core.files import replace_file
 from memantics.core.images import decode, probe
-from memantics.core.journal import replace_file
 from memantics.core.labels import Judge
 from memantics.core.language import read_language
 from memantics.core.memes import MEMES
@@ -56,7 +56,7 @@ _LOOK = "[0-9a-f]{1,16}"
 class ScreenSettings:
     """How memes are judged.
 
-    ``detector`` is a file; without one the tiny detector of the starter pack shows how things work.
+    ``detector`` is a file; without one the tiny detector of the sample data shows how things work.
     ``threshold`` is the probability from which a meme is ``harmful`` (default: the detector's own);
     ``decide`` chooses it on the detector's held-out predictions (``precision=0.9``). Memes in the
     range ``review`` are for people, and then what is not scored; ``reviewers`` of them judge each.
@@ -69,7 +69,7 @@ class ScreenSettings:
 
     detector: Annotated[
         Path | None,
-        Flag("A detector file. Default: a tiny one of the starter pack, to try things."),
+        Flag("A detector file. Default: a tiny one of the sample data, to try things."),
     ] = None
     threshold: operating_points.ThresholdFlag = None
     decide: operating_points.DecideFlag = ""
@@ -126,7 +126,7 @@ class ScreenWork:
     def open(self) -> Process:
         """Load the detector once; the OCR and the ear are loaded when they are first needed."""
         path = self.settings.detector
-        detector = Detector.load(path) if path else Detector.starter()
+        detector = Detector.load(path) if path else Detector.load_sample()
         return _Screener(self, detector).screen
 
     def fail(self, ref: Ref, reason: str) -> Row:

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from memantics import __version__
 from memantics.core.errors import InputError, first_fault
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.moderation.calibration import Decision, Softmax
 from memantics.moderation.examples import HARM, Example, LabelSet
 from memantics.moderation.fast import FastDetector

@@ -14,7 +14,7 @@ from typing import Annotated
 import orjson
 
 from memantics.core.errors import InputError
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.text import cut_off
@@ -70,7 +70,7 @@ def use_detector(path: str | Path) -> Path:
 
 
 def forget_detector() -> None:
-    """Go back to the sample detector of the starter pack."""
+    """Go back to the sample detector of the sample data."""
     forget_in_use(DETECTOR)
 
 
@@ -193,7 +193,7 @@ class TrainOptions:
 
     ``preset`` ``auto`` takes ``fast`` for Chinese texts and ``words`` for others; those that end in
     ``full`` also compare meanings. ``split`` is a part of a release (default: ``train`` of harm,
-    ``all`` of other labels), ``data`` starter, release, or a file. ``embedder`` is the folder of a
+    ``all`` of other labels), ``data`` sample, release, or a file. ``embedder`` is the folder of a
     text encoder, ``pictures`` that of a vision model (CLIP, SigLIP, …) through which pictures are
     seen, ``captions`` a file with captions by any model. ``inner`` says how examples of harm are
     held out to calibrate and choose, ``types`` whether types stand beside the decision or after

@@ -18,8 +18,8 @@ import orjson
 from pydantic import Field, ValidationError
 
 from memantics.core.errors import DataError, InputError, StoreError, first_fault
+from memantics.core.files import replace_file
 from memantics.core.images import load
-from memantics.core.journal import replace_file
 from memantics.core.records import Closed
 from memantics.metrics.rounding import settle
 from memantics.models.embedders import TEXT_HOLE, LocalClassifier

@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse, Response
 
 from memantics import __version__
 from memantics.core.errors import InputError, MemanticsError
-from memantics.core.journal import refuse_unwritable
+from memantics.core.files import refuse_unwritable
 from memantics.moderation import DailySample
 from memantics.serve import access, analysis, browse, health, moderations, studio
 from memantics.serve.access import Gate

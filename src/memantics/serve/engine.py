@@ -23,7 +23,7 @@ from memantics.models.embedded.ocr import RememberingOcr
 from memantics.moderation import Detector, Moderator, Subject, Verdict, find_detector
 from memantics.serve.refusals import make_busy
 from memantics.serve.settings import ServeSettings
-from memantics.understanding import STARTER, KnowledgeStore
+from memantics.understanding import SAMPLE, KnowledgeStore
 from memantics.workbench import LocalParts
 
 Item = TypeVar("Item")
@@ -176,7 +176,7 @@ class Engine:
     def _open(self, ocr: RememberingOcr | None = None) -> Moderator:
         models = self._settings
         file = find_detector(models.detector)
-        first = Detector.load(file) if file is not None else Detector.starter()
+        first = Detector.load(file) if file is not None else Detector.load_sample()
         others = [Detector.load(path) for path in models.others]
         return Moderator(first, ocr, models.language, others, models.text)
 
@@ -222,11 +222,11 @@ class Engine:
 
     @cached_property
     def store(self) -> KnowledgeStore:
-        """The knowledge that is asked; the starter pack's where no store was named."""
+        """The knowledge that is asked; the sample data's where no store was named."""
         if self._store is not None:
             return KnowledgeStore.open(self._store)
         made = KnowledgeStore.in_memory()
-        made.import_path(STARTER)
+        made.import_path(SAMPLE)
         return made
 
     async def work(self, function: Callable[..., T], *args: object, **options: Any) -> T:

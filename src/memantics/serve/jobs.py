@@ -440,7 +440,7 @@ async def run_job(job: StoredJob, place: Path, engine: Engine, watch: Watch) -> 
                 parts=engine.parts,
                 language=job.options.get("language"),
                 asking=engine.asking,
-                journal=place / "journal",
+                call_log=place / "call_log",
                 progress=watch,
             )
         )

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, first_fault, require_known
-from memantics.core.journal import in_turn, replace_file
+from memantics.core.files import in_turn, replace_file
 from memantics.core.lines import TextChoice
 from memantics.core.registry import home
 from memantics.models.client import Asking
@@ -140,8 +140,8 @@ def _write(token: Token) -> str:
 
 PORT = 8080
 MEGABYTE = 1024 * 1024
-# Under these any name is answered: probes of an orchestrator call by address.
-PROBES = frozenset({"/healthz", "/readyz"})
+# Under these any name is answered: perturbations of an orchestrator call by address.
+PERTURBATIONS = frozenset({"/healthz", "/readyz"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,8 @@ class Reach:
 class Models:
     """Who answers: a detector's file, models, a knowledge store, and a folder of runs to browse.
 
-    Without a detector the tiny one of the starter pack answers, and says so; without a model what
-    needs one is left out (the first is asked where none is named); without a store the starter
+    Without a detector the tiny one of the sample data answers, and says so; without a model what
+    needs one is left out (the first is asked where none is named); without a store the sample
     pack's knowledge is asked. ``images`` is the folder of the memes that a store is about,
     ``language`` what all texts are said to be in, where their letters allow that. ``others`` are
     detectors beside the first, for other languages; ``shadow`` judges what they judge, and only its
@@ -246,7 +246,7 @@ class ServeSettings:
         return Limits(
             list_hosts(self.reach.host, self.reach.public_url),
             self.reach.public_url.startswith("https://"),
-            open_paths=PROBES,
+            open_paths=PERTURBATIONS,
             form_bytes=self.bounds.body_bytes,
             program_paths=("/v1/",),
         )

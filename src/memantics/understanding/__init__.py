@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memantics.understanding.edit import edit_async as edit_async
     from memantics.understanding.extraction.chain import ExtractSettings as ExtractSettings
     from memantics.understanding.extraction.report import KnowledgeReport as KnowledgeReport
-    from memantics.understanding.kb import STARTER as STARTER
+    from memantics.understanding.kb import SAMPLE as SAMPLE
     from memantics.understanding.kb import KnowledgeStore as KnowledgeStore
     from memantics.understanding.kb import StoreReader as StoreReader
     from memantics.understanding.kb import list_dimensions as list_dimensions

@@ -14,8 +14,8 @@ from typing import Annotated, Literal, Unpack
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow
 from memantics.benchmarks.registry import find_benchmark, find_source
 from memantics.core.errors import ImageError, InputError, ModelError, Unavailable
+from memantics.core.files import replace_file
 from memantics.core.images import load, read_bytes
-from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
 from memantics.core.model import Editor
 from memantics.core.parameters import Argument, Data, FewMemes, Flag
@@ -98,7 +98,7 @@ async def edit_async(
     if Path(short).name != short or short.startswith("."):
         raise InputError(f"{short!r} is no name of a folder", hint="one word, such as --as mine")
     if out is None and source.kind != "release":
-        raise InputError("the starter sample is not written to", hint="add --out DIR")
+        raise InputError("the sample is not written to", hint="add --out DIR")
     place = _find_place(release, Path(out) if out is not None else None, rows) / short
     async with open_painter(editor, options) as painter:
         return await _edit_all(rows, place, painter, mode, options)

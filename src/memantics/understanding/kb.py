@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from memantics.benchmarks.registry import find_warning
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.result import Result, Table
 from memantics.core.retrieval import NearMeme, Passage
@@ -62,7 +62,7 @@ from memantics.web.page import Thumbnail, make_thumbnail
 __all__ = [
     "MOST_CHARACTERS",
     "PATIENCE",
-    "STARTER",
+    "SAMPLE",
     "Dangling",
     "Format",
     "Individual",
@@ -78,7 +78,7 @@ __all__ = [
     "tabulate_near",
 ]
 _SHOWN = 15
-STARTER, STARTER_SOURCE = "starter", "starter pack"
+SAMPLE, SAMPLE_SOURCE = "sample", "sample data"
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,13 @@ class KnowledgeStore(GraphStore):
         return MemeKnowledge(**{field.name: getattr(known, field.name) for field in fields(known)})
 
     def import_path(self, source: Path | str) -> Account:
-        """Add what lies at a path, and say what was found; ``starter`` is the pack that ships.
+        """Add what lies at a path, and say what was found; ``sample`` is the pack that ships.
 
         A path is a folder or file of official knowledge bases, of a build, or of an export.
         """
-        if str(source) != STARTER:
+        if str(source) != SAMPLE:
             return import_path(self, Path(source))
-        account, known = Account(), read_starter_knowledge()
+        account, known = Account(), read_sample_knowledge()
         for knowledge in known:
             account.add(knowledge)
         self.add(known)
@@ -155,11 +155,11 @@ class KnowledgeStore(GraphStore):
         replace_file(out, self.serialize(memes, form or guess_format(out)), "export")
 
 
-def read_starter_knowledge() -> tuple[Knowledge, ...]:
+def read_sample_knowledge() -> tuple[Knowledge, ...]:
     """What we wrote down about our own memes."""
-    from memantics.core.samples import read_starter
+    from memantics.core.samples import read_samples
 
-    origin = Provenance(source=STARTER_SOURCE)
+    origin = Provenance(source=SAMPLE_SOURCE)
     return tuple(
         Knowledge(
             meme.id,
@@ -176,9 +176,9 @@ def read_starter_knowledge() -> tuple[Knowledge, ...]:
             ),
             image=meme.file,
             language="en",
-            collection=STARTER,
+            collection=SAMPLE,
         )
-        for meme in read_starter()
+        for meme in read_samples()
     )
 
 
@@ -306,7 +306,7 @@ def retrieve(
     """The memes nearest to a text and a picture, each with what was said of it.
 
     ``text`` and ``image`` are what is compared (one of them is enough), ``count`` how many are
-    given. ``known`` is a knowledge store, a build of knowledge, a collection, ``starter``, or
+    given. ``known`` is a knowledge store, a build of knowledge, a collection, ``sample``, or
     several of them; texts are compared by meaning, pictures by hash. ``without`` are ids that do
     not count.
     """
@@ -334,12 +334,12 @@ def retrieve_background(
 
 
 def open_known(known: Known) -> Pool:
-    """What is known, opened; ``starter`` is the pack that ships."""
+    """What is known, opened; ``sample`` is the pack that ships."""
     if isinstance(known, Pool):
         return known
     places = [known] if isinstance(known, str | Path) else list(known)
-    if [str(place) for place in places] == [STARTER]:
-        return pool_knowledge(read_starter_knowledge(), STARTER)
+    if [str(place) for place in places] == [SAMPLE]:
+        return pool_knowledge(read_sample_knowledge(), SAMPLE)
     return open_pool(*places)
 
 
@@ -387,7 +387,7 @@ class MemeSheet:
 class StoreReader:
     """A store for readers; what others write into its folder is seen at the next look.
 
-    Without a folder it holds the starter pack's knowledge. ``images`` is the memes' folder.
+    Without a folder it holds the sample data's knowledge. ``images`` is the memes' folder.
     """
 
     def __init__(self, folder: Path | None, images: Path | None = None) -> None:
@@ -401,7 +401,7 @@ class StoreReader:
             self._stamp = _stamp(self.folder)
             return KnowledgeStore.open(self.folder)
         made = KnowledgeStore.in_memory()
-        made.import_path(STARTER)
+        made.import_path(SAMPLE)
         return made
 
     @property

@@ -46,7 +46,7 @@ __all__ = [
 
 ImagePath: TypeAlias = Path | str
 DescribedBy = Literal["person", "model", "tags"]
-JOURNAL = Path("builds/puns")
+CALL_LOG = Path("builds/puns")
 
 
 class ListenOptions(TypedDict, total=False):
@@ -57,7 +57,7 @@ class ListenOptions(TypedDict, total=False):
     Chinese language model, ``language`` that of the caption, ``limit`` how many readings to give,
     ``threshold`` the confidence
     from which a reading is ``meant``. ``vlm`` names a vision-language model that is asked about
-    the image (``openai/NAME`` with its server ``base_url``, ``local/PATH``, …), ``journal`` the
+    the image (``openai/NAME`` with its server ``base_url``, ``local/PATH``, …), ``call_log`` the
     folder of its calls, which are not asked twice.
     """
 
@@ -69,7 +69,7 @@ class ListenOptions(TypedDict, total=False):
     threshold: float
     vlm: str | None
     base_url: str | None
-    journal: ImagePath
+    call_log: ImagePath
 
 
 def read_aloud(
@@ -164,7 +164,7 @@ async def _ask(image: Path, heard: Heard, options: ListenOptions) -> tuple[PunSe
     if name is None:
         return None, _UNSEEN
     meme = Meme(image.stem, image, heard.caption, heard.language)
-    folder = Path(options.get("journal", JOURNAL))
+    folder = Path(options.get("call_log", CALL_LOG))
     asking = find_asking(base_url=options.get("base_url"))
     async with open_client(name, asking, folder) as client:
         taken = await client.take(ask_pun(meme, heard.language, client.model, hint(heard)))

@@ -16,25 +16,25 @@ from memantics.core.language import language_of
 from memantics.core.lines import TextChoice
 from memantics.core.memes import HEARD, TEMPLATE, Meme, read_memes
 from memantics.core.registry import read_registry
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.understanding.analysis.records import listen, tell_sounds
 from memantics.understanding.vision.appearance import list_notes
 from memantics.understanding.vision.roles import read_image_text
 
-STARTER = "starter"
+SAMPLE = "sample"
 _SIBLINGS, _LONGEST = 3, 80
 
 
 def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
-    """The memes of a folder, of a registered release by its name, or of the ``starter`` pack.
+    """The memes of a folder, of a registered release by its name, or of the ``sample`` pack.
 
     A folder goes before a name.
     """
     if str(folder) in read_registry() and not folder.exists():
         return read_release_memes(str(folder))
-    if str(folder) != STARTER or folder.exists():
+    if str(folder) != SAMPLE or folder.exists():
         return read_memes(folder)
     return tuple(
         Meme(
@@ -51,7 +51,7 @@ def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
             if notes
             else {},
         )
-        for meme in read_starter()
+        for meme in read_samples()
     )
 
 

@@ -325,7 +325,7 @@ async def open_painter(
 async def open_planner(
     options: EditingOptions, out: Path, memes: int, *, force: bool = False
 ) -> AsyncIterator[Planner]:
-    """A model's planner with its journal in the folder, or the embedded one."""
+    """A model's planner with its call log in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
         yield EmbeddedPlanner(judge=find_judges([EMOTION]).get(EMOTION), force=force)
@@ -434,7 +434,7 @@ async def reappraisal_async(
     are, with the feeling that they agreed on.
     """
     if folder is None:
-        raise InputError("no folder of memes was named", hint="'starter' is one that ships")
+        raise InputError("no folder of memes was named", hint="'sample' is one that ships")
     names = list(dict.fromkeys(editors)) or ["none"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
     found = name_apart(find_folder(Path(folder), notes=False)[:limit])

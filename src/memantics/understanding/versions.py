@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import mean
 
 from memantics.core import labels as preferences
+from memantics.core.files import write_text
 from memantics.core.images import read_bytes
-from memantics.core.journal import write_text
 from memantics.core.result import Table
 from memantics.understanding.reappraisal.records import BROKEN, PAGE, SHEET, KinderVersion
 from memantics.understanding.reappraisal.workshop import Reappraisal

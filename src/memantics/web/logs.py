@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import orjson
 
-from memantics.core.journal import hide
+from memantics.core.files import hide
 
 NAME = "memantics.web"
 LOGGER = logging.getLogger(NAME)

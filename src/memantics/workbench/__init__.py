@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from memantics.workbench.studio import follow_meaning as follow_meaning
     from memantics.workbench.studio import hear as hear
     from memantics.workbench.studio import judge as judge
-    from memantics.workbench.studio import list_starter as list_starter
+    from memantics.workbench.studio import list_samples as list_samples
     from memantics.workbench.studio import read_text as read_text
     from memantics.workbench.studio import redraw as redraw
     from memantics.workbench.studio import soften as soften
-    from memantics.workbench.studio import tell_starter_meaning as tell_starter_meaning
+    from memantics.workbench.studio import tell_sample_meaning as tell_sample_meaning
 else:
     from memantics.core.lazy import offer
 

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from memantics.benchmarks.registry import find_warning
 from memantics.core.errors import ImageError, InputError
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.core.labels import ClassifierPrediction, Judges
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import ImageReading
@@ -109,7 +109,7 @@ def _make_sheet(findings: Findings, warning: str) -> Shown:
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
-JOURNAL = Path("builds/analyze")
+CALL_LOG = Path("builds/analyze")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +204,9 @@ class AnalyzeOptions(AskingOptions, total=False):
 
     ``detector`` is a detector file (default: the one in use, else the sample detector that
     ships), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
-    writes (default: the meme's); ``journal`` the folder of its calls, which are not asked twice;
+    writes (default: the meme's); ``call_log`` the folder of its calls, which are not asked twice;
     ``known`` are places of what is known about other memes (knowledge stores, builds,
-    collections, ``starter``); ``faces`` is the ONNX file of YuNet, a face detector; ``text``
+    collections, ``sample``); ``faces`` is the ONNX file of YuNet, a face detector; ``text``
     is what of an image's text is its caption; ``progress`` is called with the counts so far.
     """
 
@@ -216,26 +216,26 @@ class AnalyzeOptions(AskingOptions, total=False):
     ]
     detector: Annotated[
         ImagePath | None,
-        Flag("A detector file. Default: a tiny one trained on the starter pack."),
+        Flag("A detector file. Default: a tiny one trained on the sample data."),
     ]
     parts: LocalParts | None
     language: Annotated[str | None, Flag("Language of what the model writes. Default: the meme's.")]
     known: Annotated[
         Known | None,
         Flag(
-            "What is known of other memes: stores, builds, collections, starter.",
+            "What is known of other memes: stores, builds, collections, sample.",
             metavar="PATH",
             kind=list[str],
         ),
     ]
     faces: Annotated[ImagePath | None, Flag("The ONNX file of YuNet: faces are counted with it.")]
     text: TextTaken
-    journal: Annotated[
+    call_log: Annotated[
         ImagePath,
         Flag(
-            "Folder of the journal: what is in there is not asked again.",
+            "Folder of the call log: what is in there is not asked again.",
             "--calls",
-            default=JOURNAL,
+            default=CALL_LOG,
         ),
     ]
     progress: Watch | None
@@ -307,7 +307,7 @@ def _look_all(
         return _look_each(memes, parts.tools)
     file = find_detector(options.get("detector"))
     with open_reader(text=options.get("text", "caption")) as ocr:
-        detector = Detector.load(file) if file is not None else Detector.starter()
+        detector = Detector.load(file) if file is not None else Detector.load_sample()
         places = options.get("known")
         known = None if places is None else open_known(places)
         faces = options.get("faces")
@@ -330,8 +330,8 @@ async def _ask_all(
     model: str, seen: Sequence[Findings], options: AnalyzeOptions
 ) -> tuple[list[Findings], tuple[int, int]]:
     """What a model says of each, and the tokens that this took."""
-    journal = Path(options.get("journal", JOURNAL))
-    async with open_client(model, asking_of(options), journal, options.get("progress")) as client:
+    call_log = Path(options.get("call_log", CALL_LOG))
+    async with open_client(model, asking_of(options), call_log, options.get("progress")) as client:
 
         async def ask(found: Findings, asker: ModelClient | Trial = client) -> Findings:
             known = found.language if found.language != UNKNOWN else "en"

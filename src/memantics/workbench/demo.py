@@ -18,12 +18,12 @@ from markupsafe import Markup
 from memantics.benchmarks.published import PublishedRow, read_published
 from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import toml_beside
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.core.lines import TextLine
 from memantics.core.parameters import Flag
 from memantics.core.result import Result
-from memantics.core.samples import StarterMeme, image_path, read_starter
-from memantics.core.samples import copy as copy_starter
+from memantics.core.samples import SampleMeme, image_path, read_samples
+from memantics.core.samples import copy as copy_samples
 from memantics.evaluation.audits.published import is_certain, is_checkable, violations
 from memantics.evaluation.evaluate import evaluate
 from memantics.evaluation.report import report
@@ -32,7 +32,7 @@ from memantics.evaluation.reports.standings import Standings, Trivial, make_stan
 from memantics.moderation.detect import Detector
 from memantics.moderation.explanation import Explanation
 from memantics.moderation.pages import colour_letters
-from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.understanding.knowledge.records import Knowledge
 from memantics.understanding.phonetics.reading import Heard
@@ -42,7 +42,7 @@ from memantics.understanding.reappraise import reappraise
 from memantics.web.page import Thumbnail, fill_page, make_thumbnail
 from memantics.workbench.analyze import analyze
 
-__all__ = ["Tour", "copy_starter", "demo"]
+__all__ = ["Tour", "copy_samples", "demo"]
 
 # The words of the start page in one language, and our English sentences said in it.
 
@@ -329,12 +329,12 @@ def demo(
     out: Annotated[str | Path, Flag("Folder of the pages.")] = "demo",
     progress: Callable[[str], None] | None = None,
 ) -> Tour:
-    """Take the starter pack through every part of Memantics, offline; returns where the page is.
+    """Take the sample data through every part of Memantics, offline; returns where the page is.
 
     ``progress`` is told what is done next.
     """
     tell, folder = progress or (lambda _: None), Path(out)
-    memes = {meme.id: meme for meme in read_starter()}
+    memes = {meme.id: meme for meme in read_samples()}
     tell("taking memes apart")
     apart = list(_take_apart([memes[name] for name in TAKEN_APART]))
     tell("reading puns aloud")
@@ -354,11 +354,11 @@ def demo(
     return Tour(folder / "index.html", page, highlights)
 
 
-def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
-    """What the starter pack's annotators and this machine's parts say of each meme."""
-    known = {one.meme: one for one in read_starter_knowledge()}
+def _take_apart(memes: Sequence[SampleMeme]) -> Iterator[TourMeme]:
+    """What the sample data's annotators and this machine's parts say of each meme."""
+    known = {one.meme: one for one in read_sample_knowledge()}
     found = analyze([image_path(meme.id) for meme in memes])
-    detector = Detector.starter()
+    detector = Detector.load_sample()
     for meme, seen in zip(memes, found, strict=True):
         chinese = meme.language == "zh"
         caption = meme.pun.caption if meme.pun else ""
@@ -380,7 +380,7 @@ def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
         )
 
 
-def _gloss(meme: StarterMeme) -> str:
+def _gloss(meme: SampleMeme) -> str:
     """What a Chinese caption says in English: the annotations give both, the Chinese first."""
     texts = [
         individual.description
@@ -391,7 +391,7 @@ def _gloss(meme: StarterMeme) -> str:
     return ", ".join(english for chinese, _, english in pairs if chinese in meme.text)
 
 
-def _explain(meme: StarterMeme) -> str:
+def _explain(meme: SampleMeme) -> str:
     """The first thing that a reader has to know, in English."""
     known = [
         individual for individual in meme.knowledge if individual.dimension == "BackgroundKnowledge"
@@ -399,7 +399,7 @@ def _explain(meme: StarterMeme) -> str:
     return f"{known[0].label}: {known[0].description}" if known else ""
 
 
-def _read_pun(meme: StarterMeme) -> TourPun:
+def _read_pun(meme: SampleMeme) -> TourPun:
     pun = meme.pun
     if pun is None:
         raise AssertionError(f"{meme.id} is no pun")
@@ -414,7 +414,7 @@ def _read_pun(meme: StarterMeme) -> TourPun:
     )
 
 
-def _make_kinder(memes: Sequence[StarterMeme], out: Path) -> Iterator[TourPair]:
+def _make_kinder(memes: Sequence[SampleMeme], out: Path) -> Iterator[TourPair]:
     for meme, made in zip(
         memes, reappraise([image_path(meme.id) for meme in memes], out=out), strict=True
     ):
@@ -474,8 +474,8 @@ def rank_published() -> Iterator[Standings]:
 
 
 def _evaluate(folder: Path) -> Path:
-    """Run the embedded reader and two baselines on starter tasks, and write their report."""
-    made = evaluate(TASKS, model=MODELS, data="starter", limit=12, out=folder / "runs")
+    """Run the embedded reader and two baselines on sample tasks, and write their report."""
+    made = evaluate(TASKS, model=MODELS, data="sample", limit=12, out=folder / "runs")
     return report([made] if isinstance(made, Run) else list(made), folder / "report.html")
 
 

@@ -1,4 +1,4 @@
-"""Analyses, knowledge or captions of any number of memes: one Parquet part and journal a shard.
+"""Analyses, knowledge or captions of any number of memes: one Parquet part and call log a shard.
 
 Workers are processes (or Ray's) and do what this machine does; each keeps as many calls in flight
 as its asking allows. So CPU work and calls to a model server grow apart.
@@ -18,8 +18,8 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import ImageError, InputError
+from memantics.core.files import replace_file, whole_file
 from memantics.core.images import probe
-from memantics.core.journal import replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme
 from memantics.core.parameters import Flag, MadeBy
 from memantics.core.result import Result
@@ -110,11 +110,11 @@ class _Builder:
         self._parts: LocalParts | None = None
         if work.settings.product == "analysis":
             file = work.settings.detector
-            detector = Detector.load(file) if file else Detector.starter()
+            detector = Detector.load(file) if file else Detector.load_sample()
             self._parts = LocalParts(detector, open_reader())
 
     def build(self, refs: Sequence[Ref]) -> list[Row]:
-        """A row for each reference; calls are journalled by shard, and none is asked twice."""
+        """A row for each reference; calls are logged by shard, and none is asked twice."""
         rows: dict[str, Row] = {}
         memes = []
         for ref in refs:
@@ -123,23 +123,23 @@ class _Builder:
             except ImageError as error:
                 rows[ref.id] = self._work.fail(ref, str(error))
         key = hashlib.sha256(write_refs(refs)).hexdigest()[:16]
-        journal = self._work.folder / "calls" / key
+        call_log = self._work.folder / "calls" / key
         if memes:
-            rows |= run_sync(self._ask(memes, journal))
+            rows |= run_sync(self._ask(memes, call_log))
         return [rows.get(ref.id) or self._work.fail(ref, "nothing came of it") for ref in refs]
 
-    async def _ask(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
+    async def _ask(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
         makers = {"analysis": self._analyze, "knowledge": self._extract, "captions": self._mine}
-        return await makers[self._settings.product](memes, journal)
+        return await makers[self._settings.product](memes, call_log)
 
-    async def _analyze(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
+    async def _analyze(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
         settings = self._settings
         made = await analyze_memes(
             memes,
             {
                 "model": settings.model,
                 "language": settings.language or None,
-                "journal": journal,
+                "call_log": call_log,
                 "asking": settings.asking,
                 "parts": self._parts,
             },
@@ -150,14 +150,14 @@ class _Builder:
             rows[name] = self._work.fail(Ref(name), str(error))
         return rows
 
-    async def _extract(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
+    async def _extract(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
         shard_settings = self._settings
         rows: dict[str, Row] = {}
         known = await read_once(memes)
         settings = ExtractSettings(
             language=shard_settings.language or "en", collection=self._work.folder.name
         )
-        async with open_client(shard_settings.model, shard_settings.asking, journal) as client:
+        async with open_client(shard_settings.model, shard_settings.asking, call_log) as client:
             async for made in extract_memes(
                 client, known, settings, 2 * shard_settings.asking.concurrency
             ):
@@ -166,10 +166,10 @@ class _Builder:
                 rows[made.knowledge.meme] = _row(made.knowledge.meme, line, statuses)
         return rows
 
-    async def _mine(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
+    async def _mine(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
         settings = self._settings
         known = await read_once(memes)
-        async with open_client(settings.model, settings.asking, journal) as client:
+        async with open_client(settings.model, settings.asking, call_log) as client:
             report = await mine_captions(client, known, settings.language)
         ended: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for miss in report.tally.misses:

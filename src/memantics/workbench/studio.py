@@ -27,7 +27,7 @@ from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.result import Result
-from memantics.core.samples import StarterMeme, image_path, read_starter
+from memantics.core.samples import SampleMeme, image_path, read_samples
 from memantics.models.client import Asking, Watch, open_client
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.engine import Progress
@@ -40,7 +40,7 @@ from memantics.moderation.verdict import judge as judge_subjects
 from memantics.understanding.analysis.gather import VERDICTS, ask_all
 from memantics.understanding.analysis.records import Feeling, Findings, Harm, Missing
 from memantics.understanding.extraction.chain import ExtractSettings
-from memantics.understanding.kb import read_starter_knowledge
+from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.understanding.knowledge.layout import Legend, make_legend
 from memantics.understanding.knowledge.records import Knowledge
@@ -78,7 +78,7 @@ __all__ = [
     "soften",
 ]
 PHONETICS = "phonetic engine"
-AUTHORS = "starter pack"
+AUTHORS = "sample data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ async def ask_meaning(
         seen = Findings(known, lines, read.language, read.panels)
         settings = ExtractSettings(language=language, toxicity="reviewer")
         asking = replace(studio.asking, use_cache=False)
-        async with open_client(name, asking, folder / "journal", watch) as client:
+        async with open_client(name, asking, folder / "call_log", watch) as client:
             client.expect(settings.steps + VERDICTS)
             found = await ask_all(client, seen, settings)
             tokens = client.progress.tokens_in + client.progress.tokens_out
@@ -323,24 +323,22 @@ async def follow_meaning(
         work.cancel()
 
 
-def tell_starter_meaning(meme: str) -> MeaningFound:
-    """What the people who drew a meme of the starter pack wrote down about it."""
+def tell_sample_meaning(meme: str) -> MeaningFound:
+    """What the people who drew a meme of the sample data wrote down about it."""
     image_path(meme)  # an unknown name is refused
-    (starter_meme,) = (one for one in read_starter() if one.id == meme)
-    (known,) = (one for one in read_starter_knowledge() if one.meme == starter_meme.id)
-    return MeaningFound(
-        AUTHORS, starter_meme.intents, starter_meme.background, None, None, (), known
-    )
+    (sample_meme,) = (one for one in read_samples() if one.id == meme)
+    (known,) = (one for one in read_sample_knowledge() if one.meme == sample_meme.id)
+    return MeaningFound(AUTHORS, sample_meme.intents, sample_meme.background, None, None, (), known)
 
 
-def list_starter(language: str, first: Sequence[str] = ()) -> list[StarterMeme]:
-    """The starter pack: chosen memes first, then those of a language, then the others."""
+def list_samples(language: str, first: Sequence[str] = ()) -> list[SampleMeme]:
+    """The sample data: chosen memes first, then those of a language, then the others."""
     chosen = {name: place for place, name in enumerate(first)}
 
-    def rank(meme: StarterMeme) -> tuple[int, bool, str]:
+    def rank(meme: SampleMeme) -> tuple[int, bool, str]:
         return chosen.get(meme.id, len(chosen)), meme.language != language, meme.id
 
-    return sorted(read_starter(), key=rank)
+    return sorted(read_samples(), key=rank)
 
 
 def draw_meaning(found: MeaningFound) -> Drawings:

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from memantics.annotation.records import Preferences
 from tests.annotate.browser.site import Site, User
 from tests.annotate.team import PASSWORD, make_queue, plain_items
-from tests.annotate.web.queues import make_queue as make_starter_queue
+from tests.annotate.web.queues import make_queue as make_sample_queue
 
 
 def open_project(site: Site, folder: Path, workflow: str, count: int = 3) -> int:
@@ -191,7 +191,7 @@ LEAD_PAGES = ("/members", "/data", "/audit", "/setup", "/guideline")
 def test_every_page_fits_a_phone_and_has_names_for_everything(
     local_site: Site, tmp_path: Path, language: str
 ) -> None:
-    queue = make_starter_queue(tmp_path / "starter", "label-by-vote", 3)
+    queue = make_sample_queue(tmp_path / "sample", "label-by-vote", 3)
     service, lead = local_site.service, local_site.lead
     project = service.exchange.open_queue(lead, queue).id
     service.projects.set_roles(lead, project, lead.id, ["lead", "annotator", "adjudicator"])

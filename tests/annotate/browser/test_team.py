@@ -36,11 +36,11 @@ RULE = "A question about the frame of the picture is to the point."
 
 @pytest.fixture(scope="module")
 def drafts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Questions that a scripted model drafted about the starter pack."""
+    """Questions that a scripted model drafted about the sample data."""
     shell = Shell(tmp_path_factory.mktemp("drafts"), alone=True)
-    shell.done("build", "knowledge", "starter", "--model", "fake/builder", "--limit", "8")
-    shell.done("build", "questions", "builds/starter", "--model", "fake/builder")
-    return shell.folder / "builds" / "starter"
+    shell.done("build", "knowledge", "sample", "--model", "fake/builder", "--limit", "8")
+    shell.done("build", "questions", "builds/sample", "--model", "fake/builder")
+    return shell.folder / "builds" / "sample"
 
 
 def plan(person: str, number: int) -> str:

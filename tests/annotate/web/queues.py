@@ -1,4 +1,4 @@
-"""Small queues made of the starter pack, for every workflow."""
+"""Small queues made of the sample data, for every workflow."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 
-MEMES = tuple(meme.id for meme in read_starter())
+MEMES = tuple(meme.id for meme in read_samples())
 
 
 def make_queue(folder: Path, workflow: str, count: int, warning: str = "", **extra: Any) -> Path:

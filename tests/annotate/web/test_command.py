@@ -70,7 +70,7 @@ def started(
 
 
 @pytest.mark.slow
-def test_a_newcomer_annotates_the_starter_pack_from_the_link_alone(shell: Shell) -> None:
+def test_a_newcomer_annotates_the_sample_pack_from_the_link_alone(shell: Shell) -> None:
     """Four steps, each named on the page before: link, agree, go on, answer."""
     with started(shell, "--demo", "--port", "0") as (process, address, link):
         browser = build_opener(HTTPCookieProcessor())

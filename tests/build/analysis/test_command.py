@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memantics.core.memes import Meme
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 from memantics.understanding.analysis.records import Findings, Harm, Missing
 from memantics.workbench.analyze import render_page
 from tests.browser import launch, watch
@@ -27,7 +27,7 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     assert card["language"] == "zh"
     assert "健忘" in card["sounds"][0]["reading"]
     assert card["harm"][0]["harmful"] is False
-    assert "starter" in card["harm"][0]["by"]
+    assert "sample" in card["harm"][0]["by"]
     parts = {gap["part"] for gap in card["left_out"]}
     assert parts >= {"intents", "dimensions and graph", "emotion"}
     assert card["emotion"] == []  # unknown rather than guessed
@@ -100,7 +100,7 @@ def test_a_samples_verdict_blurs_nothing(baseline: bool, blurred: bool) -> None:
 def test_a_detector_of_another_language_gives_no_verdict(shell: Shell) -> None:
     """An English slur is not "harmless" to a detector of Chinese memes."""
     table = shell.folder / "zh.jsonl"
-    texts = [meme for meme in read_starter() if meme.language == "zh"]
+    texts = [meme for meme in read_samples() if meme.language == "zh"]
     lines = [json.dumps({"id": m.id, "text": m.text, "label": int(m.harm.harmful)}) for m in texts]
     table.write_text("\n".join(lines), encoding="utf-8")
     shell.done("detector", "train", "--data", table, "--preset", "ridge", "--out", "zh.zip")

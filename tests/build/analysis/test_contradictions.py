@@ -36,7 +36,7 @@ from tests.build.extract.scripts import text_of
 MEME = Meme("en-001", image_path("en-001"), "a caption", "en")
 CLEAN = Harm(False, "m")
 HATE = Individual("Toxicity", "slur", "a slur", kind="Hateful")
-TOY = Harm(True, "detector (starter sample)", 0.9, baseline=True)
+TOY = Harm(True, "detector (sample)", 0.9, baseline=True)
 
 
 def make(*individuals: Individual, **parts: tuple[object, ...]) -> Findings:
@@ -122,8 +122,8 @@ def test_an_emotion_against_what_the_viewer_is_said_to_feel(
 def test_a_baseline_is_a_footnote_beside_a_verdict_and_a_guess_alone() -> None:
     both = make(harms=(CLEAN, TOY))
     assert both.verdicts == (CLEAN,)
-    assert both.baselines[0].startswith("detector (starter sample) says harmful, unlike m")
-    assert "starter" not in orjson.dumps(both.to_dict()["harm"]).decode()
+    assert both.baselines[0].startswith("detector (sample) says harmful, unlike m")
+    assert "sample" not in orjson.dumps(both.to_dict()["harm"]).decode()
     alone = make(harms=(TOY,))
     assert (alone.verdicts, alone.baselines) == ((TOY,), ())
     assert 'class="picture blurred"' not in render_page([both])

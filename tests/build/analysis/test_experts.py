@@ -13,7 +13,7 @@ from memantics.core.labels import ClassifierPrediction, Judge
 from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme
 from memantics.core.records import Field, Form, Option
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
@@ -47,7 +47,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def classifier(tmp_path: Path) -> Classifier:
     """A classifier for emotions from words that we made up; it is in use."""
     pick = random.Random(5)
-    (said,) = (own.text for own in read_starter() if own.id == "en-001")
+    (said,) = (own.text for own in read_samples() if own.id == "en-001")
     rows = [
         {
             "text": " ".join(pick.sample(WORDS[mood].split(), 3)) + " when I am at work",
@@ -65,7 +65,7 @@ def classifier(tmp_path: Path) -> Classifier:
 
 
 def test_an_analysis_says_who_tells_the_emotion_and_how_well(classifier: Classifier) -> None:
-    found = analyze(image_path("en-001"), known="starter")
+    found = analyze(image_path("en-001"), known="sample")
     (feeling,) = found.feelings
     assert feeling.emotion == "tense"
     assert feeling.emotion in classifier.classes
@@ -85,9 +85,9 @@ def test_without_an_classifier_the_emotion_is_unknown_and_it_says_what_would_hel
     assert "memantics classifier train mer_bench/emotion" in reasons["emotion"]
 
 
-def test_without_an_classifier_no_emotion_of_the_starter_pack_is_guessed() -> None:
+def test_without_an_classifier_no_emotion_of_the_sample_pack_is_guessed() -> None:
     tools = Tools(lambda *_: ImageReading(), lambda _: "en", lambda *_: (), judges=open_judges())
-    memes = [own for own in read_starter() if own.emotion is not None]
+    memes = [own for own in read_samples() if own.emotion is not None]
     assert len(memes) > 30
     for own in memes:
         found = look(Meme(own.id, image_path(own.id), own.text, own.language), tools)
@@ -180,14 +180,14 @@ def test_screening_adds_a_column_of_labels(classifier: Classifier, tmp_path: Pat
 
 
 @needs_shared_data
-def test_on_the_starter_pack_emotions_are_told_better_than_by_any_trivial_answer() -> None:
+def test_on_the_sample_pack_emotions_are_told_better_than_by_any_trivial_answer() -> None:
     """The classifier of the release has never seen our own memes."""
     from memantics.evaluation.datasets import add_release
 
     add_release("mer_bench", SHARED_DATA / "mer_bench")
     made = Classifier.train("mer_bench/emotion")
     use_classifier(made.save())
-    pack = find_labelled("mer_bench/emotion", data="starter", classes=made.classes)
+    pack = find_labelled("mer_bench/emotion", data="sample", classes=made.classes)
     said = [made.judge(example.text) for example in pack.examples]
     told = [(own.label, gold[0]) for own, gold in zip(said, pack.gold, strict=True) if own.known]
     right = sum(label == gold for label, gold in told) / len(told)

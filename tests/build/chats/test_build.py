@@ -51,7 +51,7 @@ from tests.build.drafting import (
     LetterEncoder,
     all_different,
     fields_of,
-    starter_memes,
+    sample_memes,
     text_of,
     with_client,
 )
@@ -80,7 +80,7 @@ def never_same(request: Request) -> Reply:
 
 
 def test_every_chat_has_four_different_options_and_its_lists(tmp_path: Path) -> None:
-    memes = starter_memes(*IDS)
+    memes = sample_memes(*IDS)
     chats, report = build(tmp_path, FakeModel(draft_reply), memes)
     assert report.corpus.chats == len(chats) == 16
     ids = {meme.id for meme in memes}
@@ -96,7 +96,7 @@ def test_every_chat_has_four_different_options_and_its_lists(tmp_path: Path) -> 
 
 
 def test_sentiment_candidates_share_the_type(tmp_path: Path) -> None:
-    memes = starter_memes(*IDS)
+    memes = sample_memes(*IDS)
     types = {meme.id: meme.notes["sentiment"].partition("-")[2] for meme in memes}
     chats, _ = build(tmp_path, FakeModel(never_same), memes)
     for chat in chats:
@@ -105,7 +105,7 @@ def test_sentiment_candidates_share_the_type(tmp_path: Path) -> None:
 
 
 def test_the_nearest_image_leads_its_list(tmp_path: Path) -> None:
-    memes = starter_memes("CN90001", "CN90001.similar_image", "CN90002", "CN90003", "en-001")
+    memes = sample_memes("CN90001", "CN90001.similar_image", "CN90002", "CN90003", "en-001")
     chats, _ = build(tmp_path, FakeModel(never_same), memes)
     own = next(chat for chat in chats if chat.draft.subject.meme.id == "CN90001")
     assert own.options.candidates["image_sim"][0] == "CN90001.similar_image"
@@ -117,7 +117,7 @@ def test_wrong_answers_that_mean_the_same_are_turned_away(tmp_path: Path) -> Non
             return json.dumps({"same": "forgetful" in text_of(request)})
         return draft_reply(request)
 
-    memes = [*starter_memes(*IDS)]
+    memes = [*sample_memes(*IDS)]
     notes = {**memes[0].notes, "meaning": "somebody is forgetful"}
     memes[0] = Meme(memes[0].id, memes[0].image, memes[0].text, memes[0].language, notes)
     chats, report = build(tmp_path, FakeModel(script), tuple(memes))
@@ -136,13 +136,13 @@ def test_no_pair_is_asked_twice(tmp_path: Path) -> None:
             asked[text_of(request)] += 1
         return never_same(request)
 
-    build(tmp_path, FakeModel(script), starter_memes(*IDS))
+    build(tmp_path, FakeModel(script), sample_memes(*IDS))
     assert asked
     assert max(asked.values()) == 1
 
 
 def test_a_second_run_asks_nothing_and_writes_the_same(tmp_path: Path) -> None:
-    memes = starter_memes(*IDS)
+    memes = sample_memes(*IDS)
     first, second = FakeModel(draft_reply), FakeModel(draft_reply)
     write_chat_lines(tmp_path, build(tmp_path, first, memes)[0])
     before = (tmp_path / "chats.jsonl").read_bytes()
@@ -162,7 +162,7 @@ def test_a_chat_that_breaks_a_rule_is_written_again_with_the_reason(tmp_path: Pa
         seen.append(text_of(request))
         return never_same(request)
 
-    _, report = build(tmp_path, FakeModel(script), starter_memes(*IDS))
+    _, report = build(tmp_path, FakeModel(script), sample_memes(*IDS))
     assert report.written == 32
     assert any("nobody speaks of pictures" in text for text in seen)
 
@@ -173,7 +173,7 @@ def test_rules_that_stay_broken_are_counted(tmp_path: Path) -> None:
             return '{"turns": [{"speaker": "A", "text": "hello you"}], "sender": "A"}'
         return never_same(request)
 
-    chats, report = build(tmp_path, FakeModel(script), starter_memes(*IDS))
+    chats, report = build(tmp_path, FakeModel(script), sample_memes(*IDS))
     assert chats == []
     assert report.broken == {"length": 32, "speakers": 32}
     assert report.statuses["unparsed"] == 32
@@ -187,8 +187,8 @@ def test_missing_notes_are_mined_first_and_the_chat_sees_no_image(tmp_path: Path
         seen.append(request)
         return never_same(request)
 
-    memes = starter_memes("en-001", "en-002", notes=False)
-    others = starter_memes("en-003", "CN90001", "CN90002")
+    memes = sample_memes("en-001", "en-002", notes=False)
+    others = sample_memes("en-003", "CN90001", "CN90002")
     chats, _ = build(tmp_path, FakeModel(script), memes, others=others)
     kinds = Counter(frozenset(fields_of(request)) for request in seen)
     assert kinds[frozenset({"caption"})] == 4
@@ -217,7 +217,7 @@ def test_missing_notes_are_mined_first_and_the_chat_sees_no_image(tmp_path: Path
     ],
 )
 def test_replies_that_are_no_chat_are_complained_about(reply: str, complaint: str) -> None:
-    subject = make_subject(starter_memes("en-001")[0])
+    subject = make_subject(sample_memes("en-001")[0])
     with pytest.raises(Unparsed, match=complaint):
         read_chat(reply, subject)
 
@@ -233,14 +233,14 @@ def test_prose_fences_and_unseen_characters_around_a_chat_do_no_harm() -> None:
         }
     )
     said = read_chat(
-        f"Of course!\n```json\n{body}\n```\nEnjoy.", make_subject(starter_memes("en-001")[0])
+        f"Of course!\n```json\n{body}\n```\nEnjoy.", make_subject(sample_memes("en-001")[0])
     )
     assert [turn.text for turn in said.turns] == ["Did it go well?\ufffd", "Not really, no."]
 
 
 def test_three_memes_are_too_few(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="choice of four"):
-        build(tmp_path, FakeModel(draft_reply), starter_memes("en-001", "en-002", "en-003"))
+        build(tmp_path, FakeModel(draft_reply), sample_memes("en-001", "en-002", "en-003"))
 
 
 def draft(meme: str, topic: str, number: int, *texts: str, **figures: float) -> ChatDraft:
@@ -294,7 +294,7 @@ def test_figures_are_measured_and_named() -> None:
 
 
 def test_the_files_are_read_by_the_reader_of_punmemecn(tmp_path: Path) -> None:
-    memes = starter_memes(*IDS)
+    memes = sample_memes(*IDS)
     chats, _ = build(tmp_path / "run", FakeModel(never_same), memes)
     out = write_punmemecn(tmp_path / "release", chats, memes)
     puns = frozenset(name.removesuffix(".png") for name in name_files(memes).values())
@@ -317,7 +317,7 @@ def test_the_files_are_read_by_the_reader_of_punmemecn(tmp_path: Path) -> None:
 
 
 def test_the_queue_shows_the_chat_and_hides_the_rest(tmp_path: Path) -> None:
-    chats, _ = build(tmp_path / "run", FakeModel(never_same), starter_memes(*IDS))
+    chats, _ = build(tmp_path / "run", FakeModel(never_same), sample_memes(*IDS))
     assert write_chat_queue(tmp_path / "queue", chats, "test") == len(chats)
     card, items = read_queue(tmp_path / "queue")
     assert card.workflow == "edit-chats"
@@ -341,7 +341,7 @@ def test_prompts_have_the_holes_that_are_filled() -> None:
 
 
 def test_settings_of_draws_are_seeded(tmp_path: Path) -> None:
-    memes = starter_memes(*IDS)
+    memes = sample_memes(*IDS)
     settings = [ChatSettings(per_meme=1, seed=seed) for seed in (1, 1, 2)]
     easy = [
         [chat.options.easy for chat in build(tmp_path / str(i), FakeModel(never_same), memes, s)[0]]

@@ -9,7 +9,7 @@ import pytest
 from memantics.benchmarks.chats import Speaker, Turn, WrittenChat
 from memantics.construction.chats.rules import RULES, ChatSubject, find_broken, find_leak
 from memantics.core.memes import Meme
-from memantics.core.samples import read_starter
+from memantics.core.samples import read_samples
 from tests.places import SHARED_DATA, needs_shared_data
 
 CAT = ChatSubject(
@@ -108,9 +108,9 @@ def test_a_sound_alike_reading_is_hidden_too() -> None:
     assert broken(said, pun) == ["caption"]
 
 
-def test_the_chats_of_the_starter_pack_pass() -> None:
+def test_the_chats_of_the_sample_pack_pass() -> None:
     count = 0
-    for meme in read_starter():
+    for meme in read_samples():
         for own in meme.chats:
             count += 1
             reading = (meme.pun.reading or "") if meme.pun else ""

@@ -96,8 +96,8 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(folder: Path) -> None:
     mortal = Mortal()
     with pytest.raises(Killed):
         run(folder, mortal)
-    journal = folder / "collect" / "looks.jsonl"
-    journal.write_bytes(journal.read_bytes() + b'{"sha256": "cut of')
+    call_log = folder / "collect" / "looks.jsonl"
+    call_log.write_bytes(call_log.read_bytes() + b'{"sha256": "cut of')
     reader = ScriptedReader()
     done = run(folder, reader)
     assert reader.asked == ["m2.png", "m3.png"]
@@ -248,10 +248,10 @@ def test_a_folder_that_cannot_be_used_is_one_line(
         run(folder, ScriptedReader())
 
 
-def test_a_damaged_journal_names_its_line(folder: Path) -> None:
+def test_a_damaged_call_log_names_its_line(folder: Path) -> None:
     run(folder, ScriptedReader())
-    journal = folder / "collect" / "looks.jsonl"
-    journal.write_bytes(b"{}\n" + journal.read_bytes())
+    call_log = folder / "collect" / "looks.jsonl"
+    call_log.write_bytes(b"{}\n" + call_log.read_bytes())
     with pytest.raises(StoreError, match=r"line 1 is damaged"):
         run(folder, ScriptedReader())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from memantics.core.images import load
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 from memantics.understanding.vision.hashes import (
     describe_image,
     find_pairs,
@@ -19,7 +19,7 @@ from memantics.understanding.vision.hashes import (
 )
 from tests.build.collect.pictures import draw
 
-SOME = [meme.id for meme in read_starter()][::8]
+SOME = [meme.id for meme in read_samples()][::8]
 
 
 def recompress(image: Image.Image, quality: int, scale: float) -> Image.Image:

@@ -87,7 +87,7 @@ def test_every_order_can_be_read_by_programs(order: str, shell: Shell) -> None:
 
 
 def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
-    assert "no model was named" in shell.refused("build", "knowledge", "starter")
+    assert "no model was named" in shell.refused("build", "knowledge", "sample")
     assert not (shell.folder / "builds").exists()
 
 
@@ -96,8 +96,8 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
     [
         ([], "no folder of memes was named"),
         (["nowhere"], "nowhere: is no folder"),
-        (["starter", "--order", "papre"], "did you mean paper"),
-        (["starter", "--background", "nothing.txt"], "nothing.txt: cannot be read"),
+        (["sample", "--order", "papre"], "did you mean paper"),
+        (["sample", "--background", "nothing.txt"], "nothing.txt: cannot be read"),
     ],
 )
 def test_what_else_a_user_can_fix(shell: Shell, words: list[str], expected: str) -> None:

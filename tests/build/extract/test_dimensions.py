@@ -162,10 +162,10 @@ def test_a_dimension_of_ones_own_becomes_questions_of_a_benchmark(shell: Shell) 
     shown = shell.run("build", "knowledge", "--explain", "--dimensions", "mine")
     assert "ColorUse" in shown.out
     assert "SemioticProjection" not in shown.out
-    words = ("build", "knowledge", "starter", "--model", "fake/builder", "--limit", "8")
+    words = ("build", "knowledge", "sample", "--model", "fake/builder", "--limit", "8")
     built = shell.run(*words, "--dimensions", "mine")
     assert built.code == 0, built
-    folder = shell.folder / "builds" / "starter"
+    folder = shell.folder / "builds" / "sample"
     known = [own for line in read_knowledge(folder) for own in line.individuals]
     dimensions = {own.dimension for own in known}
     assert "ColorUse" in dimensions

@@ -325,7 +325,7 @@ def test_the_arrangement_ends_up_with_the_things_of_a_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    built = build.knowledge("starter", model="fake/builder", out=tmp_path / "b", limit=4)
+    built = build.knowledge("sample", model="fake/builder", out=tmp_path / "b", limit=4)
     known = list(read_knowledge(built.folder))
     links = [
         (own.dimension, link)

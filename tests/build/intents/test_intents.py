@@ -30,7 +30,7 @@ from memantics.understanding.intents.draft import (
     write_intent_queue,
     write_intents,
 )
-from tests.build.drafting import fields_of, starter_memes, text_of, with_client
+from tests.build.drafting import fields_of, sample_memes, text_of, with_client
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -125,7 +125,7 @@ def test_intents_are_asked_for_with_the_background_before_them(tmp_path: Path) -
         seen.append(text_of(request))
         return script(request)
 
-    report = draft(tmp_path, FakeModel(note), starter_memes("en-001"))
+    report = draft(tmp_path, FakeModel(note), sample_memes("en-001"))
     (own,) = report.drafts
     assert own.intents == ("mocks online checks", "comforts tired users")
     assert own.background == ("Robots tick boxes.",)
@@ -134,7 +134,7 @@ def test_intents_are_asked_for_with_the_background_before_them(tmp_path: Path) -
 
 
 def test_given_background_is_not_asked_for(tmp_path: Path) -> None:
-    (meme,) = starter_memes("en-001")
+    (meme,) = sample_memes("en-001")
     model = FakeModel(script)
     meme = replace(meme, notes={"background": "* Known.\n* Also known?\n*"})
     report = draft(tmp_path, model, (meme,))
@@ -143,7 +143,7 @@ def test_given_background_is_not_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
-    memes = starter_memes("en-001", "en-002")
+    memes = sample_memes("en-001", "en-002")
     first, second = FakeModel(script), FakeModel(script)
     write_intents(tmp_path, draft(tmp_path, first, memes))
     before = (tmp_path / "intents.jsonl").read_bytes()
@@ -153,7 +153,7 @@ def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
 
 
 def test_memes_without_an_answer_go_to_people_empty(tmp_path: Path) -> None:
-    report = draft(tmp_path / "run", FakeModel(lambda _: "no"), starter_memes("en-001"))
+    report = draft(tmp_path / "run", FakeModel(lambda _: "no"), sample_memes("en-001"))
     assert report.tally.statuses["unparsed"] == 2
     assert write_intent_queue(tmp_path / "queue", report, "test") == 1
     _, (item,) = read_queue(tmp_path / "queue")
@@ -161,7 +161,7 @@ def test_memes_without_an_answer_go_to_people_empty(tmp_path: Path) -> None:
 
 
 def test_the_queue_fits_the_workflow(tmp_path: Path) -> None:
-    report = draft(tmp_path / "run", FakeModel(script), starter_memes("en-001", "en-002"))
+    report = draft(tmp_path / "run", FakeModel(script), sample_memes("en-001", "en-002"))
     write_intent_queue(tmp_path / "queue", report, "memantics build intents")
     card, items = read_queue(tmp_path / "queue")
     place = files("memantics.annotation") / "workflows" / f"{card.workflow}.toml"
@@ -182,9 +182,9 @@ def test_prompts_have_the_holes_that_are_filled() -> None:
 
 
 def test_the_command_writes_drafts_and_a_queue(shell: Shell) -> None:
-    ran = shell.run("build", "intents", "starter", "--model", "fake/drafter", "--limit", "4")
+    ran = shell.run("build", "intents", "sample", "--model", "fake/drafter", "--limit", "4")
     assert ran.code == 0, ran.err
-    place = shell.folder / "builds" / "starter"
+    place = shell.folder / "builds" / "sample"
     rows = [json.loads(line) for line in (place / "intents.jsonl").read_text().splitlines()]
     assert len(rows) == 4
     assert all(row["intents"] for row in rows)
@@ -195,7 +195,7 @@ def test_failed_calls_are_counted_and_end_with_exit_code_one(tmp_path: Path) -> 
     def fail(_: Request) -> Said:
         return Rejected("no")
 
-    report = draft(tmp_path, FakeModel(fail), starter_memes("en-001"))
+    report = draft(tmp_path, FakeModel(fail), sample_memes("en-001"))
     statuses = count_statuses([report.tally])
     assert statuses["failed"] == 2
     with pytest.raises(typer.Exit) as stop:

@@ -1,4 +1,4 @@
-"""Queues over starter memes, and verdicts as the annotation app would give them."""
+"""Queues over sample memes, and verdicts as the annotation app would give them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memantics.core.queue import (
     write_queue,
     write_verdicts,
 )
-from memantics.core.samples import StarterMeme, image_path, read_starter
+from memantics.core.samples import SampleMeme, image_path, read_samples
 
 
-def pick_memes(language: str, count: int) -> list[StarterMeme]:
-    return [meme for meme in read_starter() if meme.language == language][:count]
+def pick_memes(language: str, count: int) -> list[SampleMeme]:
+    return [meme for meme in read_samples() if meme.language == language][:count]
 
 
-def make_queue(folder: Path, workflow: str, memes: list[StarterMeme]) -> Path:
+def make_queue(folder: Path, workflow: str, memes: list[SampleMeme]) -> Path:
     (folder / "images").mkdir(parents=True)
     items = []
     for meme in memes:

@@ -17,14 +17,14 @@ from memantics.construction.publish.datacard import describe_contents, describe_
 from memantics.construction.publish.tables import CardSection
 from memantics.core.errors import DataError
 from memantics.core.queue import ItemVerdict, Vote, read_queue, read_review, write_verdicts
-from memantics.core.samples import StarterMeme, image_path, read_starter
+from memantics.core.samples import SampleMeme, image_path, read_samples
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.commands import Shell
 
 KINDS = {"targeted": "targeted", "sexual": "innuendo", "offence": "offence"}
 
 
-def label(meme: StarterMeme) -> dict[str, JsonValue]:
+def label(meme: SampleMeme) -> dict[str, JsonValue]:
     if not meme.harm.harmful:
         return {"harmful": "no"}
     kind = KINDS.get(meme.harm.type, "dispirited")
@@ -71,7 +71,7 @@ def test_a_vote_becomes_a_benchmark_that_runs(office: Published) -> None:
     assert "42 memes" in office.said
     assert "memantics run office_harm" in office.said
     told = office.shell.done("run", "office_harm/detection", "-m", "fake/keys")
-    assert "starter" not in told
+    assert "sample" not in told
     (run,) = (office.shell.folder / "runs").iterdir()
     facts = json.loads((run / "run.json").read_text())
     assert (facts["task"], facts["data"]["kind"]) == ("office_harm/detection", "release")
@@ -153,11 +153,11 @@ def test_intents_are_published_in_their_family(shell: Shell, tmp_path: Path) -> 
 
 def test_drafted_intents_are_published_as_they_are(shell: Shell, tmp_path: Path) -> None:
     """The queue of a build says all that the format asks for: text, description, whole clauses."""
-    shell.done("build", "intents", "starter", "-m", "fake/drafter", "--limit", "3")
-    queue = "builds/starter/queue-intents"
+    shell.done("build", "intents", "sample", "-m", "fake/drafter", "--limit", "3")
+    queue = "builds/sample/queue-intents"
     shell.done("publish", queue, "--name", "mine", "--licence", "CC0-1.0", "--unreviewed")
     rows = json.loads((shell.folder / "published/mine/data/sigdial.json").read_text())
-    memes = read_starter()[:3]
+    memes = read_samples()[:3]
     assert [(row["text"], row["image_caption"]) for row in rows.values()] == [
         (meme.text, meme.description) for meme in memes
     ]
@@ -210,7 +210,7 @@ def test_puns_are_published_in_their_family(shell: Shell, tmp_path: Path) -> Non
     shell.done("run", "my_puns/detection", "-m", "fake/keys")
 
 
-def pun_values(meme: StarterMeme) -> dict[str, JsonValue]:
+def pun_values(meme: SampleMeme) -> dict[str, JsonValue]:
     """What people say of a meme in the pun form."""
     assert meme.pun
     is_pun = meme.pun.is_pun and bool(meme.pun.reading)

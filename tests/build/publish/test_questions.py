@@ -27,15 +27,15 @@ BUILDER = ("--model", "fake/builder")
 @pytest.fixture(scope="module")
 def first_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shell = Shell(tmp_path_factory.mktemp("first"))
-    shell.done("build", "knowledge", "starter", *BUILDER, "--limit", "8")
-    shell.done("build", "questions", "builds/starter", *BUILDER)
-    return shell.folder / "builds" / "starter"
+    shell.done("build", "knowledge", "sample", *BUILDER, "--limit", "8")
+    shell.done("build", "questions", "builds/sample", *BUILDER)
+    return shell.folder / "builds" / "sample"
 
 
 @pytest.fixture
 def build(shell: Shell, first_build: Path) -> Path:
     """A copy of the build, for each test its own."""
-    return shutil.copytree(first_build, shell.folder / "builds" / "starter")
+    return shutil.copytree(first_build, shell.folder / "builds" / "sample")
 
 
 def confirm(queue: Path, rejected: set[str], half: set[str]) -> list[str]:
@@ -100,7 +100,7 @@ def run_script(shell: Shell, stop: Callable[[], bool]) -> tuple[int | None, str]
     said = shell.folder / "said.txt"
     with said.open("w") as file:
         process = subprocess.Popen(
-            ["bash", str(ROOT / "examples" / "build_benchmark.sh"), "starter", "fake/builder", "4"],
+            ["bash", str(ROOT / "examples" / "build_benchmark.sh"), "sample", "fake/builder", "4"],
             cwd=shell.folder,
             env=shell.environment | {"PATH": path},
             stdout=file,
@@ -133,9 +133,9 @@ def test_the_documented_script_survives_being_killed(shell: Shell) -> None:
 
 
 def test_a_recorded_build_gives_the_same_questions_again(shell: Shell, build: Path) -> None:
-    """Without the model: its journal stands in for it."""
+    """Without the model: its call log stands in for it."""
     recorded = ("--model", f"recorded/{build / 'calls.jsonl'}")
-    shell.done("build", "knowledge", "starter", *recorded, "--limit", "8", "--out", "again")
+    shell.done("build", "knowledge", "sample", *recorded, "--limit", "8", "--out", "again")
     shell.done("build", "questions", "again", *recorded)
 
     def read(folder: Path) -> list[tuple[str, str, list[str], int]]:

@@ -1,4 +1,4 @@
-"""Scripted writers and solvers of questions, honest and otherwise, over the starter pack."""
+"""Scripted writers and solvers of questions, honest and otherwise, over the sample data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memantics.construction.questions.chain import BuiltQuestions, build_questio
 from memantics.construction.questions.records import QuestionSettings
 from memantics.core.memes import Meme
 from memantics.core.records import Request
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, Said
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
@@ -35,9 +35,9 @@ NOUNS, ADJECTIVES = re.findall(r"\w+", THINGS), re.findall(r"\w+", MANNERS)
 
 
 @cache
-def starter_subjects() -> Mapping[str, QuestionSubject]:
+def sample_subjects() -> Mapping[str, QuestionSubject]:
     found = {}
-    for meme in read_starter():
+    for meme in read_samples():
         individuals = tuple(
             Individual(
                 own.dimension,
@@ -77,7 +77,7 @@ def trim(text: str, words: int = 8) -> str:
 @cache
 def labels(dimension: str) -> list[str]:
     """What individuals of a dimension are called, in all memes."""
-    subjects = starter_subjects().values()
+    subjects = sample_subjects().values()
     found = (own for subject in subjects for own in subject.knowledge.individuals)
     return sorted({trim(own.label) for own in found if own.dimension == dimension})
 
@@ -127,7 +127,7 @@ def build(
         ):
             return await build_questions(
                 client,
-                subjects or starter_subjects(),
+                subjects or sample_subjects(),
                 settings or QuestionSettings(),
                 second if critic else None,
             )

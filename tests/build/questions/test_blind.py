@@ -21,8 +21,8 @@ from memantics.models.fake import FakeModel, Said
 from tests.build.questions.scripts import (
     build,
     complaint_of,
+    sample_subjects,
     say,
-    starter_subjects,
     text_of,
     write_honestly,
 )
@@ -31,7 +31,7 @@ SETTINGS = QuestionSettings(critic="model", attempts=1, dimensions=("Scene", "Em
 
 
 def some(count: int = 40) -> dict[str, QuestionSubject]:
-    return dict(list(starter_subjects().items())[:count])
+    return dict(list(sample_subjects().items())[:count])
 
 
 def way_of(request: Request) -> str:
@@ -144,7 +144,7 @@ def test_blind_asks_show_neither_meme_nor_knowledge(tmp_path: Path) -> None:
 
     async def ask() -> dict[str, BlindTrial]:
         with ModelClient(FakeModel(answer), tmp_path / "client") as client:
-            return await try_items(client, built.items, starter_subjects(), SETTINGS)
+            return await try_items(client, built.items, sample_subjects(), SETTINGS)
 
     trials = asyncio.run(ask())
     assert len(trials) == len(built.items)

@@ -32,7 +32,7 @@ from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, Said
 from memantics.understanding.extraction.report import adopt_memes
 from memantics.understanding.knowledge.records import Knowledge, dump_knowledge
-from tests.build.questions.scripts import build, say, starter_subjects, text_of, write_honestly
+from tests.build.questions.scripts import build, sample_subjects, say, text_of, write_honestly
 from tests.commands import Shell
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -40,7 +40,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is known about some memes of the starter pack."""
+    """What is known about some memes of the sample data."""
     shell = Shell(tmp_path_factory.mktemp("known"))
     folder = shell.folder / "memes"
     folder.mkdir()
@@ -60,8 +60,8 @@ def made(shell: Shell, known: Path) -> Path:
 def honest(tmp_path_factory: pytest.TempPathFactory) -> BuiltQuestions:
     """A set that a well-behaved writer wrote, about some memes of which several have pairs."""
     settings = QuestionSettings(critic="off", attempts=1)
-    toxic = {meme: own for meme, own in starter_subjects().items() if own.knowledge.of("Toxicity")}
-    subjects = dict(list(starter_subjects().items())[:6] + list(toxic.items())[:6])
+    toxic = {meme: own for meme, own in sample_subjects().items() if own.knowledge.of("Toxicity")}
+    subjects = dict(list(sample_subjects().items())[:6] + list(toxic.items())[:6])
     folder = tmp_path_factory.mktemp("honest")
     return build(folder, lambda asked: say(write_honestly(asked)), settings, subjects=subjects)
 
@@ -107,7 +107,7 @@ def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:
 def test_a_pair_is_judged_together(tmp_path: Path, honest: BuiltQuestions) -> None:
     pairs = {own.pair: own for own in honest.questions if own.pair}
     assert len(pairs) > 2
-    subjects = starter_subjects()
+    subjects = sample_subjects()
     asked = dict.fromkeys(own.meme for own in honest.questions)
     memes = adopt_memes([subjects[name].meme for name in asked], tmp_path / "b").memes
     adopted = {meme.id: replace(subjects[meme.id], meme=meme) for meme in memes}
@@ -128,7 +128,7 @@ def test_the_workflow_finds_all_that_it_asks_about(honest: BuiltQuestions) -> No
     """Judgements wait for labels: a label spelled otherwise would silently not be judged."""
     waited = {field.needs.casefold() for field in read_workflow("validate").fields if field.needs}
     paired = {own.pair for own in honest.questions if own.pair}
-    items = [own for own in make_queue(honest.questions, starter_subjects()) if own.id in paired]
+    items = [own for own in make_queue(honest.questions, sample_subjects()) if own.id in paired]
     assert items
     for item in items:
         assert waited <= {shown.label.casefold() for shown in item.shown}
@@ -144,7 +144,7 @@ def test_lines_round_trip(tmp_path: Path) -> None:
 
 
 def test_a_killed_build_goes_on_without_asking_twice(tmp_path: Path) -> None:
-    subjects = dict(list(starter_subjects().items())[:10])
+    subjects = dict(list(sample_subjects().items())[:10])
     asked: Counter[str] = Counter()
     budget = 25
 
@@ -175,7 +175,7 @@ def show(request: Request) -> str:
 
 def test_questions_are_asked_for_as_agreed() -> None:
     """A change of wording changes what is built, so it must be seen (MEMANTICS_GOLDEN=write)."""
-    subject = starter_subjects()["en-001"]
+    subject = sample_subjects()["en-001"]
     settings = QuestionSettings()
     slot = next(s for s in plan_slots(subject.knowledge, settings) if s.dimension == "Emotion")
     options = ["first", "second", "third", settings.none_text]

@@ -45,12 +45,12 @@ def judge(queue: Path, refuse: int = 0) -> int:
 @pytest.fixture
 def build(shell: Shell) -> Path:
     for words in (
-        ("build", "knowledge", "starter", "--model", "fake/builder", "--limit", "16"),
-        ("build", "questions", "builds/starter", "--model", "fake/builder"),
+        ("build", "knowledge", "sample", "--model", "fake/builder", "--limit", "16"),
+        ("build", "questions", "builds/sample", "--model", "fake/builder"),
     ):
         ran = shell.run(*words)
         assert ran.code == 0, ran
-    return shell.folder / "builds" / "starter"
+    return shell.folder / "builds" / "sample"
 
 
 @pytest.mark.slow

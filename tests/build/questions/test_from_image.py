@@ -55,15 +55,15 @@ def test_without_an_individual_the_image_is_asked_about_only_where_it_was_wanted
 
 
 def test_such_questions_are_marked_in_the_build_the_queue_and_the_benchmark(shell: Shell) -> None:
-    built = shell.run("build", "knowledge", "starter", "--model", "fake/builder", "--limit", "5")
+    built = shell.run("build", "knowledge", "sample", "--model", "fake/builder", "--limit", "5")
     assert built.code == 0, built
-    path = shell.folder / "builds" / "starter" / "knowledge.jsonl"
+    path = shell.folder / "builds" / "sample" / "knowledge.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines:
         kept = [own for own in line["individuals"] if own["dimension"] != "Toxicity"]
         line["individuals"] = kept
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    words = ("build", "questions", "builds/starter", "--model", "fake/builder")
+    words = ("build", "questions", "builds/sample", "--model", "fake/builder")
     ran = shell.run(*words, "--from-image", "--dimension", "Toxicity")
     assert ran.code == 0, ran
     questions = path.with_name("questions.jsonl").read_text(encoding="utf-8").splitlines()
@@ -79,10 +79,10 @@ def test_retrieved_background_is_told_and_named(shell: Shell) -> None:
     notes.mkdir()
     text = "Mondays are said to be the worst day.\n\nCats are said to want boxes.\n"
     (notes / "lore.txt").write_text(text, encoding="utf-8")
-    words = ("build", "knowledge", "starter", "--model", "fake/builder", "--limit", "3")
+    words = ("build", "knowledge", "sample", "--model", "fake/builder", "--limit", "3")
     ran = shell.run(*words, "--retrieve", "notes", "--retrieved", "1")
     assert ran.code == 0, ran
-    folder = shell.folder / "builds" / "starter"
+    folder = shell.folder / "builds" / "sample"
     sent = (folder / "calls.jsonl").read_text(encoding="utf-8")
     assert sent
     lines = (folder / "knowledge.jsonl").read_text(encoding="utf-8").splitlines()

@@ -16,8 +16,8 @@ from tests.build.questions.scripts import (
     WRONG,
     Entry,
     build,
+    sample_subjects,
     say,
-    starter_subjects,
     text_of,
     write_honestly,
 )
@@ -33,7 +33,7 @@ def repeat_itself(request: Request) -> Entry:
 
 
 def few(*names: str) -> dict[str, QuestionSubject]:
-    return {name: starter_subjects()[name] for name in names}
+    return {name: sample_subjects()[name] for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_a_handful_of_questions_is_not_trimmed_away() -> None:
 @pytest.mark.parametrize(("language", "most"), [("en", 40), ("zh", 13)])
 def test_lengths_are_asked_for_that_the_budget_allows(language: str, most: int) -> None:
     settings = QuestionSettings(language=language)
-    subject = starter_subjects()["en-001"]
+    subject = sample_subjects()["en-001"]
     targets = set()
     for slot in plan_slots(subject.knowledge, settings):
         sent = text_of(ask_draft(subject, slot, settings))

@@ -26,8 +26,8 @@ from tests.build.questions.scripts import (
     complaint_of,
     invent,
     read_focus,
+    sample_subjects,
     say,
-    starter_subjects,
     trim,
     write_honestly,
 )
@@ -102,7 +102,7 @@ def built(
 
 def test_enough_is_left_and_every_question_is_whole(built: BuiltQuestions) -> None:
     assert len(built.questions) >= 200
-    subjects = starter_subjects()
+    subjects = sample_subjects()
     for own in built.questions:
         assert len(own.options) == 4
         texts = [choice.text for choice in own.options]
@@ -204,7 +204,7 @@ def test_pairs_survive(built: BuiltQuestions) -> None:
     for own in pairs:
         toxic = there[own.pair]
         assert (toxic.dimension, toxic.meme) == ("Toxicity", own.meme)
-        links = starter_subjects()[own.meme].knowledge.by_key[toxic.focus].relations
+        links = sample_subjects()[own.meme].knowledge.by_key[toxic.focus].relations
         assert own.focus in [link.target for link in links if link.relation == "hasToxicElement"]
 
 
@@ -216,7 +216,7 @@ def test_no_option_recurs(built: BuiltQuestions) -> None:
 
 
 def test_a_borrowed_option_is_wrong_here_and_says_whose_it_is(built: BuiltQuestions) -> None:
-    subjects = starter_subjects()
+    subjects = sample_subjects()
     borrowed = [(q, c) for q in built.questions for c in q.options if c.role == "borrowed"]
     assert borrowed
     for own, choice in borrowed:
@@ -243,7 +243,7 @@ def test_the_same_drafts_give_the_same_set(tmp_path: Path) -> None:
     def writer(asked: Request) -> str:
         return say(always_longest(asked))
 
-    some = dict(list(starter_subjects().items())[:15])
+    some = dict(list(sample_subjects().items())[:15])
     first = build(tmp_path / "a", writer, QuestionSettings(attempts=1), subjects=some)
     second = build(tmp_path / "b", writer, QuestionSettings(attempts=1), subjects=some)
     third = build(tmp_path / "c", writer, QuestionSettings(attempts=1, seed=1), subjects=some)

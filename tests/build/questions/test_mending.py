@@ -32,7 +32,7 @@ from memantics.construction.questions.report import report_questions
 from memantics.construction.questions.solver import BlindTrial
 from memantics.core.records import Field, Request
 from memantics.understanding.knowledge.records import Individual, Knowledge
-from tests.build.questions.scripts import build, starter_subjects, text_of, write_honestly
+from tests.build.questions.scripts import build, sample_subjects, text_of, write_honestly
 
 SETTINGS = QuestionSettings(
     critic="model", attempts=1, dimensions=("Scene", "Emotion"), none_share=0.0, rewrites=1
@@ -80,7 +80,7 @@ class Guesser:
 
 
 def run(folder: Path, guesser: Guesser, settings: QuestionSettings = SETTINGS) -> BuiltQuestions:
-    subjects = dict(list(starter_subjects().items())[:20])
+    subjects = dict(list(sample_subjects().items())[:20])
     return build(folder, guesser.write, settings, guesser.answer, subjects)
 
 
@@ -108,7 +108,7 @@ def test_writers_are_told_what_is_so_of_other_memes(tmp_path: Path) -> None:
         sent.append(text_of(request))
         return guesser.write(request)
 
-    subjects = dict(list(starter_subjects().items())[:20])
+    subjects = dict(list(sample_subjects().items())[:20])
     build(tmp_path, write, SETTINGS, guesser.answer, subjects)
     first = [text for text in sent if "earlier version" not in text]
     again = [text for text in sent if "earlier version" in text]
@@ -177,7 +177,7 @@ def test_replies_with_too_few_letters_are_asked_again_then_count_as_silent(tmp_p
     def answer(_: Request) -> str:
         return json.dumps({"answers": ["A"]})
 
-    subjects = dict(list(starter_subjects().items())[:9])
+    subjects = dict(list(sample_subjects().items())[:9])
     built = build(tmp_path, Guesser().write, SETTINGS, answer, subjects)
     silent = [trial for trial in built.trials.values() if trial.blind == (None, None)]
     assert len(silent) == len(built.trials) == 18

@@ -40,7 +40,7 @@ from tests.build.questions.scripts import (
     build,
     labels,
     read_focus,
-    starter_subjects,
+    sample_subjects,
     text_of,
     trim,
 )
@@ -120,7 +120,7 @@ def critic() -> Critic:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, critic: Critic) -> BuiltQuestions:
-    some = list(starter_subjects().items())[:14]
+    some = list(sample_subjects().items())[:14]
     subjects: dict[str, QuestionSubject] = {
         **{n: subject(n) for n in ("sheep", "yoda")},
         **dict(some),

@@ -11,7 +11,7 @@ import pytest
 import memantics as mm
 from memantics.core.errors import InputError, StoreError
 from memantics.core.records import Image
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 from memantics.evaluation.answers import TaskChoiceSettings, pose_one
 from memantics.evaluation.tuning import WriterOptions, tune_intents
 from memantics.models.local.model import LocalModel
@@ -37,7 +37,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_tuned_writer_is_run_and_scored(shell: Shell) -> None:
     base = tiny.MAKERS["llava"](shell.folder / "base")
-    learnt = ("--set", "background=human", "--set", "max_tokens=12", "--data", "starter")
+    learnt = ("--set", "background=human", "--set", "max_tokens=12", "--data", "sample")
     tune_it = ("detector", "tune", base, "--question", "intent", *learnt, "--device", "cpu")
     said = shell.done(
         *tune_it, "--train-groups", "6", "--epochs", "4", "--batch", "4", "--portion", "4",
@@ -73,7 +73,7 @@ def test_a_tuned_writer_is_run_and_scored(shell: Shell) -> None:
 
 def test_the_lessons_are_the_task_s_own_requests(tmp_path: Path) -> None:
     """With background in the prompt or without it, with the image or without it."""
-    task = pose_one(TASK, TaskChoiceSettings("starter", options={"background": "human"})).task
+    task = pose_one(TASK, TaskChoiceSettings("sample", options={"background": "human"})).task
     item = next(own for own in list_written(task) if own.tags["background"] == "given")
     parts = [part for message in task.ask(item, None).messages for part in message.parts]
     assert isinstance(parts[0], Image)
@@ -81,13 +81,13 @@ def test_the_lessons_are_the_task_s_own_requests(tmp_path: Path) -> None:
     base = tiny.MAKERS["llama"](tmp_path / "base")
     options = {**BRIEF, "role": "text"}
     done = tune_intents(
-        WriterOptions(base, FAST, tmp_path / "out", "starter", None, options), lambda _: None
+        WriterOptions(base, FAST, tmp_path / "out", "sample", None, options), lambda _: None
     )
     assert done.tuned.trained_on == 3
     with pytest.raises(InputError, match="was tuned for memeintent/intent"):
         open_judge(tmp_path / "out")
     with pytest.raises(InputError, match="writes answers and has no verdicts"):
-        mm.paper("memeintent", data="starter", detectors=tmp_path / "out")
+        mm.paper("memeintent", data="sample", detectors=tmp_path / "out")
     adapter = tmp_path / "out" / "adapter"
     other = LocalModel(f"local/{adapter}").identity
     assert other["checkpoint"] != LocalModel(f"local/{base}").identity["checkpoint"]
@@ -140,7 +140,7 @@ def write_memecap(folder: Path) -> Path:
     """Files in the form of MemeCap's: bare NaN, a blank in a name, a row without a caption."""
     (folder / "memes").mkdir(parents=True)
     rows: list[dict[str, object]] = []
-    for number, meme in enumerate(read_starter()[:6]):
+    for number, meme in enumerate(read_samples()[:6]):
         name = f"memes_{number}.png"
         (folder / "memes" / name).write_bytes(image_path(meme.id).read_bytes())
         rows.append(

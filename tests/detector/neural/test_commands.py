@@ -75,8 +75,8 @@ def test_types_are_trained_without_the_memes_that_have_none(encoder: Make, tmp_p
         (("train-neural", "--preset", "mke", "--text-backbone", "nowhere"), "no such folder"),
         (("train-neural", "--preset", "text", "--seeds", "a,b"), "--seeds a,b is not possible"),
         (("train", "--preset", "mke"), "train-neural --preset mke"),
-        (("tune", "nowhere", "--question", "harm", "--data", "starter"), "no config"),
-        (("tune", "nowhere", "--data", "starter", "--rate", "-1"), "rate -1 is not possible"),
+        (("tune", "nowhere", "--question", "harm", "--data", "sample"), "no config"),
+        (("tune", "nowhere", "--data", "sample", "--rate", "-1"), "rate -1 is not possible"),
     ],
 )
 def test_what_cannot_be_says_what_to_do(

@@ -15,7 +15,7 @@ from fastapi import Request
 
 from memantics.annotation.project_settings import Words
 from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import in_turn, refuse_unwritable
+from memantics.core.files import in_turn, refuse_unwritable
 from memantics.web.server import list_hosts, name_address
 from memantics.web.shell import Limits
 

@@ -253,7 +253,7 @@ class PickedChat:
 
 def open_sample() -> PunRelease:
     """The sample that ships with this benchmark."""
-    return open_release(Source("starter", words.FOLDER / "sample", words.SAMPLE_FOLDER / "images"))
+    return open_release(Source("sample", words.FOLDER / "sample", words.SAMPLE_FOLDER / "images"))
 
 
 def pick_memes(brief: words.Brief, ids: dict[Who, tuple[str, ...]]) -> PickedMemes:

@@ -114,8 +114,8 @@ def find_harmful(brief: Brief) -> list[Harmful]:
     if brief.options["memes"] == "negative":
         return list(_stand_in(brief))
     found = [harmful_item for kind in FOLDERS for harmful_item in _list_folder(brief, kind)]
-    if not found and brief.source is not None and brief.source.kind == "starter":
-        found = list(_read_starter(brief))
+    if not found and brief.source is not None and brief.source.kind == "sample":
+        found = list(_read_sample(brief))
     kinds = {harmful_item.kind for harmful_item in found}
     if not kinds.issuperset(NEEDED):
         missing = " and ".join(FOLDERS[kind] for kind in NEEDED if kind not in kinds)
@@ -165,8 +165,8 @@ class _Pun(BaseModel):
     is_pun: bool
 
 
-class _StarterRow(BaseModel):
-    """What this task reads of a meme of the starter pack."""
+class _SampleRow(BaseModel):
+    """What this task reads of a meme of the sample data."""
 
     id: str
     file: str
@@ -176,11 +176,11 @@ class _StarterRow(BaseModel):
     pun: _Pun | None
 
 
-def _read_starter(brief: Brief) -> Iterator[Harmful]:
+def _read_sample(brief: Brief) -> Iterator[Harmful]:
     path = SAMPLE_FOLDER / "memes.jsonl"
     groups = {meme.id: meme.group for meme in brief.release.memes}
     for number, value in read_jsonl(path):
-        row = conform(_StarterRow, value, path.name, number)
+        row = conform(_SampleRow, value, path.name, number)
         if row.language == "zh" and row.harm.harmful:
             kind: Kind = "pun" if row.pun and row.pun.is_pun else "nonpun"
             image = inside(SAMPLE_FOLDER / "images", row.file)

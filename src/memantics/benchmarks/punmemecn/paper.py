@@ -307,7 +307,7 @@ def table_5(material: Material, part: DeclaredPart) -> papers.PaperPart:
             found = show_scores(part, {"harmful": run.figures.scores}, run.facts.origin)
             empty = tuple(replace(cell, fill=part.command(model=run.model)) for cell in found)
             shown.append(papers.PaperRow(label, empty, "own"))
-    if material.source.kind == "starter":
+    if material.source.kind == "sample":
         shown = [_close(row, part.reason) if _answered(row) else row for row in shown]
     return part.show(shown)
 

@@ -53,7 +53,7 @@ def part(label: str, key: str) -> str:
     return {"accuracy": label, "target_accuracy": target, "type_accuracy": type_}[key]
 
 
-def score_humans(outcomes: Sequence[Outcome]) -> Iterator[Score]:
+def score_human_eval(outcomes: Sequence[Outcome]) -> Iterator[Score]:
     """The annotators' figures, and the model's own against leave-one-out labels.
 
     The votes made the gold label, so comparing them with it flatters annotators. Leaving one out
@@ -76,7 +76,7 @@ def score_humans(outcomes: Sequence[Outcome]) -> Iterator[Score]:
 def score_annotators(outcomes: Sequence[Outcome]) -> dict[str, tuple[Score, ...]]:
     """The annotators as rows beside models: against the final label, and against each other."""
     rows: dict[str, list[Score]] = {name: [] for name in PEOPLE.values()}
-    for row in score_humans(outcomes):
+    for row in score_human_eval(outcomes):
         if row.label in PEOPLE and row.n:
             rows[PEOPLE[row.label]].append(replace(row, by="", label=""))
     return {name: tuple(scores) for name, scores in rows.items() if scores}
@@ -326,7 +326,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             rows.append(
                 share(f"{part}_accuracy", flags, [memes[i] for i in kept], by=part, label=name)
             )
-    return (*rows, *score_humans(outcomes))
+    return (*rows, *score_human_eval(outcomes))
 
 
 def _says(outcome: Outcome, part: str) -> bool:

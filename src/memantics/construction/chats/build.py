@@ -24,8 +24,8 @@ from memantics.construction.chats.distractors import name_chat
 from memantics.construction.chats.rules import RULES, ChatDraft, ChatSubject
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError
+from memantics.core.files import write_lines
 from memantics.core.images import load
-from memantics.core.journal import write_lines
 from memantics.core.memes import Meme, with_captions
 from memantics.core.model import Asker
 from memantics.core.queue import QueueItem, Shown

@@ -15,7 +15,7 @@ from typing import Annotated
 from memantics.construction.collect.gather import PAGE, Collected, CollectSettings, Kept, gather
 from memantics.construction.collect.looks import OWN
 from memantics.construction.collect.rules import DEFAULT_RULES, FilterRule, RuleSet, read_thresholds
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.core.memes import MEMES
 from memantics.core.parameters import Argument, Flag, MadeBy, TextTaken
 from memantics.core.result import Table, show_cell

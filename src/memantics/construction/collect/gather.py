@@ -25,8 +25,7 @@ from memantics.construction.collect.looks import (
 from memantics.construction.collect.rules import Dropped, MemeCandidate, RuleSet
 from memantics.core.data import dump_json
 from memantics.core.errors import StoreError
-from memantics.core.images import read_bytes
-from memantics.core.journal import (
+from memantics.core.files import (
     drop_torn_tail,
     lock_folder,
     read_whole_lines,
@@ -34,6 +33,7 @@ from memantics.core.journal import (
     replace_file,
     write_whole,
 )
+from memantics.core.images import read_bytes
 from memantics.core.language import Guess, guess_language
 from memantics.core.lines import Ocr, TextChoice
 from memantics.core.memes import MEMES
@@ -108,7 +108,7 @@ def gather(
 ) -> Collected:
     """Look at every image once, judge it, and write ``memes.jsonl``.
 
-    Looks are journalled by content: after a kill, or with new thresholds, nothing is read again.
+    Looks are logged by content: after a kill, or with new thresholds, nothing is read again.
     """
     entries = list_entries(folder, settings.out)
     out = settings.out or folder
@@ -125,14 +125,14 @@ def gather(
 
 def _look_at_all(
     entries: Sequence[ListedFile],
-    journal: Path,
+    call_log: Path,
     how: tuple[Callable[[], Ocr], CollectSettings],
     watch: Watch,
 ) -> tuple[list[Look], int]:
     open_reader, settings = how
-    drop_torn_tail(journal)
+    drop_torn_tail(call_log)
     version = f"{VERSION}/{open_reader().version}"
-    known = {look.sha256: look for look in _read_journal(journal) if look.version == version}
+    known = {look.sha256: look for look in _read_call_log(call_log) if look.version == version}
     looks: dict[int, Look] = {}
     first: list[int] = []
     twins: dict[int, int] = {}  # the same bytes under two names are read once
@@ -148,7 +148,7 @@ def _look_at_all(
                 pending[digest] = place
             first.append(place)
     watch(len(looks), len(entries))
-    with journal.open("ab", buffering=0) as file:
+    with call_log.open("ab", buffering=0) as file:
         for place, look in _look_in_turn([entries[p].path for p in first], open_reader, settings):
             looks[first[place]] = look
             if look.sha256:
@@ -196,7 +196,7 @@ def _look(path: Path) -> Look:
     return look_at(path, _reader[0])
 
 
-def _read_journal(path: Path) -> Iterator[Look]:
+def _read_call_log(path: Path) -> Iterator[Look]:
     for number, line in read_whole_lines(path):
         try:
             yield _LOOK.validate_json(line)

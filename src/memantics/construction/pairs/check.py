@@ -25,8 +25,8 @@ from memantics.construction.pairs.pairs import (
 )
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import InputError
+from memantics.core.files import replace_file, write_lines, write_text
 from memantics.core.images import encode_png, load
-from memantics.core.journal import replace_file, write_lines, write_text
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme, read_memes
 from memantics.core.parameters import Argument, Flag

@@ -24,7 +24,7 @@ from memantics.construction.publish.tables import (
 )
 from memantics.core.data import dump_json, read_json
 from memantics.core.errors import InputError
-from memantics.core.journal import in_turn, refuse_unwritable
+from memantics.core.files import in_turn, refuse_unwritable
 
 # Croissant: what the data set's files hold, as JSON-LD that search engines and loaders read.
 

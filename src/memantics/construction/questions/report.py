@@ -27,8 +27,8 @@ from memantics.construction.questions.records import (
 from memantics.construction.questions.solver import CHANCE, BlindTrial, solve_blindly
 from memantics.core.data import inside
 from memantics.core.errors import DataError, InputError, first_fault
+from memantics.core.files import write_lines
 from memantics.core.images import read_bytes
-from memantics.core.journal import write_lines
 from memantics.core.meaning import Dimension
 from memantics.core.queue import QueueCard, QueueItem, Review, Shown, write_queue
 from memantics.core.records import STATUSES

@@ -1,4 +1,4 @@
-"""The starter pack: memes that we drew and annotated ourselves, CC0, to try things on.
+"""The sample data: memes that we drew and annotated ourselves, CC0, to try things on.
 
 It is a sample, not a benchmark: every page that shows a score on it says so.
 """
@@ -33,14 +33,14 @@ __all__ = [
     "HarmLabel",
     "Pun",
     "Relation",
+    "SampleChat",
+    "SampleIndividual",
+    "SampleMeme",
+    "SampleQuestion",
     "Sentiment",
-    "StarterChat",
-    "StarterIndividual",
-    "StarterMeme",
-    "StarterQuestion",
     "copy",
     "image_path",
-    "read_starter",
+    "read_samples",
 ]
 
 HERE = Path(__file__).resolve().parent
@@ -64,7 +64,7 @@ class Relation(Closed):
     target: str
 
 
-class StarterIndividual(Closed):
+class SampleIndividual(Closed):
     """One entry of a meme's small knowledge base; ``name`` is unique in its dimension."""
 
     dimension: Dimension
@@ -74,7 +74,7 @@ class StarterIndividual(Closed):
     relations: tuple[Relation, ...] = ()
 
 
-class StarterQuestion(Closed):
+class SampleQuestion(Closed):
     """A question with four options, one of them "None of the others"; ``answer`` is an index."""
 
     dimension: Dimension
@@ -147,7 +147,7 @@ class HardOptions(Closed):
     candidates: Candidates
 
 
-class StarterChat(Closed):
+class SampleChat(Closed):
     """A chat that the meme answers; ``speaker`` is who sends it."""
 
     topic: Literal["sports", "entertainment", "technology", "games", "work", "daily"]
@@ -157,8 +157,8 @@ class StarterChat(Closed):
     hard: HardOptions
 
 
-class StarterMeme(Closed):
-    """One meme with all of its annotations; ``docs/starter-pack.md`` explains each field."""
+class SampleMeme(Closed):
+    """One meme with all of its annotations; ``docs/sample-data.md`` explains each field."""
 
     id: str
     file: str
@@ -168,8 +168,8 @@ class StarterMeme(Closed):
     captions: tuple[Caption, ...]
     description: str
     meaning: str
-    knowledge: tuple[StarterIndividual, ...]
-    questions: tuple[StarterQuestion, ...]
+    knowledge: tuple[SampleIndividual, ...]
+    questions: tuple[SampleQuestion, ...]
     intents: tuple[str, ...]
     background: tuple[str, ...]
     harm: HarmLabel
@@ -177,34 +177,34 @@ class StarterMeme(Closed):
     pun: Pun | None
     sentiment: Sentiment
     explanation: str
-    chats: tuple[StarterChat, ...]
+    chats: tuple[SampleChat, ...]
 
 
-def parse_memes(data: bytes, name: str) -> tuple[StarterMeme, ...]:
-    """Read JSON lines of starter memes; an error names the line and the field."""
+def parse_memes(data: bytes, name: str) -> tuple[SampleMeme, ...]:
+    """Read JSON lines of sample memes; an error names the line and the field."""
     memes = []
     for number, line in enumerate(data.splitlines(), 1):
         try:
-            memes.append(StarterMeme.model_validate_json(line))
+            memes.append(SampleMeme.model_validate_json(line))
         except ValidationError as error:
             raise DataError(
-                name, first_fault(error), row=number, hint="run python -m starter"
+                name, first_fault(error), row=number, hint="run python -m sample_data"
             ) from error
     return tuple(memes)
 
 
 @lru_cache(maxsize=1)
-def read_starter() -> tuple[StarterMeme, ...]:
+def read_samples() -> tuple[SampleMeme, ...]:
     """All memes of the pack, in the order of their ids.
 
-    >>> len(read_starter()) >= 12
+    >>> len(read_samples()) >= 12
     True
     """
     try:
         data = MEMES_FILE.read_bytes()
     except OSError as error:
         raise DataError(
-            MEMES_FILE.name, "the starter pack is missing", hint="install the package again"
+            MEMES_FILE.name, "the sample data is missing", hint="install the package again"
         ) from error
     return parse_memes(data, MEMES_FILE.name)
 
@@ -215,8 +215,8 @@ def image_path(meme: str) -> Path:
     >>> image_path("en-001").name
     'en-001.png'
     """
-    known = {m.id: m.file for m in read_starter()}
-    require_known("starter meme", meme, known)
+    known = {m.id: m.file for m in read_samples()}
+    require_known("sample meme", meme, known)
     return inside(IMAGES, known[meme])
 
 
@@ -233,7 +233,7 @@ def copy(folder: Annotated[str | Path, Argument("Where to put them.")]) -> Path:
     rows = io.StringIO(newline="")
     table = csv.writer(rows)
     table.writerow(("id", "image", "text", "language", "harmful", "type"))
-    for meme in read_starter():
+    for meme in read_samples():
         _copy_once(image_path(meme.id), target / "memes" / meme.file)
         harm = meme.harm
         row = (meme.id, f"memes/{meme.file}", meme.text, meme.language, harm.harmful, harm.type)

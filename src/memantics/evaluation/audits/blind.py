@@ -41,15 +41,15 @@ def judge_needs(
     task: str,
     model: str,
     plain: Sequence[Outcome],
-    probed: Mapping[str, Sequence[Outcome]],
+    perturbed: Mapping[str, Sequence[Outcome]],
 ) -> Finding | None:
     """The share of items that a model solves with words and picture, and with neither alone.
 
-    None where one of the two was not probed. Conditions are compared on the items that all have.
+    None where one of the two was not perturbed. Conditions are compared on the items that all have.
     """
-    if not {WORDS_ALONE, PICTURE_ALONE} <= probed.keys():
+    if not {WORDS_ALONE, PICTURE_ALONE} <= perturbed.keys():
         return None
-    runs = {"": plain, **probed}
+    runs = {"": plain, **perturbed}
     tables = {
         name: dict(zip((o.item.id for o in run), hits(run), strict=True))
         for name, run in runs.items()
@@ -62,11 +62,11 @@ def judge_needs(
     both = [tables[""][n] and not (tables[WORDS_ALONE][n] or tables[PICTURE_ALONE][n]) for n in ids]
     figure = share("share", both, memes)
     rows = [share("accuracy", [tables[""][n] for n in ids], memes, "shown", "all of it")]
-    for probe, label in NAMES.items():
-        if probe in tables:
-            held = [tables[probe][n] for n in ids]
+    for perturbation, label in NAMES.items():
+        if perturbation in tables:
+            held = [tables[perturbation][n] for n in ids]
             rows.append(share("accuracy", held, memes, "shown", label))
-            lost = [float(tables[""][n]) - float(tables[probe][n]) for n in ids]
+            lost = [float(tables[""][n]) - float(tables[perturbation][n]) for n in ids]
             rows.append(mean(lost, memes, "shown", f"{label}, lost", "difference"))
     value, top = figure.value or 0.0, rows[0].value or 0.0
     little = settle(value) < settle(_LITTLE * top)
@@ -84,11 +84,16 @@ def judge_memory(
     Beside it what it answers with question and options alone (``removed``), which who has seen the
     data may know, too.
     """
-    known = {probe: score for probe, score in recalled.items() if score.value is not None}
+    known = {
+        perturbation: score for perturbation, score in recalled.items() if score.value is not None
+    }
     if not known:
         return None
     most = max(known.values(), key=lambda score: score.value or 0.0)
-    rows = [place(score, "memory", HEART.get(probe, probe)) for probe, score in known.items()]
+    rows = [
+        place(score, "memory", HEART.get(perturbation, perturbation))
+        for perturbation, score in known.items()
+    ]
     if removed:
         memes = [outcome.item.group for outcome in removed]
         rows.append(share("accuracy", hits(removed), memes, "memory", "question and options alone"))

@@ -12,8 +12,8 @@ from memantics.benchmarks.factories import hits
 from memantics.benchmarks.registry import Benchmark, DataFacts
 from memantics.core.data import DataKind, GroupKind
 from memantics.core.errors import InputError
+from memantics.core.files import write_lines
 from memantics.core.finding import Finding, Gap
-from memantics.core.journal import write_lines
 from memantics.core.records import Outcome, Score
 from memantics.core.rundir import read_facts
 from memantics.core.tables import TABLE_ENDINGS
@@ -151,7 +151,7 @@ def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list
     runs = []
     for folder in folders:
         facts = read_facts(folder)
-        if facts.probe:
+        if facts.perturbation:
             continue
         held: dict[str, list[Outcome]] = {}
         for outcome in open_run(folder).outcomes:
@@ -241,25 +241,25 @@ def _draft_doubts(
 # Runs of one task with one thing changed each, as a finding for each model.
 
 
-def audit_probed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
+def audit_perturbed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
     """What the answers of each model need, of the tasks that these runs are of."""
     plain: dict[tuple[str, str], Sequence[Outcome]] = {}
-    probed: dict[tuple[str, str], dict[str, Sequence[Outcome]]] = {}
+    perturbed: dict[tuple[str, str], dict[str, Sequence[Outcome]]] = {}
     recalled: dict[tuple[str, str], dict[str, Score]] = {}
     for folder in folders:
         run = open_run(folder)
         facts, outcomes, key = run.facts, run.outcomes, (run.task.name, run.facts.model)
-        if not facts.probe:
+        if not facts.perturbation:
             plain[key] = outcomes
-        elif facts.probe.startswith("memory="):
+        elif facts.perturbation.startswith("memory="):
             scores = {score.key: score for score in run.task.score(outcomes) if not score.by}
             if "recalled" in scores:
-                recalled.setdefault(key, {})[facts.probe] = scores["recalled"]
+                recalled.setdefault(key, {})[facts.perturbation] = scores["recalled"]
         else:
-            probed.setdefault(key, {})[facts.probe] = outcomes
+            perturbed.setdefault(key, {})[facts.perturbation] = outcomes
     findings, gaps = [], []
-    for key in dict.fromkeys((*plain, *probed, *recalled)):
-        changed = probed.get(key, {})
+    for key in dict.fromkeys((*plain, *perturbed, *recalled)):
+        changed = perturbed.get(key, {})
         found = judge_needs(*key, plain[key], changed) if key in plain else None
         learnt = judge_memory(*key, recalled.get(key, {}), changed.get("meme=removed", ()))
         findings += [finding for finding in (found, learnt) if finding is not None]
@@ -272,6 +272,6 @@ def audit_probed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
                 Gap(key[0], f"what is known by heart, {key[1]}", f"it takes a run with {asked}")
             )
     if not folders:
-        hint = "memantics probe TASK --model MODEL --probe memory=caption; then --run DIR"
+        hint = "memantics perturbation TASK --model MODEL --perturb memory=caption; then --run DIR"
         gaps.append(Gap("", "what needs both, what is known by heart", "no run was given", hint))
     return findings, gaps

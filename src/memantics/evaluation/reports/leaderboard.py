@@ -23,7 +23,7 @@ Published = Mapping[str, Sequence[PublishedRow]]
 def match_published(runs: Sequence[Run], published: Published) -> list[tuple[str, PublishedRow]]:
     """The published rows that belong beside runs of one task, with a distinct name each.
 
-    Only on a release: on the starter data a paper's figures mean nothing. A row belongs where
+    Only on a release: on the sample data a paper's figures mean nothing. A row belongs where
     some run was asked as its system was.
     """
     if not runs or runs[0].kind != "release":
@@ -164,9 +164,9 @@ class Board:
     differences: tuple[str, ...]
 
     @property
-    def starter(self) -> bool:
+    def sample(self) -> bool:
         """Whether the data are the sample that ships with Memantics."""
-        return self.kind == "starter"
+        return self.kind == "sample"
 
     @property
     def judges(self) -> bool:
@@ -408,6 +408,6 @@ def show_scope(board: Board) -> str:
         parts.append(show_limit(facts))
     if facts.sample is not None:
         parts.append(f"sample of {facts.sample} items, seed {facts.seed}")
-    if facts.probe:
-        parts.append(f"probe {facts.probe}")
+    if facts.perturbation:
+        parts.append(f"perturbation {facts.perturbation}")
     return ", ".join(parts)

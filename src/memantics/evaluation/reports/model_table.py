@@ -19,7 +19,7 @@ from memantics.core.prompt import fill_template
 from memantics.core.records import show_figure
 from memantics.core.tables import dump_csv
 from memantics.evaluation.reports.leaderboard import Board, LeaderboardRow, show_scope
-from memantics.evaluation.reports.runs import STARTER_NOTE, Run
+from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run
 from memantics.evaluation.reports.tables import md_table, quote_latex, quote_markdown
 from memantics.web.plot import draw
 
@@ -245,8 +245,8 @@ def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple
             f"clustered by meme, Holm's correction over {pairs}. Bold: significantly better "
             "than every other model."
         )
-    if any(board.starter for board in boards):
-        said.append(STARTER_NOTE)
+    if any(board.sample for board in boards):
+        said.append(SAMPLE_NOTE)
     return tuple(said)
 
 

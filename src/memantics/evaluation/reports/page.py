@@ -9,7 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 from pydantic import JsonValue
 
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.core.records import STATUSES
 from memantics.evaluation.reports.leaderboard import (
     EDITOR,
@@ -28,7 +28,7 @@ from memantics.evaluation.reports.payload import (
     PayloadMaker,
     embed_json,
 )
-from memantics.evaluation.reports.runs import STARTER_NOTE, Run, load_runs
+from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run, load_runs
 from memantics.web.page import Shown, Thumbnail, fill_page, make_thumbnails
 from memantics.web.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
 
@@ -101,7 +101,7 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
             _embed(t) for t in make_thumbnails(paths, settings.max_image_bytes, settings.places)
         ],
         models=settings.models,
-        starter_note=STARTER_NOTE,
+        sample_note=SAMPLE_NOTE,
         warnings=list(dict.fromkeys(text for board in boards for text in board.warnings)),
         statuses=STATUSES,
         fault=tell_fault,

@@ -18,7 +18,7 @@ from memantics.core.records import STATUSES, Score
 from memantics.core.result import Result, make_frame, to_plain
 from memantics.core.text import mask_unseen
 
-STARTER_NOTE = "Starter pack: a sample to try things on. Scores here rank nothing."
+SAMPLE_NOTE = "Sample data: a sample to try things on. Scores here rank nothing."
 _SHOWN = 10
 
 
@@ -85,7 +85,7 @@ class Run(Result):
 
     @property
     def kind(self) -> str:
-        """``starter``, ``release`` or what else the run says about its data."""
+        """``sample``, ``release`` or what else the run says about its data."""
         return str(self.facts.data.get("kind", ""))
 
     @property
@@ -95,7 +95,7 @@ class Run(Result):
         checksum = str(facts.data.get("checksum", ""))
         drawn = f"{facts.sample} {facts.seed}" if facts.sample is not None else ""
         scope = (facts.split, str(facts.limit), facts.spread, drawn)
-        return (self.task, self.kind, checksum, *scope, facts.probe)
+        return (self.task, self.kind, checksum, *scope, facts.perturbation)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """The run as plain data."""
@@ -162,7 +162,7 @@ def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -
             cells = (run.task, name, run.figures.main, value, span, n, *ends)
             lines.append("".join(f"<td>{html.escape(mask_unseen(cell))}</td>" for cell in cells))
     notes = [f"{name}: {why}" for name, why in (missing or {}).items()]
-    notes += [STARTER_NOTE] if any(run.kind == "starter" for run in runs) else []
+    notes += [SAMPLE_NOTE] if any(run.kind == "sample" for run in runs) else []
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table>{body}</table>" + "".join(
         f"<p>{html.escape(mask_unseen(note))}</p>" for note in notes

@@ -27,9 +27,11 @@ from memantics.evaluation.reports.leaderboard import (
     make_boards,
     show_scope,
 )
-from memantics.evaluation.reports.runs import STARTER_NOTE, Run
+from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run
 
-_RARE = frozenset({"adapted", "imported", "probe", "repeat", "repeat_of", "spread", "wording"})
+_RARE = frozenset(
+    {"adapted", "imported", "perturbation", "repeat", "repeat_of", "spread", "wording"}
+)
 _MARKDOWN = str.maketrans(
     {mark: f"\\{mark}" for mark in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
@@ -57,8 +59,8 @@ def render_markdown(runs: Sequence[Run], published: Published = _NONE) -> str:
             f"## {quote_markdown(board.title)}",
             f"{quote_markdown(board.task)}, {quote_markdown(show_scope(board))}.",
         ]
-        if board.starter:
-            parts.append(f"> **{STARTER_NOTE}**")
+        if board.sample:
+            parts.append(f"> **{SAMPLE_NOTE}**")
         parts += [f"> {quote_markdown(text)}" for text in (*board.warnings, board.caution) if text]
         parts.append(_leaderboard_lines(board))
         parts.append(_figure_lines(board))
@@ -160,7 +162,7 @@ def _board_json(board: Board) -> JsonValue:
         "main": board.main,
         "unit": board.unit,
         "data": board.kind,
-        "notice": STARTER_NOTE if board.starter else "",
+        "notice": SAMPLE_NOTE if board.sample else "",
         "warnings": list(board.warnings),
         "split": board.split,
         "limit": board.limit,
@@ -197,8 +199,8 @@ def table(runs: Sequence[Run]) -> Group:
             for row in board.rows
             if row.source is not None and row.source.facts.origin
         ]
-    if any(board.starter for board in boards):
-        parts.append(Text(STARTER_NOTE, style="yellow"))
+    if any(board.sample for board in boards):
+        parts.append(Text(SAMPLE_NOTE, style="yellow"))
     return Group(*parts)
 
 

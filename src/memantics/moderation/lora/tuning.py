@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.core.parameters import Flag
 from memantics.core.prompt import fill_template
 from memantics.core.records import Item, Outcome, Score
@@ -54,7 +54,7 @@ CARD = "CARD.md"
 
 @dataclass(frozen=True, slots=True)
 class DataOrigin:
-    """Whose memes a model learnt from. ``sample`` marks the starter pack, which proves nothing."""
+    """Whose memes a model learnt from. ``sample`` marks the sample data, which proves nothing."""
 
     data: str
     licence: str = "not said"

@@ -27,7 +27,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import lock_folder, refuse_unwritable, whole_file
+from memantics.core.files import lock_folder, refuse_unwritable, whole_file
 from memantics.moderation.neural import feeding
 from memantics.moderation.neural.encoding import Encoded, Places, classes_of, gold_places
 from memantics.moderation.neural.machine import Ranks, get_torch, share_text, wait_for_all

@@ -19,7 +19,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, StoreError, first_fault
-from memantics.core.journal import Journal, lock_folder, read_whole_lines
+from memantics.core.files import AppendOnlyFile, lock_folder, read_whole_lines
 from memantics.moderation.scale.engines import ShardEngine, ShardOrder
 from memantics.moderation.scale.records import (
     Ref,
@@ -98,7 +98,7 @@ class ShardManifest:
                     hint="choose another --out, or name that source, too, to go on",
                 )
             self._sweep()
-            self._journal = Journal(folder / MANIFEST, folder / MANIFEST)
+            self._call_log = AppendOnlyFile(folder / MANIFEST, folder / MANIFEST)
             if head is None:
                 first = _Head(format=FORMAT, settings=dict(settings), sources=list(sources))
                 self._begin(first)
@@ -108,9 +108,9 @@ class ShardManifest:
 
     def _begin(self, head: _Head) -> None:
         try:
-            self._journal.append(_line(head.model_dump()))
+            self._call_log.append(_line(head.model_dump()))
         except StoreError:
-            self._journal.close()
+            self._call_log.close()
             raise
 
     def find(self, shard: Shard) -> ShardStanding:
@@ -122,7 +122,7 @@ class ShardManifest:
 
     def add(self, part: ShardPart) -> None:
         """Write a finished part down."""
-        self._journal.append(_line(_PART.dump_python(part)))
+        self._call_log.append(_line(_PART.dump_python(part)))
         self._parts[part.shard] = part
 
     @property
@@ -143,7 +143,7 @@ class ShardManifest:
     def close(self) -> None:
         """Let go of the folder, in which no worker writes any more."""
         self._sweep()
-        self._journal.close()
+        self._call_log.close()
         self._lock.close()
 
     def __enter__(self) -> Self:

@@ -19,7 +19,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError, StoreError, UnknownName, first_fault
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.records import Score
 from memantics.core.result import Result, Table, to_plain
 from memantics.metrics.comparison import correct_known, resampled_p, welch_t_test

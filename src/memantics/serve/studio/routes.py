@@ -192,7 +192,7 @@ def show_page(request: Request, pages: SharedPages) -> Response:
     """The page; everything else is asked for by its script."""
     words = pages.words(request)
     context = {
-        "picks": workbench.list_starter(words.language, FIRST[words.language]),
+        "picks": workbench.list_samples(words.language, FIRST[words.language]),
         "models": request.app.state.settings.models.models,
         "keeps": request.app.state.settings.models.preferences is not None,
         "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
@@ -200,18 +200,18 @@ def show_page(request: Request, pages: SharedPages) -> Response:
     return pages.show(request, "studio.html", context)
 
 
-@router.get("/studio/starter/{meme}.png")
-def show_starter(meme: str) -> Response:
-    """A meme of the starter pack."""
+@router.get("/studio/sample/{meme}.png")
+def show_sample(meme: str) -> Response:
+    """A meme of the sample data."""
     return FileResponse(image_path(meme), media_type="image/png")
 
 
-@router.post("/studio/starter/{meme}", dependencies=_own_page)
-async def explain_starter(meme: str, queues: Queues) -> Response:
-    """What the people who drew a meme of the starter pack say about it."""
+@router.post("/studio/sample/{meme}", dependencies=_own_page)
+async def explain_sample(meme: str, queues: Queues) -> Response:
+    """What the people who drew a meme of the sample data say about it."""
 
     def tell() -> JsonValue:
-        return show_meaning(workbench.tell_starter_meaning(meme))
+        return show_meaning(workbench.tell_sample_meaning(meme))
 
     return await answer(queues.work(tell))
 

@@ -123,7 +123,7 @@ class Findings(Result):
     ``shows`` is what can be seen without a model. Verdicts and emotions of a model stand before
     those of this machine. ``predictions`` are what the classifiers in use say beside the emotion;
     ``near`` are known memes that say or show nearly the same, ``family`` those on the same picture.
-    Baselines (the starter pack's detector, the embedded reader) are shown as findings only where
+    Baselines (the sample data's detector, the embedded reader) are shown as findings only where
     nobody else judged. ``printed`` are all lines of text with their roles, in an image of that
     ``size``; ``lines`` are the captions among them.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from memantics.core.journal import write_lines
+from memantics.core.files import write_lines
 from memantics.core.language import language_of
 from memantics.core.memes import BESIDE, CAPTIONS, HEARD, Meme
 from memantics.core.model import Asker, Step

@@ -13,8 +13,8 @@ import orjson
 
 from memantics.core.data import Skip, inside
 from memantics.core.errors import DataError, ImageError, InputError
+from memantics.core.files import refuse_unwritable, replace_file, whole_file
 from memantics.core.images import probe, read_bytes
-from memantics.core.journal import refuse_unwritable, replace_file, whole_file
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.memes import ID, LONGEST_ID, MEMES, SUFFIXES, Meme
 from memantics.core.records import STATUSES
@@ -142,7 +142,7 @@ def find_misplaced(knowledge: Knowledge) -> Iterator[Misplaced]:
 # The folder of a build: ``memes.jsonl`` with ``images/``, ``knowledge.jsonl``, ``report.json``.
 #
 # ``calls.jsonl`` beside them is the client's. Finished files appear at once or not at all; a build
-# that was killed is run again and takes every answer from the journal.
+# that was killed is run again and takes every answer from the call log.
 
 IMAGES, REPORT = "images", "report.json"
 _MOST_BACKGROUND = 64_000

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import JsonValue
 
-from memantics.core.journal import write_lines
+from memantics.core.files import write_lines
 from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.model import Asker, Step

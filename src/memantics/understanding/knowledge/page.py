@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memantics.core.data import inside
 from memantics.core.errors import DataError
-from memantics.core.journal import write_text
+from memantics.core.files import write_text
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.understanding.knowledge.layout import choose_cards, make_legend, read_fields, tame
 from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, name_dimension
@@ -31,12 +31,12 @@ class Entry:
 
 
 def find_image(known: Knowledge, folder: Path | None) -> Path | None:
-    """The image of a meme: in the folder given, or in the starter pack for its own memes."""
+    """The image of a meme: in the folder given, or in the sample data for its own memes."""
     if folder is not None:
         if not folder.is_dir():
             raise DataError(folder, "is no folder", hint="give the folder with the images")
         return inside(folder, known.image) if known.image else None
-    if known.collection == "starter":
+    if known.collection == "sample":
         from memantics.core.samples import IMAGES
 
         return inside(IMAGES, known.image) if known.image else None

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from memantics.core.data import read_jsonl
+from memantics.core.files import replace_file
 from memantics.core.images import load
-from memantics.core.journal import replace_file
 from memantics.core.memes import MEMES, read_memes
 from memantics.core.registry import home
 from memantics.core.retrieval import FamilyUse, NearMeme, Passage, read_passages

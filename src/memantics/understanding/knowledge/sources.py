@@ -97,7 +97,7 @@ def import_path(store: GraphStore, path: Path) -> Account:
     """Import whatever lies at a path into a store, and say what was found."""
     if not path.exists():
         raise DataError(
-            path, "no such file or folder", hint="give a folder or file of knowledge, or 'starter'"
+            path, "no such file or folder", hint="give a folder or file of knowledge, or 'sample'"
         )
     account = Account()
     if official := _official(path):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Self
 
 from memantics.core.errors import DataError, StoreError, UnknownName
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.meaning import Dimension
 from memantics.understanding.knowledge.graph import from_quads, node, to_quads
 from memantics.understanding.knowledge.querying import QueryRows, ask, select, store_errors

@@ -175,7 +175,7 @@ def explain(readings: Heard, *, alternatives: int = 2) -> tuple[str, ...]:
     return tuple(" ".join(line.split()) for line in lines)
 
 
-_BEHIND = 4.0  # of the score: on the starter puns the right reading is never further behind
+_BEHIND = 4.0  # of the score: on the sample puns the right reading is never further behind
 
 
 def hint(heard: Heard, *, limit: int = 3) -> str:

@@ -18,8 +18,8 @@ from PIL import Image
 from pydantic import BaseModel
 
 from memantics.core import errors
+from memantics.core.files import replace_file
 from memantics.core.images import decode, encode_png, read_bytes, shrink
-from memantics.core.journal import replace_file
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.model import Taken

@@ -13,8 +13,8 @@ from typing import cast
 from pydantic import BaseModel, JsonValue
 
 from memantics.core.data import conform, inside, read_json
+from memantics.core.files import write_lines
 from memantics.core.images import read_bytes
-from memantics.core.journal import write_lines
 from memantics.core.memes import Meme
 from memantics.core.model import Taken
 from memantics.core.queue import QueueItem, Review, Reviewed, Shown

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from memantics.core.data import conform, dump_json, read_json
 from memantics.core.errors import DataError, UnknownName
-from memantics.core.journal import replace_file
+from memantics.core.files import replace_file
 from memantics.core.records import Closed
 from memantics.understanding.analysis.asking import WordedFeeling
 

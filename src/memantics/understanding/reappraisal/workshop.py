@@ -12,8 +12,8 @@ from typing import Literal, Protocol, get_args
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError
+from memantics.core.files import replace_file
 from memantics.core.images import read_bytes
-from memantics.core.journal import replace_file
 from memantics.core.model import Editor
 from memantics.core.result import Result, html_table
 from memantics.understanding.reappraisal.faces import FaceFinder

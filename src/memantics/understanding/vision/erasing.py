@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageStat
 
+from memantics.core.files import replace_file
 from memantics.core.images import load, probe, read_bytes
-from memantics.core.journal import replace_file
 from memantics.understanding.vision.colours import Mask, Pixels
 from memantics.understanding.vision.ink import Ink
 from memantics.understanding.vision.regions import PixelBox

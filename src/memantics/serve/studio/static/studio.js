@@ -20,7 +20,7 @@
   };
   const own = (text, tag = "bdi") => el(tag, { textContent: text });
 
-  let meme = null; // { file, name, starter, url, parts }, of which nothing outlives the page
+  let meme = null; // { file, name, sample, url, parts }, of which nothing outlives the page
   let stop = new AbortController();
   const announce = (text) => { byId("status").textContent = text; };
   const notice = (text) => { byId("notice").textContent = text; byId("notice").hidden = !text; };
@@ -232,7 +232,7 @@
   };
   const unveil = () => document.body.classList.remove("veil");
   /* A sample's verdict blurs nothing; a detector's, a model's and the pack's own word do. */
-  const isHarmful = () => Boolean(meme.starter?.harmful || (meme.parts.harm?.harmful && !meme.parts.harm.sample)
+  const isHarmful = () => Boolean(meme.sample?.harmful || (meme.parts.harm?.harmful && !meme.parts.harm.sample)
     || (meme.parts.meanings ?? []).some(({ found }) => found && (found.harm?.harmful || found.knowledge.individuals.some((one) => one.dimension === "Toxicity"))));
   const cover = () => { if (isHarmful()) veil("result.may_harm"); else unveil(); };
   byId("show").addEventListener("click", () => {
@@ -308,7 +308,7 @@
     if (choice.chosen !== null) choice.undone.push(choice.chosen);
     choice.chosen = number;
     const candidates = found.versions.map(({ captions, by, status, score, kindness }) => ({ captions, by, status, score, kindness }));
-    if (keeps) send("/studio/choice", { ...choice, meme: meme.starter?.id ?? found.meme, candidates }, stop.signal).catch((error) => { if (error.name !== "AbortError") notice(error.message); });
+    if (keeps) send("/studio/choice", { ...choice, meme: meme.sample?.id ?? found.meme, candidates }, stop.signal).catch((error) => { if (error.name !== "AbortError") notice(error.message); });
     showKinder(found, at);
     announce(t(number ? "kinder.taken" : "kinder.undone", { number }));
   };
@@ -347,7 +347,7 @@
   const list = (items) => el("ul", {}, ...items.map((item) => el("li", {}, own(item))));
   const row = (name, ...children) => el("div", {}, el("span", { className: "name", textContent: name }), el("div", {}, ...children));
   const showMeaning = ({ found, wide, narrow }, alone) => {
-    const authors = found.by === "starter pack";
+    const authors = found.by === "sample data";
     const { harm, feeling } = found;
     const who = authors ? t("meaning.by_authors") : t("meaning.by", { by: found.by });
     const spent = found.tokens ? ` · ${t("meaning.tokens", { count: found.tokens.toLocaleString() })}` : "";
@@ -431,7 +431,7 @@
 
   /* ---- one meme from beginning to end ---- */
   const stem = () => meme.name.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60) || "meme";
-  const look = async (file, name, starter = null) => {
+  const look = async (file, name, sample = null) => {
     notice("");
     if (file.size > MOST_BYTES) return notice(t("result.large"));
     if (!KINDS.includes(file.type)) return notice(t("result.not_image"));
@@ -439,7 +439,7 @@
     stop = new AbortController();
     const signal = stop.signal;
     if (meme) URL.revokeObjectURL(meme.url);
-    meme = { file, name, starter, url: URL.createObjectURL(file), parts: {}, shown: false };
+    meme = { file, name, sample, url: URL.createObjectURL(file), parts: {}, shown: false };
     byId("start").hidden = true;
     byId("result").hidden = false;
     byId("name").firstElementChild.textContent = name;
@@ -451,8 +451,8 @@
     byId("name").focus({ preventScroll: true });
     scrollTo({ top: 0 });
     for (const part of ["sound", "harm", "kinder"]) wait(part);
-    if (starter) make("meaning", async () => {
-      const line = await ask(`/studio/starter/${encodeURIComponent(starter.id)}`, {}, signal).catch((error) => {
+    if (sample) make("meaning", async () => {
+      const line = await ask(`/studio/sample/${encodeURIComponent(sample.id)}`, {}, signal).catch((error) => {
         if (!meme.parts.meanings) throw error;
       });
       /* Models that were asked meanwhile have the place. */
@@ -503,7 +503,7 @@
   });
   const pick = async (button) => {
     const { meme: id, file } = button.dataset;
-    const body = await (await fetch(`/studio/starter/${encodeURIComponent(id)}.png`)).blob();
+    const body = await (await fetch(`/studio/sample/${encodeURIComponent(id)}.png`)).blob();
     history.replaceState(null, "", `#${id}`);
     look(new Blob([body], { type: "image/png" }), file, { id, harmful: button.classList.contains("veiled") });
   };

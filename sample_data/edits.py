@@ -13,14 +13,14 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from memantics.core.samples import IMAGES, StarterMeme
+from memantics.core.samples import IMAGES, SampleMeme
 
 PER_EMOTION = 3
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _WARM, _COOL = 26, 30
 
 
-def make_edits(memes: Iterable[StarterMeme]) -> dict[str, bytes]:
+def make_edits(memes: Iterable[SampleMeme]) -> dict[str, bytes]:
     """The files below ``sample/``: some memes of each emotion, by both editors."""
     files: dict[str, bytes] = {}
     for meme in choose_memes(memes):
@@ -30,7 +30,7 @@ def make_edits(memes: Iterable[StarterMeme]) -> dict[str, bytes]:
     return files
 
 
-def choose_memes(memes: Iterable[StarterMeme]) -> Iterator[StarterMeme]:
+def choose_memes(memes: Iterable[SampleMeme]) -> Iterator[SampleMeme]:
     """The first few memes of each source emotion."""
     seen: Counter[str] = Counter()
     for meme in memes:

@@ -1,6 +1,6 @@
-"""Draw the starter pack, write its records, export the five benchmarks' samples, train on them.
+"""Draw the sample data, write its records, export the five benchmarks' samples, train on them.
 
-``python -m starter`` does it all; running it twice changes nothing.
+``python -m sample_data`` does it all; running it twice changes nothing.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from PIL import Image
 
-from memantics.core.samples import DETECTOR_FILE, IMAGES, MEMES_FILE, StarterMeme
-from memantics.moderation.data import read_starter_examples
+from memantics.core.samples import DETECTOR_FILE, IMAGES, MEMES_FILE, SampleMeme
+from memantics.moderation.data import read_sample_examples
 from memantics.moderation.fast import train
 from memantics.moderation.heads import find_preset
 from memantics.moderation.storage import load_with_card, save
-from starter.export import export_samples
-from starter.sheets import Meme, find_memes
+from sample_data.export import export_samples
+from sample_data.sheets import Meme, find_memes
 
 TILE = 300
 
@@ -31,14 +31,14 @@ def replace(path: Path, data: bytes) -> bool:
     return True
 
 
-def draw_meme(meme: Meme) -> tuple[StarterMeme, bool]:
+def draw_meme(meme: Meme) -> tuple[SampleMeme, bool]:
     """Draw one meme into the package; its record, and whether the picture changed."""
     canvas = meme.draw()
     changed = replace(IMAGES / f"{meme.id}.png", canvas.png())
     return meme.record(canvas), changed
 
 
-def dump_records(records: Sequence[StarterMeme]) -> bytes:
+def dump_records(records: Sequence[SampleMeme]) -> bytes:
     """The records as JSON lines."""
     return b"".join(r.model_dump_json().encode() + b"\n" for r in records)
 
@@ -60,7 +60,7 @@ def train_detector() -> bool:
 
     Its last digits differ between machines, so that it is not trained again for nothing.
     """
-    loaded = read_starter_examples()
+    loaded = read_sample_examples()
     if DETECTOR_FILE.exists() and load_with_card(DETECTOR_FILE)[1]["checksum"] == loaded.checksum:
         return False
     facts = {"sample": True, "languages": loaded.list_languages(), "checksum": loaded.checksum}
@@ -87,7 +87,7 @@ def build() -> None:
 
 def main() -> None:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m starter", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m sample_data", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="ID", help="draw these pictures, no more")
     parser.add_argument("--sheet", metavar="FILE", help="write a contact sheet, no more")
     parser.add_argument("prefix", nargs="*", help="with --sheet: ids that begin so")

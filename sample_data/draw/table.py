@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from starter.draw.canvas import INK, Pen, Point
-from starter.draw.creatures import SHADOW, shade
-from starter.draw.faces import Mood, face
+from sample_data.draw.canvas import INK, Pen, Point
+from sample_data.draw.creatures import SHADOW, shade
+from sample_data.draw.faces import Mood, face
 
 Fruit = Literal["apple", "pear", "orange", "peach", "mango", "lemon", "tomato", "egg", "potato"]
 _FRUIT = {

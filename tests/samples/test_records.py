@@ -1,4 +1,4 @@
-"""The records of the starter pack keep every rule of docs/starter-pack.md."""
+"""The records of the sample data keep every rule of docs/sample-data.md."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from memantics.core.meaning import DIMENSIONS
 from memantics.core.samples import (
     IMAGES,
     MEMES_FILE,
-    StarterMeme,
+    SampleMeme,
     image_path,
     parse_memes,
-    read_starter,
+    read_samples,
 )
 from tests.places import ROOT
 
-MEMES = read_starter()
+MEMES = read_samples()
 BY_ID = {meme.id: meme for meme in MEMES}
 NONE = "None of the others"
 PAIRS = {"sad": "happy", "angry": "calm", "tense": "relaxed", "bored": "excited"}
@@ -44,14 +44,14 @@ def test_the_pack_is_as_large_as_promised() -> None:
 
 
 def test_images_and_fonts_are_small() -> None:
-    fonts = (ROOT / "starter" / "fonts").glob("*.?tf")
+    fonts = (ROOT / "sample" / "fonts").glob("*.?tf")
     sizes = [path.stat().st_size for path in (*IMAGES.iterdir(), *fonts)]
     assert sum(sizes) < 12 * 1024 * 1024
     assert {path.name for path in IMAGES.iterdir()} == {meme.file for meme in MEMES}
 
 
 @each
-def test_the_image_decodes_within_bounds(meme: StarterMeme) -> None:
+def test_the_image_decodes_within_bounds(meme: SampleMeme) -> None:
     path = image_path(meme.id)
     assert path.stat().st_size <= 60 * 1024
     picture = images.load(path)
@@ -61,7 +61,7 @@ def test_the_image_decodes_within_bounds(meme: StarterMeme) -> None:
 
 
 @each
-def test_names_and_texts_agree(meme: StarterMeme) -> None:
+def test_names_and_texts_agree(meme: SampleMeme) -> None:
     pattern = (
         r"en-\d{3}" if meme.language == "en" else r"zh-\d{3}|CN9\d{4}(\.similar_(image|text))?"
     )
@@ -76,7 +76,7 @@ def test_names_and_texts_agree(meme: StarterMeme) -> None:
 
 
 @each
-def test_the_knowledge_base_is_whole(meme: StarterMeme) -> None:
+def test_the_knowledge_base_is_whole(meme: SampleMeme) -> None:
     names = [f"{k.dimension}/{k.name}" for k in meme.knowledge]
     assert len(set(names)) == len(names)
     assert len({k.name for k in meme.knowledge}) == len(names), "questions cite bare names"
@@ -91,7 +91,7 @@ def test_the_knowledge_base_is_whole(meme: StarterMeme) -> None:
 
 
 @each
-def test_the_questions_can_be_answered(meme: StarterMeme) -> None:
+def test_the_questions_can_be_answered(meme: SampleMeme) -> None:
     first, second = meme.questions
     assert first.dimension == "Toxicity"
     assert second.dimension != "Toxicity"
@@ -125,7 +125,7 @@ def test_the_questions_give_nothing_away(language: str) -> None:
 
 
 @each
-def test_intents_background_and_harm(meme: StarterMeme) -> None:
+def test_intents_background_and_harm(meme: SampleMeme) -> None:
     assert 1 <= len(meme.intents) <= 3
     assert all(i.startswith("the meme ") and not i.endswith(".") for i in meme.intents)
     assert len(meme.background) <= 3
@@ -138,7 +138,7 @@ def test_intents_background_and_harm(meme: StarterMeme) -> None:
 
 
 @each
-def test_emotions_and_sentiment(meme: StarterMeme) -> None:
+def test_emotions_and_sentiment(meme: SampleMeme) -> None:
     if meme.emotion:
         assert PAIRS[meme.emotion.source] == meme.emotion.target
         assert (meme.emotion.layout == "SinglePanel") == (meme.panels == 1)
@@ -151,7 +151,7 @@ def test_emotions_and_sentiment(meme: StarterMeme) -> None:
 
 
 @each
-def test_puns_and_chats(meme: StarterMeme) -> None:
+def test_puns_and_chats(meme: SampleMeme) -> None:
     pun = meme.pun
     assert (pun is not None and pun.group is not None) == meme.id.startswith("CN")
     if pun is None:
@@ -168,7 +168,7 @@ def test_puns_and_chats(meme: StarterMeme) -> None:
 
 
 @each
-def test_chat_options_exist(meme: StarterMeme) -> None:
+def test_chat_options_exist(meme: SampleMeme) -> None:
     assert len({chat.topic for chat in meme.chats}) == len(meme.chats)
     for chat in meme.chats:
         assert 3 <= len(chat.turns) <= 6
@@ -197,7 +197,7 @@ def test_pun_groups_are_complete() -> None:
 def test_a_damaged_record_is_named() -> None:
     lines = MEMES_FILE.read_bytes().splitlines()
     broken = b"\n".join([lines[0], lines[1].replace(b'"language":', b'"tongue":', 1)])
-    with pytest.raises(DataError, match=r"memes\.jsonl: row 2: .*python -m starter"):
+    with pytest.raises(DataError, match=r"memes\.jsonl: row 2: .*python -m sample_data"):
         parse_memes(broken, "memes.jsonl")
 
 

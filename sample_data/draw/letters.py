@@ -14,7 +14,7 @@ from typing import Literal
 
 from PIL import ImageFont
 
-from starter.draw.canvas import INK, SAMPLING, Canvas, Point, Printed, rounded
+from sample_data.draw.canvas import INK, SAMPLING, Canvas, Point, Printed, rounded
 
 FONTS = Path(__file__).resolve().parent.parent / "fonts"
 LOUD, ROUND, CHINESE = "Anton-Regular.ttf", "Baloo2-Bold.ttf", "NotoSansSC-Black-subset.otf"

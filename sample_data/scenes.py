@@ -1,6 +1,6 @@
 """Scenes written as lines of parts, in ``content/scenes.toml``, and a few that are code.
 
-A line names a part of ``starter.draw`` or a shape of the pen, then where it stands, then what
+A line names a part of ``sample.draw`` or a shape of the pen, then where it stands, then what
 it takes: ``animal @330,630,2.0 dog smug`` draws a smug dog at (330, 630), twice its size. A place
 is x,y[,size[,angle[,flip]]]; ``@a>b`` is place b within place a; a part without one takes the whole
 canvas. ``canvas W H`` begins a picture, ``grid`` makes panels of all before, ``bar`` adds a caption
@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from starter import drawn
-from starter.draw import creatures, faces, letters, people, places, table, things
-from starter.draw.canvas import Canvas, Pen, grid
+from sample_data import drawn
+from sample_data.draw import creatures, faces, letters, people, places, table, things
+from sample_data.draw.canvas import Canvas, Pen, grid
 
 FILE = Path(__file__).resolve().parent / "content" / "scenes.toml"
 MODULES = (creatures, faces, letters, people, places, table, things)
@@ -36,7 +36,7 @@ def read_scenes() -> dict[str, str]:
 
 
 def draw_scene(name: str) -> Canvas:
-    """The scene of that name: a script, else a function of ``starter.drawn``."""
+    """The scene of that name: a script, else a function of ``sample.drawn``."""
     script = read_scenes().get(name)
     if script is None:
         draw: Callable[[], Canvas] = getattr(drawn, name)

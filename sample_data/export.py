@@ -1,4 +1,4 @@
-"""Write the starter memes as samples of the five benchmarks, each in its official format."""
+"""Write the sample memes as samples of the five benchmarks, each in its official format."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from memantics.core.samples import StarterIndividual, StarterMeme, StarterQuestion
-from starter.edits import make_edits
+from memantics.core.samples import SampleIndividual, SampleMeme, SampleQuestion
+from sample_data.edits import make_edits
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "src" / "memantics" / "benchmarks"
 NAMESPACE = "http://w3c.org/memes-ontology/general#"
@@ -57,7 +57,7 @@ def pack(value: object) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def export_samples(records: Sequence[StarterMeme]) -> int:
+def export_samples(records: Sequence[SampleMeme]) -> int:
     """Write all samples, remove files that no longer belong; how many files changed."""
     changed = 0
     for name, files in make_samples(records).items():
@@ -77,7 +77,7 @@ def export_samples(records: Sequence[StarterMeme]) -> int:
     return changed
 
 
-def make_samples(records: Sequence[StarterMeme]) -> dict[str, Files]:
+def make_samples(records: Sequence[SampleMeme]) -> dict[str, Files]:
     """The files of every benchmark's sample: path below ``sample/`` to content."""
     english = [r for r in records if r.language == "en"]
     chinese = [r for r in records if r.language == "zh"]
@@ -90,7 +90,7 @@ def make_samples(records: Sequence[StarterMeme]) -> dict[str, Files]:
     }
 
 
-def make_mquest(memes: Iterable[StarterMeme]) -> Files:
+def make_mquest(memes: Iterable[SampleMeme]) -> Files:
     """Knowledge bases (raw and refined) and questions."""
     files: Files = {}
     for meme in memes:
@@ -105,7 +105,7 @@ def make_mquest(memes: Iterable[StarterMeme]) -> Files:
     return files
 
 
-def make_base(meme: StarterMeme) -> dict[str, object]:
+def make_base(meme: SampleMeme) -> dict[str, object]:
     """A raw knowledge base."""
     return {
         "dimensions": [make_individual(individual) for individual in meme.knowledge],
@@ -122,7 +122,7 @@ def make_base(meme: StarterMeme) -> dict[str, object]:
     }
 
 
-def make_individual(individual: StarterIndividual) -> dict[str, object]:
+def make_individual(individual: SampleIndividual) -> dict[str, object]:
     """One individual; as in the release, only scenes and background knowledge carry links here."""
     name = KB_NAMES.get(individual.dimension, individual.dimension)
     row: dict[str, object] = {
@@ -144,7 +144,7 @@ def make_individual(individual: StarterIndividual) -> dict[str, object]:
     return row
 
 
-def make_turtle(meme: StarterMeme) -> str:
+def make_turtle(meme: SampleMeme) -> str:
     """The refined graph: individuals with all of their links."""
     lines = [
         f"@prefix : <{NAMESPACE}> .",
@@ -165,7 +165,7 @@ def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def make_pair(meme: StarterMeme, question: StarterQuestion, digest: str) -> dict[str, object]:
+def make_pair(meme: SampleMeme, question: SampleQuestion, digest: str) -> dict[str, object]:
     """One question file."""
     uuid = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32]))
     return {
@@ -196,7 +196,7 @@ def make_pair(meme: StarterMeme, question: StarterQuestion, digest: str) -> dict
     }
 
 
-def make_memeintent(memes: Iterable[StarterMeme]) -> Files:
+def make_memeintent(memes: Iterable[SampleMeme]) -> Files:
     """Intents and background knowledge, keyed from "1"."""
     rows = {
         str(number): {
@@ -211,9 +211,9 @@ def make_memeintent(memes: Iterable[StarterMeme]) -> Files:
     return {"sigdial.json": pack(rows)}
 
 
-def make_toxicn(memes: Iterable[StarterMeme]) -> Files:
+def make_toxicn(memes: Iterable[SampleMeme]) -> Files:
     """Harm labels in both versions, two fifths of each type for testing, and the code book."""
-    parts: dict[str, list[StarterMeme]] = {"train": [], "test": []}
+    parts: dict[str, list[SampleMeme]] = {"train": [], "test": []}
     seen: Counter[str] = Counter()
     # A reader of this release takes plain names; the other members of pun groups have none.
     for meme in (m for m in memes if re.fullmatch(r"[A-Za-z0-9_-]+\.png", m.file)):
@@ -231,7 +231,7 @@ def make_toxicn(memes: Iterable[StarterMeme]) -> Files:
     return files
 
 
-def make_first(meme: StarterMeme) -> dict[str, object]:
+def make_first(meme: SampleMeme) -> dict[str, object]:
     """A row of label version 1."""
     harm = meme.harm
     kind, modal = TYPE_IDS[harm.type], (int(harm.text), int(harm.image))
@@ -250,7 +250,7 @@ def make_first(meme: StarterMeme) -> dict[str, object]:
     }
 
 
-def make_second(meme: StarterMeme) -> dict[str, object]:
+def make_second(meme: SampleMeme) -> dict[str, object]:
     """A row of label version 2.0."""
     return {
         "path": meme.file,
@@ -265,7 +265,7 @@ def make_second(meme: StarterMeme) -> dict[str, object]:
     }
 
 
-def make_mer(memes: Iterable[StarterMeme]) -> Files:
+def make_mer(memes: Iterable[SampleMeme]) -> Files:
     """The index of source emotions, rewritten captions and edit plans."""
     rows = [
         {
@@ -287,7 +287,7 @@ def make_mer(memes: Iterable[StarterMeme]) -> Files:
     return {"index_final.json": pack(rows)}
 
 
-def make_punmeme(memes: Sequence[StarterMeme]) -> Files:
+def make_punmeme(memes: Sequence[SampleMeme]) -> Files:
     """Metadata of the pun groups, and chats with easy and hard distractors."""
     ordered = sorted(memes, key=lambda m: (m.pun is not None and m.pun.role != "pun", m.id))
     easy: dict[str, object] = {}
@@ -320,7 +320,7 @@ def make_punmeme(memes: Sequence[StarterMeme]) -> Files:
     }
 
 
-def make_meta(meme: StarterMeme) -> dict[str, object]:
+def make_meta(meme: SampleMeme) -> dict[str, object]:
     """One meme's metadata; votes are a Python literal in a string, as in the release."""
     if meme.pun is None:
         raise ValueError(f"{meme.id} belongs to no pun group")

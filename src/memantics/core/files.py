@@ -1,6 +1,6 @@
 """Files that survive a kill: lines that are only appended, and files that are replaced whole.
 
-Secrets that this process knows, masked in whatever it writes: journals, caches, files, logs.
+Secrets that this process knows, masked in whatever it writes: call logs, caches, files, logs.
 
 A model that is opened names its key here, and what its address and its parameters hold under the
 name of a secret. Short values ("EMPTY", which local servers take) are no secrets: they are words.
@@ -117,7 +117,7 @@ def in_turn(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def opening(folder: Path, what: str) -> Iterator[IO[bytes]]:
-    """Make and lock a folder while its journals are opened; gives the lock back if that fails."""
+    """Make and lock a folder while its call logs are opened; gives the lock back if that fails."""
     with refuse_unwritable(what, "choose another with --out"):
         folder.mkdir(parents=True, exist_ok=True)
         lock = lock_folder(folder)
@@ -155,7 +155,7 @@ def read_whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-class Journal:
+class AppendOnlyFile:
     """A file of lines that is only appended to; ``what`` names it in errors.
 
     After a line that a full disk cut, nothing may follow: the next start drops it while it is the

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 from PIL import ImageChops, ImageStat
-from starter.draw.canvas import Canvas, grid
-from starter.draw.creatures import shade
-from starter.draw.letters import bubble, overlay, sign
-from starter.draw.people import Looks
-from starter.scenes import read_word
-from starter.sheets import feel, find_memes, read_ask, read_knowledge
+from sample_data.draw.canvas import Canvas, grid
+from sample_data.draw.creatures import shade
+from sample_data.draw.letters import bubble, overlay, sign
+from sample_data.draw.people import Looks
+from sample_data.scenes import read_word
+from sample_data.sheets import feel, find_memes, read_ask, read_knowledge
 
 from memantics.core import images
-from memantics.core.samples import image_path, read_starter
+from memantics.core.samples import image_path, read_samples
 
 DECLARED = {meme.id: meme for meme in find_memes()}
 
 
 def test_all_declared_memes_are_committed() -> None:
-    assert sorted(DECLARED) == [meme.id for meme in read_starter()]
+    assert sorted(DECLARED) == [meme.id for meme in read_samples()]
 
 
 @pytest.mark.parametrize("name", ["en-002", "en-013", "CN90001", "zh-001"])
@@ -31,7 +31,7 @@ def test_redrawing_gives_the_committed_picture_and_record(name: str) -> None:
     difference = ImageStat.Stat(ImageChops.difference(drawn, committed))
     assert max(difference.mean) < 2
     record = DECLARED[name].record(canvas)
-    assert record == next(meme for meme in read_starter() if meme.id == name)
+    assert record == next(meme for meme in read_samples() if meme.id == name)
 
 
 def test_the_same_drawing_gives_the_same_bytes() -> None:

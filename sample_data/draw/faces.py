@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from starter.draw.canvas import INK, Pen, around
+from sample_data.draw.canvas import INK, Pen, around
 
 Mood = Literal[
     "happy",

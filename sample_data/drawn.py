@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from starter.draw.canvas import INK, Canvas, Pen, Printed
-from starter.draw.creatures import animal, head, shade
-from starter.draw.faces import face
-from starter.draw.letters import Look, write
-from starter.draw.people import Looks, person
-from starter.draw.places import gradient, kitchen, room, sky
-from starter.draw.table import cloud, fruit
-from starter.draw.things import window
+from sample_data.draw.canvas import INK, Canvas, Pen, Printed
+from sample_data.draw.creatures import animal, head, shade
+from sample_data.draw.faces import face
+from sample_data.draw.letters import Look, write
+from sample_data.draw.people import Looks, person
+from sample_data.draw.places import gradient, kitchen, room, sky
+from sample_data.draw.table import cloud, fruit
+from sample_data.draw.things import window
 
 WHITE = "#ffffff"
 

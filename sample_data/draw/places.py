@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from starter.draw.canvas import INK, SAMPLING, Canvas, Point, around
-from starter.draw.creatures import shade
+from sample_data.draw.canvas import INK, SAMPLING, Canvas, Point, around
+from sample_data.draw.creatures import shade
 
 
 def gradient(canvas: Canvas, top: str, bottom: str, bands: int = 14) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from starter.draw.canvas import INK, Pen
-from starter.draw.faces import Mood, face
+from sample_data.draw.canvas import INK, Pen
+from sample_data.draw.faces import Mood, face
 
 SHADOW = "#1b15301f"
 Kind = Literal[

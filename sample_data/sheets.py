@@ -30,15 +30,15 @@ from memantics.core.samples import (
     HarmLabel,
     Pun,
     Relation,
+    SampleChat,
+    SampleIndividual,
+    SampleMeme,
+    SampleQuestion,
     Sentiment,
-    StarterChat,
-    StarterIndividual,
-    StarterMeme,
-    StarterQuestion,
 )
-from starter.draw.canvas import Canvas
-from starter.draw.letters import add_bar, overlay
-from starter.scenes import draw_scene
+from sample_data.draw.canvas import Canvas
+from sample_data.draw.letters import add_bar, overlay
+from sample_data.scenes import draw_scene
 
 CONTENT = Path(__file__).resolve().parent / "content"
 LETTERS: dict[str, Dimension] = dict(zip("TVSBEAPIXC", DIMENSIONS, strict=True))
@@ -131,12 +131,12 @@ class Meme:
             overlay(canvas, text, edge)
         return canvas
 
-    def record(self, canvas: Canvas) -> StarterMeme:
+    def record(self, canvas: Canvas) -> SampleMeme:
         """The full record, of a picture that has been drawn."""
         table, captions = self.table, canvas.printed
         words = "".join(f"“{text}”" for text in table.captions)
         told = f"{table.description}配文{words}。" if words else table.description
-        return StarterMeme(
+        return SampleMeme(
             id=self.id,
             file=f"{self.id}.png",
             language="en" if self.id.startswith("en-") else "zh",
@@ -183,7 +183,7 @@ class Meme:
             note=pun.note,
         )
 
-    def _make_chat(self, chat: Talk) -> StarterChat:
+    def _make_chat(self, chat: Talk) -> SampleChat:
         """A chat with full ids and the pools from which its hard distractors come."""
         text, image, mood = (f"CN900{number}" for number in chat.hard.split())
         a, b, c = (f"CN900{number}" for number in chat.easy.split())
@@ -199,7 +199,7 @@ class Meme:
             image=self._make_pool(image, seed[::-1]),
             sentiment=kin,
         )
-        return StarterChat(
+        return SampleChat(
             topic=chat.topic,  # type: ignore[arg-type]
             turns=chat.turns,
             speaker=chat.speaker,  # type: ignore[arg-type]
@@ -244,7 +244,7 @@ def feel(votes: str) -> Sentiment:
     return Sentiment(target=target, type=kind, votes=(first, second, third))  # type: ignore[arg-type]
 
 
-def read_ask(meme: str, dimension: str, lines: tuple[str, ...]) -> StarterQuestion:
+def read_ask(meme: str, dimension: str, lines: tuple[str, ...]) -> SampleQuestion:
     """A question from its marked lines; the same question is always shuffled the same way."""
     question = lines[0]
     marked = {mark: [x[2:] for x in lines[1:] if x.startswith(mark)] for mark in "+-!@"}
@@ -254,7 +254,7 @@ def read_ask(meme: str, dimension: str, lines: tuple[str, ...]) -> StarterQuesti
     a, b, c, d = options
     (why,) = marked["!"]
     related = tuple(spell(word) for line in marked["@"] for word in line.split())
-    return StarterQuestion(
+    return SampleQuestion(
         dimension=dimension,
         question=question,
         options=(a, b, c, d),
@@ -270,7 +270,7 @@ def spell(short: str) -> str:
     return f"{LETTERS[letter]}/{name}"
 
 
-def read_knowledge(text: str) -> tuple[StarterIndividual, ...]:
+def read_knowledge(text: str) -> tuple[SampleIndividual, ...]:
     """All individuals of a knowledge block, with given or usual links."""
     lines = [line for line in text.splitlines() if line.strip()]
     rows = [[part.strip() for part in line.split("|")] for line in lines]
@@ -287,7 +287,7 @@ def read_knowledge(text: str) -> tuple[StarterIndividual, ...]:
             links = usual_links(letter, names)
         relations = tuple(Relation(relation=r, target=t) for r, t in links)  # type: ignore[arg-type]
         found.append(
-            StarterIndividual(
+            SampleIndividual(
                 dimension=LETTERS[letter],
                 name=name,
                 label=row[1],

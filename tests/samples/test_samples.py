@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 
 import pytest
-from starter.export import BENCHMARKS, make_samples
+from sample_data.export import BENCHMARKS, make_samples
 
 from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import Source
-from memantics.core.samples import IMAGES, read_starter
+from memantics.core.samples import IMAGES, read_samples
 
-SAMPLES = make_samples(read_starter())
+SAMPLES = make_samples(read_samples())
 each = pytest.mark.parametrize("name", sorted(SAMPLES))
 
 
@@ -24,7 +24,9 @@ def test_the_sample_is_up_to_date(name: str) -> None:
         if path.is_file()
     }
     assert found.keys() == SAMPLES[name].keys()
-    assert all(found[path] == data for path, data in SAMPLES[name].items()), "run python -m starter"
+    assert all(found[path] == data for path, data in SAMPLES[name].items()), (
+        "run python -m sample_data"
+    )
 
 
 @each
@@ -38,7 +40,7 @@ def test_the_reader_takes_the_sample_without_skips(name: str) -> None:
 
 def test_both_label_splits_have_harmful_memes() -> None:
     load = importlib.import_module("memantics.benchmarks.toxicn_mm.load")
-    release = load.open_release(Source("starter", BENCHMARKS / "toxicn_mm" / "sample", IMAGES))
+    release = load.open_release(Source("sample", BENCHMARKS / "toxicn_mm" / "sample", IMAGES))
     for version in ("v1", "v2"):
         for split in ("train", "test"):
             harmful = [meme.harmful for meme in release.memes(version, split)]
@@ -47,7 +49,7 @@ def test_both_label_splits_have_harmful_memes() -> None:
 
 def test_knowledge_and_graphs_hold_the_same_individuals() -> None:
     load = importlib.import_module("memantics.benchmarks.mquest.load")
-    release = load.open_release(Source("starter", BENCHMARKS / "mquest" / "sample", IMAGES))
+    release = load.open_release(Source("sample", BENCHMARKS / "mquest" / "sample", IMAGES))
     raw, refined = (
         {(i.meme, i.dimension, i.name, i.label, i.description) for i in release.individuals(kind)}
         for kind in ("raw", "refined")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from starter.draw.canvas import INK, Pen
-from starter.draw.creatures import SHADOW, shade
-from starter.draw.faces import Mood, face
+from sample_data.draw.canvas import INK, Pen
+from sample_data.draw.creatures import SHADOW, shade
+from sample_data.draw.faces import Mood, face
 
 
 def client(pen: Pen, width: float = 420, colour: str = "#b9804f") -> None:

@@ -1,6 +1,6 @@
 """Make the fonts of this folder from freely licensed originals. Needs fonttools and brotli.
 
-``python -m starter.fonts.subset FOLDER`` where FOLDER holds the originals named in ``SOURCES``:
+``python -m sample_data.fonts.subset FOLDER`` where FOLDER holds the originals named in ``SOURCES``:
 the two Latin ones come with the npm packages ``@fontsource/anton`` and ``@fontsource/baloo-2``, the
 Chinese one with the Debian package ``fonts-noto-cjk-extra``.
 """
