@@ -89,7 +89,7 @@ def make_task(count: int) -> Task:
 
 def make_job(model: Model, folder: Path, count: int) -> Job:
     """Plan the run as a suite does: every item is walked before the first call is paid."""
-    sample = SampleCard(licence="CC0-1.0", images="sample")
+    sample = SampleCard(licence="CC0-1.0", images="shared")
     task_card = TaskCard(name="choose", title="Choosing", main="accuracy", baselines=())
     card = Card(
         name="perf",

@@ -1,4 +1,4 @@
-"""Who may import whom (DESIGN, section 3), deferred and type-only imports counted."""
+"""Who may import whom (docs/architecture.md), deferred and type-only imports counted."""
 
 from __future__ import annotations
 

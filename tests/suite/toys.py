@@ -17,7 +17,7 @@ citation = "none"
 
 [sample]
 licence = "CC0-1.0"
-images = "sample"
+images = "own"
 """
 TASK_CARD = """
 [[task]]

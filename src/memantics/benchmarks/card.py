@@ -66,10 +66,10 @@ class ReleaseCard(_Closed):
 
 
 class SampleCard(_Closed):
-    """The sample that ships with the benchmark. ``images`` "sample" means the shared pack."""
+    """The sample that ships with the benchmark; ``images`` "shared": those of the sample data."""
 
     licence: str
-    images: Literal["sample", "sample"] = "sample"
+    images: Literal["shared", "own"] = "shared"
 
 
 class PublishCard(_Closed):

@@ -192,7 +192,7 @@ class Benchmark:
         root = self.folder / "sample"
         if not root.is_dir():
             raise DataError(root, "this benchmark ships no sample", hint="use --data release")
-        shared = self.card.sample.images == "sample"
+        shared = self.card.sample.images == "shared"
         return Source("sample", root, SAMPLE_IMAGES if shared else root / "images")
 
 

@@ -208,7 +208,7 @@ def make_card(facts: CardFacts, made: Made, family: Card) -> Card:
         citation=facts.citation or f"{facts.title}, version {facts.version}",
         revision=facts.version,
         canary=facts.canary,
-        sample=SampleCard(licence=facts.licence, images="sample"),
+        sample=SampleCard(licence=facts.licence, images="own"),
         task=tasks,
     )
 
