@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 import typer.main
 
 from docs.python_reference import python_page
+from memantics import plugins
 from memantics.benchmarks.card import Card, OptionCard, TaskCard
 from memantics.benchmarks.registry import PACKAGE, find_benchmarks
 from memantics.cli.main import make_app
@@ -38,6 +41,13 @@ ENVIRONMENT = """## Environment
 | `MEMANTICS_TOKENS` | tokens of `memantics serve`, as in a file of `memantics serve-token` |
 | `OPENAI_API_KEY` | the key sent to `openai/…` models; never logged |
 | `OPENAI_BASE_URL` | their server, where `--base-url` is not given |"""
+
+
+# Types that have no docstring.
+ALIASES = {
+    "Published": "Rows that papers print, by task: what a `ReportForm` gets beside runs.",
+    "Text": "A field of a record: a text that is not empty.",
+}
 
 
 def cli_page() -> str:
@@ -134,9 +144,31 @@ def _plain(text: str | None) -> str:
     return (text or "").strip().replace("\n\n", "\n").strip()
 
 
+def plugins_page() -> str:
+    """Every name of ``memantics.plugins`` with the first line of its docstring."""
+    rows = [
+        [f"`{name}`", ALIASES.get(name) or _summarise(getattr(plugins, name))]
+        for name in dir(plugins)
+    ]
+    intro = (
+        "Import these names with `from memantics.plugins import NAME`. Nothing else of Memantics is"
+        " promised to plug-ins. How to use them: [any model](../any-model.md#plug-ins),"
+        " [add a benchmark](../add-a-benchmark.md)."
+    )
+    table = _table(["name", "what it is"], rows)
+    return "\n\n".join([NOTICE, "# Names for plug-ins", intro, table]) + "\n"
+
+
+def _summarise(value: Any) -> str:
+    """The first line of a docstring."""
+    line = (inspect.getdoc(value) or "").partition("\n\n")[0]
+    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(line.split())).replace("``", "`")
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "benchmarks.md": benchmarks_page,
+    "plugins.md": plugins_page,
     "python.md": lambda: python_page(NOTICE),
 }
 

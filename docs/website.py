@@ -56,7 +56,14 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "One meme": ("analyze-a-meme", "make-a-meme-kinder", "compare-editors", "studio"),
     "Serve": ("serve",),
     "Benchmarks": ("benchmarks/*",),
-    "Reference": ("python", "api", "reference/python", "reference/cli", "reference/benchmarks"),
+    "Reference": (
+        "python",
+        "api",
+        "reference/python",
+        "reference/cli",
+        "reference/benchmarks",
+        "reference/plugins",
+    ),
     "How it is made": ("architecture", "security", "research/*", "contributing", "changelog"),
 }
 # Files outside of docs/ that are pages of the site, by the name they have there.

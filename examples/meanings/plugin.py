@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memantics.benchmarks.table import Choice, Row, Text, choice_benchmark
+from memantics.plugins import Choice, MemeRecord, Text, choice_benchmark
 
 QUESTION = "Which statement says what this meme means?"
 
 
-class Meme(Row):
+class Meme(MemeRecord):
     """A line of ``memes.jsonl``, besides id and image."""
 
     text: str

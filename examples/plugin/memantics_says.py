@@ -1,15 +1,21 @@
-"""A kind of model and a form of report, in a package that Memantics does not know."""
+"""A model, a metric and a report format, in a package that Memantics does not know."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from memantics.core.records import Reply, Request
-from memantics.evaluation.reports.leaderboard import Published
-from memantics.evaluation.reports.runs import Run
-from memantics.evaluation.reports.tables import ReportForm
-from memantics.models.kinds import ModelKind
+from memantics.plugins import (
+    Metric,
+    ModelKind,
+    Prediction,
+    Published,
+    Reply,
+    ReportForm,
+    Request,
+    Run,
+)
 
 
 class Says:
@@ -26,22 +32,34 @@ class Says:
         """What its answers depend on besides the request."""
         return {"name": self.name}
 
-    async def answer(self, request: Request) -> Reply:  # noqa: ARG002 - whatever is asked
-        """The word."""
+    async def answer(self, request: Request) -> Reply:  # noqa: ARG002 - every request gets it
+        """Return the word."""
         return Reply(self.name.partition("/")[2])
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-def render(runs: Sequence[Run], published: Published) -> str:  # noqa: ARG001 - ours alone
-    """A list of runs with their main figures."""
-    figures = [(run.model, run.task, run.scores[run.figures.main].value) for run in runs]
+def measure_constancy(rows: Sequence[Prediction]) -> float | None:
+    """Return the proportion of valid answers that are the most frequent one."""
+    answers = Counter(str(row.predicted) for row in rows if row.predicted is not None)
+    return max(answers.values()) / answers.total() if answers else None
+
+
+def render(runs: Sequence[Run], published: Published) -> str:  # noqa: ARG001 - runs only
+    """List runs with their main metrics."""
+    values = [(run.model, run.task, run.scores[run.figures.main].value) for run in runs]
     lines = (
-        f"<li>{escape(model)} on {escape(task)}: {value}</li>" for model, task, value in figures
+        f"<li>{escape(model)} on {escape(task)}: {value}</li>" for model, task, value in values
     )
     return f"<!doctype html><title>Runs</title><ul>{''.join(lines)}</ul>"
 
 
 KIND = ModelKind("says", "says/WORD", "one word, whatever is asked", lambda name, _: Says(name))
+METRIC = Metric(
+    "constancy",
+    "proportion of valid answers that are the most frequent one",
+    measure_constancy,
+    answers=frozenset({"choice", "boolean"}),
+)
 PAGE = ReportForm(render)

@@ -95,7 +95,8 @@ def test_rescoring_gives_the_same_digits(shell: Shell, runs: Path) -> None:
         for own in then["baselines"]:
             assert compare_scores(known[own["model"]], own["scores"]) == [], name
         assert now["names"][: len(then["names"])] == then["names"], name
-        plain = {"scores", "baselines", "names"}
+        assert now["metrics"] == []  # none was named
+        plain = {"scores", "baselines", "names", "metrics"}
         rest = [{k: v for k, v in told.items() if k not in plain} for told in (now, then)]
         assert list_differences(*rest) == [], name
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
 import pytest
@@ -40,12 +39,3 @@ def test_the_page_shows_a_file_as_it_is(name: str) -> None:
         assert text.startswith(BLOCKS[name])
     else:
         assert BLOCKS[name] == text
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".py")])
-def test_the_example_keeps_to_what_benchmarks_may_import(name: str) -> None:
-    tree = ast.parse((FOLDER / name).read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level == 0:
-            parts = (node.module or "").split(".")
-            assert parts[0] != "memantics" or parts[1] in {"core", "tasks", "metrics"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 
@@ -23,7 +24,13 @@ from memantics.metrics.classification import (
     multiclass_intervals,
     precision,
 )
-from memantics.metrics.interval import bootstrap, draw_sums, sum_by_cluster, wilson
+from memantics.metrics.interval import (
+    bootstrap,
+    bootstrap_items,
+    draw_sums,
+    sum_by_cluster,
+    wilson,
+)
 from memantics.metrics.reappraisal import KEYS, Formula, components, summarise
 
 DRAWS = 2000
@@ -242,3 +249,36 @@ def test_ordinal_agreement_goes_by_rank() -> None:
     ranks = krippendorff_alpha(rows, "ordinal")
     assert ranks == pytest.approx(krippendorff_alpha(stretched, "ordinal"))
     assert krippendorff_alpha(rows, "interval") != pytest.approx(ranks)
+
+
+def test_any_statistic_is_resampled_as_sums_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.random(90)
+    clusters = [int(name) for name in rng.integers(0, 25, 90)]
+    sums = sum_by_cluster(np.column_stack([values, np.ones(90)]), clusters)
+
+    def mean(places: Sequence[int]) -> float:
+        return float(values[list(places)].mean())
+
+    by_sums = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1], draws=300)
+    assert bootstrap_items(clusters, mean, draws=300) == pytest.approx(by_sums)
+    # In pieces, as for very many clusters: other draws, nearly the same interval.
+    monkeypatch.setattr("memantics.metrics.interval._MOST_WEIGHTS", 25 * 70)
+    assert bootstrap_items(clusters, mean, draws=300) == pytest.approx(by_sums, abs=0.03)
+
+
+def test_an_interval_of_any_statistic_needs_two_clusters_and_defined_draws() -> None:
+    counts: list[int] = []
+
+    def note(places: Sequence[int]) -> float | None:
+        counts.append(len(places))
+        assert list(places) == sorted(places)
+        return float(len(counts)) if len(counts) > 100 else (None if len(counts) % 2 else math.nan)
+
+    assert bootstrap_items("aab", note, draws=101) == (101.0, 101.0)
+    # Two clusters of two and one items, drawn twice.
+    assert set(counts) == {2, 3, 4}
+    assert bootstrap_items("aab", lambda _: None, draws=9) is None
+    assert bootstrap_items("aaa", lambda _: 1.0) is None
+    assert bootstrap_items("ab", lambda _: 1.0, draws=0) is None
+    assert bootstrap_items("ab", lambda _: 1.0, draws=1) == (1.0, 1.0)

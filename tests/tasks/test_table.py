@@ -17,7 +17,13 @@ from memantics.benchmarks import table
 from memantics.benchmarks.card import TaskCard, read_card
 from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
 from memantics.benchmarks.registry import DataFacts
-from memantics.benchmarks.table import Choice, RecordTable, Row, choice_benchmark, shuffle_places
+from memantics.benchmarks.table import (
+    Choice,
+    MemeRecord,
+    RecordTable,
+    choice_benchmark,
+    shuffle_places,
+)
 from memantics.core import data
 from memantics.core.data import Source, read_record_lines, read_records
 from memantics.core.errors import DataError
@@ -29,7 +35,7 @@ from memantics.evaluation.tasks import SERVICES
 PROMPTS = Path(__file__).resolve().parents[2] / "examples" / "meanings"
 
 
-class Meme(Row):
+class Meme(MemeRecord):
     right: str
     others: list[str]
 

@@ -29,7 +29,7 @@ Text = Annotated[str, Field(min_length=1)]
 _BLANK = Form("", ())
 
 
-class Row(BaseModel):
+class MemeRecord(BaseModel):
     """A record. A field that is not named is an error, not a guess.
 
     Where a shape adds ``language`` or ``kind``, they become tags: ``--limit`` spreads over them.
@@ -41,16 +41,16 @@ class Row(BaseModel):
     image: Text
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=MemeRecord)
 
 
 @cache
-def list_tags(shape: type[Row]) -> tuple[str, ...]:
+def list_tags(shape: type[MemeRecord]) -> tuple[str, ...]:
     """The fields of a record that become tags."""
     return tuple(name for name in ("language", "kind") if name in shape.model_fields)
 
 
-def tag_row(row: Row) -> Mapping[str, str]:
+def tag_row(row: MemeRecord) -> Mapping[str, str]:
     """The tags of a record's item."""
     return {name: str(getattr(row, name)) for name in list_tags(type(row))}
 
@@ -278,7 +278,7 @@ def scan_table(
     return Scan(table, orders, LETTERS[keys.index(max(keys))], tagged)
 
 
-def _make_item(row: Row, picture: Image, asked: Choice, order: bytes, majority: str) -> Item:
+def _make_item(row: MemeRecord, picture: Image, asked: Choice, order: bytes, majority: str) -> Item:
     laid = asked.lay_out(order)
     form = Form(asked.question, (letter_field(laid, majority),), context=dict(asked.context))
     key = LETTERS[laid.index(asked.right)]

@@ -1,4 +1,4 @@
-"""``memantics data``: register, check and describe official releases; ``memantics models``."""
+"""``memantics data``: register, check and describe official releases."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain, show_table
 from memantics.core.data import Statistic
 from memantics.core.registry import Registered
-from memantics.core.result import Table
 
 app = typer.Typer(help="Register, check and describe official releases.", no_args_is_help=True)
-models = typer.Typer(help="List the kinds of models.", no_args_is_help=True)
 
 
 @contextmanager
@@ -98,10 +96,3 @@ def stats(survey: evaluation.Survey) -> None:
     """Recompute the paper's figures from your copy."""
     _show_found(survey)
     _show_statistics(survey.statistics)
-
-
-@models.command("list")
-@expose(evaluation.list_models)
-def show_models(known: list[evaluation.ModelKindInfo]) -> None:
-    """List the kinds of models and how each is named."""
-    show_table(Table(("--model", "what answers"), tuple((kind.name, kind.what) for kind in known)))

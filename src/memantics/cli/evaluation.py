@@ -47,6 +47,7 @@ from memantics.evaluation import (
     Folders,
     HumanExport,
     Judgement,
+    MetricNames,
     PaperForm,
     RedonePaper,
     Scope,
@@ -123,10 +124,13 @@ def score(
     folders: Folders,
     invalid: Invalid = None,
     options: ScoringOptions | None = None,
+    metrics: MetricNames = None,
     as_json: AsJson = False,
 ) -> None:
     """Score finished answers again; no model is asked."""
-    runs = [score_run(folder, invalid=invalid, options=options) for folder in folders]
+    runs = [
+        score_run(folder, invalid=invalid, options=options, metrics=metrics) for folder in folders
+    ]
     if as_json:
         print_json([{"folder": run.folder, "scores": run.figures} for run in runs])
     else:

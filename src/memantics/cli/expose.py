@@ -24,8 +24,9 @@ from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_t
 
 import typer
 
-from memantics.cli.terminal import print_json
+from memantics.cli.terminal import print_json, show_table
 from memantics.core.parameters import UNSAID, Argument, Flag, MadeBy, read_pairs
+from memantics.core.result import tabulate
 
 Command: TypeAlias = Callable[..., None]
 AS_JSON = "Print JSON instead of a table."
@@ -152,6 +153,20 @@ def expose(
         return command
 
     return decorate
+
+
+def make_command(verb: Callable[..., Any]) -> Command:
+    """Make a command of a verb alone: its help is the first line of the verb's docstring.
+
+    The result is shown as its ``table()``, else as a table of records; ``--json`` prints it.
+    """
+
+    def show(done: Any) -> None:
+        show_table(done.table() if hasattr(done, "table") else tabulate(done))
+
+    show.__name__ = verb.__name__
+    show.__doc__ = inspect.cleandoc(verb.__doc__ or "").partition("\n\n")[0]
+    return expose(verb)(show)
 
 
 def spread_with(

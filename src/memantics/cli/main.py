@@ -18,13 +18,17 @@ from memantics import __version__
 from memantics.cli.terminal import guard_streams, say, tell
 from memantics.core.errors import InputError, MemanticsError, Unavailable, explain_os_error
 
-# Names of commands, where each is, and its line in the help.
-COMMANDS: dict[str, tuple[str, str]] = tomllib.loads(
+_TABLE: dict[str, list[str]] = tomllib.loads(
     Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
 )
+# Names of commands, where each is, and its line in the help.
+COMMANDS = {path: (place, text) for path, (place, text, *_) in _TABLE.items()}
 GROUPS: dict[str, list[str]] = tomllib.loads(
     Path(__file__).with_name("groups.toml").read_text(encoding="utf-8")
 )
+for _path, (_, _, *_named) in _TABLE.items():
+    for _group in _named:
+        GROUPS.setdefault(_group, []).append(_path.partition(" ")[0])
 _GROUP_OF = {command: group for group, commands in GROUPS.items() for command in commands}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 # What an input leads to that no reader foresaw.
@@ -57,7 +61,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Load the command that a user's words name."""
         name, listed, rest = super().resolve_command(ctx, args)
-        path = f"build {name}" if self.name == "build" else str(name)
+        path = f"{self.name} {name}" if f"{self.name} {name}" in COMMANDS else str(name)
         if listed is None or path not in COMMANDS:
             return name, listed, rest
         alone = typer.Typer(add_completion=False, context_settings=_CONTEXT)
@@ -79,16 +83,23 @@ def make_app(*, lazy: bool = True) -> typer.Typer:
         context_settings=_CONTEXT,
     )
     app.callback()(_options)
-    build = typer.Typer(help=BUILD, cls=group, no_args_is_help=True)
-    app.add_typer(build, name="build", rich_help_panel=_GROUP_OF["build"])
+    parents = {"": app}
+
+    def open_parent(name: str, text: str) -> typer.Typer:
+        if name not in parents:
+            parents[name] = typer.Typer(help=text, cls=group, no_args_is_help=True)
+            app.add_typer(parents[name], name=name, rich_help_panel=_GROUP_OF.get(name))
+        return parents[name]
+
+    open_parent("build", BUILD)
     for path, (place, text) in COMMANDS.items():
         found = _list_only(text) if lazy else _find(place)
-        _add(build if path.startswith("build ") else app, path, found)
+        _add(open_parent(path.rpartition(" ")[0], text), path, found)
     return app
 
 
 def _add(app: typer.Typer, path: str, found: Any) -> None:
-    name, panel = path.removeprefix("build "), _GROUP_OF.get(path)
+    name, panel = path.rpartition(" ")[2], _GROUP_OF.get(path)
     if isinstance(found, typer.Typer):
         app.add_typer(found, name=name, rich_help_panel=panel)
     else:
@@ -106,8 +117,13 @@ def _list_only(text: str) -> Callable[[], None]:
 
 
 def _find(place: str) -> Any:
+    """What a row of the table names: a command of ours, or a verb that one is made of."""
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(f"memantics.cli.{module}"), name)
+    if not module.startswith("memantics."):
+        return getattr(importlib.import_module(f"memantics.cli.{module}"), name)
+    from memantics.cli.expose import make_command
+
+    return make_command(getattr(importlib.import_module(module), name))
 
 
 def _version(value: bool) -> None:

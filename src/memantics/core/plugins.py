@@ -73,7 +73,7 @@ class Plugins(Generic[Thing]):
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise InputError(f"{who} cannot be loaded: {reason}", hint=hint) from error
         if not isinstance(thing, self.kind):
-            raise InputError(f"{who} is no {self.kind.__name__}", hint=hint)
+            raise InputError(f"{who} is not a {self.kind.__name__}", hint=hint)
         return thing
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from memantics.core.errors import MissingExtra
 
 if TYPE_CHECKING:  # the command line loads this before it knows its command
+    from _typeshed import DataclassInstance
     from pydantic import JsonValue
 
 Justify = Literal["left", "right"]
@@ -90,6 +91,28 @@ class Table:
             for tag, cells in lines
         )
         return f"<table><caption>{html.escape(self.title)}</caption>{body}</table>"
+
+
+def tabulate(records: Sequence[DataclassInstance]) -> Table:
+    """A table of like records: a column for each field, lists as words with commas.
+
+    >>> @dataclass
+    ... class Pet:
+    ...     name: str
+    ...     eats: tuple[str, ...]
+    >>> tabulate([Pet("Rex", ("bones", "shoes"))]).rows
+    (('Rex', 'bones, shoes'),)
+    """
+    names = [field.name for field in fields(records[0])] if records else []
+    rows = ([getattr(record, name) for name in names] for record in records)
+    return Table(
+        tuple(name.replace("_", " ") for name in names),
+        tuple(tuple(map(_show_words, row)) for row in rows),
+    )
+
+
+def _show_words(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else show_cell(value)
 
 
 def show_cell(value: object) -> str:

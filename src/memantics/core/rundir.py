@@ -168,13 +168,18 @@ class BaselineFigures:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """All figures of a run. ``counts`` has the four statuses, always."""
+    """All figures of a run. ``counts`` has the four statuses, always.
+
+    ``metrics`` names those that a user asked for besides the task's own; the next scoring computes
+    them again.
+    """
 
     main: str
     counts: Mapping[str, int]
     scores: tuple[Score, ...]
     baselines: tuple[BaselineFigures, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    metrics: tuple[str, ...] = ()
 
 
 class _AnswerEnd(TypedDict):

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.judge import judge_async as judge_async
     from memantics.evaluation.options import AskedModels as AskedModels
     from memantics.evaluation.options import Folders as Folders
+    from memantics.evaluation.options import MetricNames as MetricNames
     from memantics.evaluation.options import ScoringOptions as ScoringOptions
     from memantics.evaluation.options import TaskOptions as TaskOptions
     from memantics.evaluation.options import find_folder as find_folder

@@ -266,7 +266,10 @@ def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
 
 
 def list_models() -> list[ModelKindInfo]:
-    """The kinds of models and how each is named; a plug-in that cannot be used says why."""
+    """List the kinds of models and how each is named.
+
+    For a plug-in that cannot be used, ``what`` is the reason.
+    """
     return [
         ModelKindInfo(f"{name}/…", str(kind))
         if isinstance(kind, InputError)

@@ -283,21 +283,19 @@ async def evaluate_async(
     thinking_tokens: int | None = None,
     progress: ProgressWish = None,
     engine: AskingEngine = "calls",
+    metrics: Sequence[str] | None = None,
 ) -> Run | Runs:
     """Ask models the questions of benchmarks, and score the answers.
 
     ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
-    each; ``perturbation`` changes one thing on purpose, such as ``picture=swapped``
-    (:func:`mm.perturbation` runs several and compares). Calling it again with the same arguments
-    goes on where it stopped and asks nothing twice. ``Runs.broken`` says why runs could not end;
-    where none could, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``;
-    ``engine`` may be ``batch``.
+    each; ``perturbation`` changes one thing (:func:`mm.perturbation` runs several and compares).
+    Calling it again goes on where it stopped and asks nothing twice. ``Runs.broken`` says why runs
+    could not end; where none could, it raises. ``metrics`` names metrics to add to the task's own.
+    ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``; ``engine`` may be ``batch``.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
-    words, folder, shown = (
-        None if place is None else Path(place) for place in (rewordings, prompts, shots)
-    )
+    words, folder, shown = map(_read_path, (rewordings, prompts, shots))
     wanted = Evaluation(
         tasks=[tasks] if isinstance(tasks, str) else list(tasks),
         models=[model] if isinstance(model, str) else list(model),
@@ -306,6 +304,7 @@ async def evaluate_async(
         out=Path(out),
         captioner=captioner,
         engine=engine,
+        metrics=metrics,
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
         variation=Variation(
             invalid, perturbation, words, folder, shown, repeat, score, max_tokens, thinking_tokens
@@ -335,6 +334,10 @@ def read_options(
         values = [given] if isinstance(given, OptionValue) else given
         read.append(Setting(where, option, tuple(dict.fromkeys(map(_write_option, values)))))
     return tuple(read)
+
+
+def _read_path(place: str | Path | None) -> Path | None:
+    return None if place is None else Path(place)
 
 
 def _write_option(value: OptionValue) -> str:
@@ -460,17 +463,19 @@ def score(
     *,
     invalid: str | None = None,
     options: Mapping[str, str] | None = None,
+    metrics: Sequence[str] | None = None,
 ) -> Run:
     """Parse the answers of a run anew, score them, and write ``scores.json``.
 
     ``run`` is a run or its folder. ``invalid`` is the policy for refused and unparsed answers:
     ``wrong``, ``drop``, ``retry:N`` or ``retry:N,drop``; by default that of the run. ``options``
     take the place of the run's where they only change how answers are counted (``alpha`` and
-    ``floor`` of MER-Bench).
+    ``floor`` of MER-Bench). ``metrics`` names registered metrics to compute besides the task's own;
+    by default those of the last scoring.
     """
     folder = run.folder if isinstance(run, Run) else Path(run)
     ref, task = open_task_of_run(read_facts(folder), invalid, options)
-    run_sync(score_run(folder, task, open_baselines(ref.card)))
+    run_sync(score_run(folder, task, open_baselines(ref.card), metrics, strict=True))
     facts = read_facts(folder)
     beside = [path.parent for path in folder.resolve().parent.glob("*/run.json")]
     group = [

@@ -49,6 +49,15 @@ AskedModels = Annotated[
         complete=complete_models,
     ),
 ]
+MetricNames = Annotated[
+    Sequence[str] | None,
+    Flag(
+        "Metric to add to the task's own; repeatable. See 'memantics metrics list'."
+        " 'none': no metric. Default: those of the last scoring.",
+        "--metric",
+        metavar="NAME",
+    ),
+]
 RunsFolder = Annotated[str | Path, Flag("Where the run directories go.")]
 CaptionFile = Annotated[
     Path | str | None,

@@ -41,7 +41,8 @@ from memantics.evaluation.facts import (
     repeat_facts,
     repeat_task,
 )
-from memantics.evaluation.options import AskedModels, complete_tasks
+from memantics.evaluation.metrics import open_metrics, reopen_metrics, require_fit
+from memantics.evaluation.options import AskedModels, MetricNames, complete_tasks
 from memantics.evaluation.run import Job, PosedTask, plan, read_fed
 from memantics.evaluation.tasks import open_baselines, pose_task
 from memantics.models.batch import open_batch
@@ -240,6 +241,7 @@ class Evaluation:
         AskingEngine,
         Flag("How servers are asked: one call for each item, or batches at half the price."),
     ] = "calls"
+    metrics: MetricNames = None
     asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
     variation: Variation = field(default_factory=Variation)
 
@@ -278,7 +280,18 @@ def plan_evaluation(
                     planner.add(question, opened[name], number)
     if not planner.jobs and skipped:
         raise _nothing_left(skipped)
-    return list(planner.jobs.values()), skipped
+    return _add_metrics(wanted.metrics, list(planner.jobs.values())), skipped
+
+
+def _add_metrics(names: Sequence[str] | None, jobs: list[Job]) -> list[Job]:
+    """The runs with the metrics that were named; one that cannot be used is refused."""
+    if names is None:
+        for job in jobs:
+            reopen_metrics(job.folder)
+        return jobs
+    require_fit(names, list({job.facts.task: job.task for job in jobs if job.asked}.values()))
+    chosen = tuple(metric.name for metric in open_metrics(names))
+    return [replace(job, metrics=chosen) if job.asked else job for job in jobs]
 
 
 def _choose_opener(wanted: Evaluation, settings: ModelSettings) -> Callable[[str], Model]:

@@ -105,7 +105,7 @@ def report(
 
     ``runs`` are runs or their folders; without ``images`` the page holds no meme. ``form`` is
     ``html``, ``md``, ``csv``, ``json``, ``latex`` or an installed one (entry points of the group
-    ``memantics.pages``); by default what the file's name ends in. ``table`` writes the table of
+    ``memantics.reports``); by default what the file's name ends in. ``table`` writes the table of
     models × tasks alone, which is what LaTeX gets, in one ``style`` of three: ``booktabs``,
     ``acl``, ``neurips``. Unfinished runs among finished ones are left out:
     :func:`split_unfinished` names them.

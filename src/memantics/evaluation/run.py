@@ -132,7 +132,8 @@ def _find_stratum(item: Item, kinds: Sequence[str], languages: Sequence[str]) ->
 class Job:
     """A task, a model, and where its run goes. ``needs`` are the runs that must end first.
 
-    Only for another run's sake is it run where it was not ``asked`` for.
+    Only for another run's sake is it run where it was not ``asked`` for. ``metrics`` names those
+    to compute besides the task's own (None: those of its last scoring).
     """
 
     facts: RunFacts
@@ -143,6 +144,7 @@ class Job:
     total: int
     needs: Mapping[str, Job] = field(default_factory=dict)
     asked: bool = True
+    metrics: tuple[str, ...] | None = None
 
 
 Scorer = Callable[[Job], Awaitable[Scores]]
@@ -291,7 +293,7 @@ async def score_here(job: Job) -> Scores:
 
 
 def _score(job: Job) -> Scores:
-    return asyncio.run(score_run(job.folder, job.task, job.baselines))
+    return asyncio.run(score_run(job.folder, job.task, job.baselines, job.metrics))
 
 
 async def evaluate(

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from memantics.core.errors import MemanticsError
 from memantics.core.rundir import BaselineFigures, Scores, read_facts, read_scores, write_scores
+from memantics.evaluation.metrics import recall_metrics
 from memantics.evaluation.run import Job, score_here
 from memantics.evaluation.scoring import name_baselines, score_run
 from memantics.evaluation.tasks import open_baselines, open_task_of_run
@@ -35,6 +36,7 @@ class ScoringOrder:
     folder: str
     invalid: str
     baselines: bool
+    metrics: tuple[str, ...] | None = None
 
 
 _ORDER = TypeAdapter(ScoringOrder)
@@ -51,12 +53,13 @@ class ScoringPool:
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(max(1, (os.cpu_count() or 1) // 2))
         self._idle: list[Process] = []
-        self._known: dict[int, tuple[BaselineFigures, ...]] = {}
+        self._known: dict[tuple[int, tuple[str, ...]], tuple[BaselineFigures, ...]] = {}
 
     async def score(self, job: Job) -> Scores:
         """The figures of a run."""
         async with self._places:
-            shared = self._known.get(id(job.task))
+            metrics = recall_metrics(job.folder) if job.metrics is None else job.metrics
+            shared = self._known.get((id(job.task), metrics))
             if shared is not None:
                 scores = await self._count(replace(job, baselines=()))
                 baselines = tuple(one for one in shared if one.model != job.facts.model)
@@ -65,7 +68,7 @@ class ScoringPool:
                 return scores
             scores = await self._count(job)
             if not job.needs and len(scores.baselines) == len(name_baselines(job.baselines)):
-                self._known[id(job.task)] = scores.baselines
+                self._known[id(job.task), metrics] = scores.baselines
             return scores
 
     async def _count(self, job: Job) -> Scores:
@@ -76,7 +79,8 @@ class ScoringPool:
 
     async def _count_apart(self, job: Job) -> bool:
         process = self._idle.pop() if self._idle else await _start()
-        order = ScoringOrder(str(job.folder.resolve()), str(job.task.invalid), bool(job.baselines))
+        folder, invalid = str(job.folder.resolve()), str(job.task.invalid)
+        order = ScoringOrder(folder, invalid, bool(job.baselines), job.metrics)
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -126,7 +130,7 @@ def _score(order: ScoringOrder) -> None:
     folder = Path(order.folder)
     ref, task = open_task_of_run(read_facts(folder), order.invalid)
     trivial = open_baselines(ref.card) if order.baselines else ()
-    asyncio.run(score_run(folder, task, trivial))
+    asyncio.run(score_run(folder, task, trivial, order.metrics))
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from memantics.core.records import Answer, Outcome, Reply, Score
 from memantics.core.rundir import read_facts, read_scores, write_scores
 from memantics.core.task import InvalidPolicy, Task, Unparsed
 from memantics.evaluation.ask import choose, score_certainty, state_odds
+from memantics.evaluation.metrics import Metric, apply_metrics, choose_metrics
 from memantics.evaluation.rubric import read_judged
 from memantics.metrics.interval import majority, pass_at_k, repeat_deviation, split_variance
 from memantics.models.engine import read_reply
@@ -66,8 +67,26 @@ class _RunItems:
         return bool(read)
 
 
-async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> rundir.Scores:
-    """Parse the raw answers of a run anew, score them, and write ``scores.json``."""
+async def score_run(
+    folder: Path,
+    task: Task,
+    baselines: Sequence[Model],
+    metrics: Sequence[str] | None = None,
+    *,
+    strict: bool = False,
+) -> rundir.Scores:
+    """Parse the raw answers of a run anew, score them, and write ``scores.json``.
+
+    Args:
+        folder: The run directory.
+        task: The task of the run.
+        baselines: Trivial models to score on the same items.
+        metrics: Names of metrics besides the task's own; None: those of the last scoring.
+        strict: Refuse a named metric that does not apply to the task, instead of leaving it out.
+
+    Raises:
+        InputError: A metric is unknown or failed. If one failed, all other scores are written.
+    """
     facts, items = rundir.read_facts(folder), _RunItems(folder)
     ended: dict[str, records.Outcome] = {}
     usage = add_up(_note_outcomes(folder, items, task, ended), facts.prices)
@@ -78,20 +97,27 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> run
     outcomes = [ended[name] for name in items.all if name in ended]
     trivial = [model for model in baselines if _base(model) != facts.model]
     scored = keep_scored(outcomes, task.invalid)
+    first = next(iter(items.all.values()))
+    wanted = choose_metrics(metrics, folder, task, first, strict=strict)
+    added, failure = apply_metrics(wanted, scored)
+    working = tuple(m for m in wanted if any(score.key == m.name for score in added))
     scores = rundir.Scores(
         main=task.main,
         counts=count_statuses(outcomes),
-        scores=(*task.score(scored), *score_certainty(scored), *read_judged(folder)),
+        scores=(*task.score(scored), *score_certainty(scored), *read_judged(folder), *added),
         baselines=(
-            *await _score_baselines(items.all.values(), task, trivial),
+            *await _score_baselines(items.all.values(), task, trivial, working),
             *(
                 rundir.BaselineFigures(*row)
                 for row in (task.people(outcomes) if task.people else {}).items()
             ),
         ),
         usage=usage,
+        metrics=tuple(metric.name for metric in working),
     )
     rundir.write_scores(folder, scores)
+    if failure is not None:
+        raise failure
     return scores
 
 
@@ -195,11 +221,15 @@ def _base(model: Model) -> str:
 
 
 async def _score_baselines(
-    items: Collection[rundir.StoredItem], task: Task, models: Sequence[Model]
+    items: Collection[rundir.StoredItem],
+    task: Task,
+    models: Sequence[Model],
+    metrics: Sequence[Metric] = (),
 ) -> tuple[rundir.BaselineFigures, ...]:
     """The figures of each baseline; one that draws at random gets its expectation.
 
     A single draw on a few items says little, and may beat a model; on many it is near its mean.
+    Metrics that a user named are given without intervals, and left out where they fail.
     """
     if not models:
         return ()
@@ -213,7 +243,8 @@ async def _score_baselines(
         said = await _ask_baselines(file, items, task, drawn)
     scored: dict[str, list[tuple[Score, ...]]] = {name: [] for name in names}
     for model, outcomes in zip(drawn, said, strict=True):
-        scored[_base(model)].append(task.score(outcomes))
+        added, _ = apply_metrics(metrics, outcomes, intervals=False)
+        scored[_base(model)].append((*task.score(outcomes), *added))
     return tuple(rundir.BaselineFigures(name, average(draws)) for name, draws in scored.items())
 
 

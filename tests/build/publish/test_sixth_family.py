@@ -15,9 +15,9 @@ from tests.places import ROOT
 
 WRITE = """
 import orjson
-from memantics.core.queue import Review
-from memantics.benchmarks.writing import (
+from memantics.plugins import (
     Made,
+    Review,
     Writer,
     gather_memes,
     take_text,

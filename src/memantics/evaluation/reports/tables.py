@@ -194,6 +194,7 @@ def table(runs: Sequence[Run]) -> Group:
     parts: list[Table | Text] = []
     for board in boards:
         parts += [_terminal_table(board), Text("")]
+        parts += [Text(mask_unseen(line)) for line in list_named_metrics(board)]
         parts += [
             Text(mask_unseen(f"{row.label}: {row.source.facts.origin}"), style="yellow")
             for row in board.rows
@@ -202,6 +203,17 @@ def table(runs: Sequence[Run]) -> Group:
     if any(board.sample for board in boards):
         parts.append(Text(SAMPLE_NOTE, style="yellow"))
     return Group(*parts)
+
+
+def list_named_metrics(board: Board) -> Iterator[str]:
+    """A line for each metric that a user named and each row: value and 95 % interval."""
+    runs = [row.source for row in board.rows if row.source is not None]
+    for name in dict.fromkeys(name for run in runs for name in run.figures.metrics):
+        for row in board.rows:
+            if (score := row.find(name)) is not None:
+                span = show_span(score)
+                interval = f" (95 % {span})" if span else ""
+                yield f"{name}: {row.label} {show_figure(score.value)}{interval}"
 
 
 def _terminal_table(board: Board) -> Table:
@@ -245,7 +257,7 @@ class ReportForm:
 
 MARKDOWN, CSV, JSON = map(ReportForm, (render_markdown, render_csv, render_json))
 REPORT_FORMS = Plugins(
-    "memantics.pages",
+    "memantics.reports",
     ReportForm,
     {
         "md": "memantics.evaluation.reports.tables:MARKDOWN",

@@ -1,0 +1,360 @@
+"""Metrics that a user names with ``--metric``, computed beside those of the task.
+
+Built-in ones are in the table ``METRICS``; other packages register theirs as entry points of the
+group ``memantics.metrics``. A metric sees predictions alone, so every run can be scored again with
+it, and no model is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from numbers import Real
+from pathlib import Path
+from statistics import fmean
+from typing import Literal, get_args
+
+from pydantic import JsonValue
+
+from memantics.core.errors import InputError, StoreError, UnknownName
+from memantics.core.plugins import Plugins
+from memantics.core.records import Item, Outcome, Score
+from memantics.core.result import Result
+from memantics.core.rundir import read_scores
+from memantics.core.task import Task
+from memantics.metrics.agreement import cohen_kappa
+from memantics.metrics.classification import accuracy, class_recall, count_classes, macro_figures
+from memantics.metrics.interval import bootstrap_items
+from memantics.metrics.text import rouge_l
+
+AnswerKind = Literal["choice", "boolean", "integer", "text", "record"]
+ANSWER_KINDS: frozenset[AnswerKind] = frozenset(get_args(AnswerKind))
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a metric sees of one scored item.
+
+    ``predicted`` is None for a refused or unparsed answer that counts as wrong. ``group`` is the
+    meme: items with the same group are not independent.
+    """
+
+    gold: JsonValue
+    predicted: JsonValue
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A named statistic of predictions.
+
+    ``what`` is one line for listings and reports. ``compute`` is a pure function; it returns a
+    finite number, or None where the statistic is undefined, and is never given zero predictions.
+    ``answers`` are the kinds of answers that it understands (``choice``: the key of an option;
+    ``record``: several fields), ``tasks`` patterns of task names such as ``toxicn_mm/*`` (empty:
+    all tasks). The 95 % confidence interval resamples memes ``draws`` times and calls ``compute``
+    each time; with 0 there is no interval.
+
+    >>> rate = Metric("yes_rate", "proportion of answers that are yes",
+    ...               lambda rows: sum(row.predicted == "yes" for row in rows) / len(rows))
+    >>> rate.compute([Prediction("no", "yes", "m1"), Prediction("no", None, "m2")])
+    0.5
+    """
+
+    name: str
+    what: str
+    compute: Callable[[Sequence[Prediction]], float | None]
+    answers: frozenset[AnswerKind] = ANSWER_KINDS
+    tasks: tuple[str, ...] = ()
+    draws: int = 2000
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.answers) - ANSWER_KINDS)
+        if not self.name or self.name == NONE or not self.name.isprintable():
+            raise InputError(f"{self.name!r} is not a valid name of a metric")
+        if unknown or not self.answers:
+            wanted = ", ".join(sorted(ANSWER_KINDS))
+            raise InputError(f"metric {self.name!r}: answers must be among {wanted}")
+        if self.draws < 0:
+            raise InputError(f"metric {self.name!r}: draws must be 0 or more, not {self.draws}")
+
+
+def find_answer_kind(item: Item) -> AnswerKind:
+    """What kind of answer an item asks for.
+
+    >>> from memantics.core.records import Field, Form, Option
+    >>> options = (Option("A", "cats"), Option("B", "dogs"))
+    >>> find_answer_kind(Item("1", "m", "A", Form("?", (Field("answer", "choice", options),))))
+    'choice'
+    """
+    if isinstance(item.gold, Mapping):
+        return "record"
+    if item.form.reply == "text" or not item.form.fields:
+        return "text"
+    choices = [field for field in item.form.fields if field.options]
+    # A reply of several fields with one gold label: the field with options holds it.
+    return (choices[0] if len(choices) == 1 else item.form.fields[0]).kind
+
+
+def open_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
+    """Find metrics by name, each once; ``none`` alone means no metric.
+
+    Raises:
+        InputError: A name is unknown, or its plug-in cannot be used.
+    """
+    if list(names) == [NONE]:
+        return ()
+    found: list[Metric] = []
+    for name in dict.fromkeys(names):
+        metric = METRICS.find(name)
+        if metric is None:
+            raise UnknownName("metric", name, METRICS.names())
+        if metric.name != name:
+            hint = "give both the same name"
+            raise InputError(f"entry point {name!r} holds a metric {metric.name!r}", hint=hint)
+        found.append(metric)
+    return tuple(found)
+
+
+def explain_misfit(metric: Metric, task: Task, item: Item) -> str:
+    """Why a metric does not apply to a task, one of whose items is given; empty where it does."""
+    if metric.tasks and not any(fnmatchcase(task.name, pattern) for pattern in metric.tasks):
+        return f"metric {metric.name!r} is for {', '.join(metric.tasks)}, not for {task.name}"
+    kind = find_answer_kind(item)
+    if kind not in metric.answers:
+        wanted = " or ".join(sorted(metric.answers))
+        return (
+            f"metric {metric.name!r} is for answers of kind {wanted}; {task.name} asks for {kind}"
+        )
+    if any(score.key == metric.name and not score.by for score in task.score(())):
+        return f"{task.name} already computes {metric.name!r}"
+    return ""
+
+
+def recall_metrics(folder: Path) -> tuple[str, ...]:
+    """The metrics that a run was last scored with, besides those of its task."""
+    try:
+        return read_scores(folder).metrics
+    except StoreError:  # not scored yet, or about to be written anew
+        return ()
+
+
+def choose_metrics(
+    names: Sequence[str] | None, folder: Path, task: Task, item: Item, *, strict: bool = False
+) -> tuple[Metric, ...]:
+    """The metrics to score a run with: those named, else those of its last scoring.
+
+    One that does not apply to the task is left out, or refused if ``strict``.
+    """
+    wanted = reopen_metrics(folder) if names is None else open_metrics(names)
+    misfits = {metric.name: explain_misfit(metric, task, item) for metric in wanted}
+    for reason in filter(None, misfits.values()):
+        if strict and names is not None:
+            raise InputError(reason, hint="leave it out, or name another one")
+    return tuple(metric for metric in wanted if not misfits[metric.name])
+
+
+def reopen_metrics(folder: Path) -> tuple[Metric, ...]:
+    """The metrics of a run's last scoring; an error names one that is not installed any more."""
+    names = recall_metrics(folder)
+    known = METRICS.names() if names else []
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"{folder} was last scored with metric {name!r}, which is not installed",
+                hint="install its package, or leave it out with --metric none",
+            )
+    return open_metrics(names)
+
+
+def require_fit(names: Sequence[str], tasks: Sequence[Task]) -> None:
+    """Refuse a metric that applies to none of the tasks, before a model is asked."""
+    for metric in open_metrics(names):
+        reasons = [explain_misfit(metric, task, next(iter(task.items()))) for task in tasks]
+        if tasks and all(reasons):
+            others = f" (and to none of {len(tasks) - 1} other tasks)" if len(tasks) > 1 else ""
+            raise InputError(f"{reasons[0]}{others}", hint="leave it out, or name another one")
+
+
+def apply_metrics(
+    metrics: Sequence[Metric], outcomes: Sequence[Outcome], *, intervals: bool = True
+) -> tuple[tuple[Score, ...], InputError | None]:
+    """The scores of all metrics that work, and the error of the first that does not.
+
+    Args:
+        metrics: Metrics that apply to the task of the outcomes.
+        outcomes: Scored outcomes; a refused or unparsed one is a prediction of None.
+        intervals: Whether to compute confidence intervals.
+    """
+    rows = [
+        Prediction(o.item.gold, o.value if o.status == "answered" else None, o.item.group)
+        for o in outcomes
+    ]
+    scores: list[Score] = []
+    failure: InputError | None = None
+    for metric in metrics:
+        try:
+            scores.append(_score(metric, rows, intervals=intervals))
+        except InputError as error:
+            failure = failure or error
+    return tuple(scores), failure
+
+
+def _score(metric: Metric, rows: Sequence[Prediction], *, intervals: bool) -> Score:
+    value = _compute(metric, rows) if rows else None
+    span = None
+    if intervals and value is not None:
+        span = bootstrap_items(
+            [row.group for row in rows],
+            lambda places: _compute(metric, [rows[place] for place in places]),
+            draws=metric.draws,
+        )
+    low, high = span or (None, None)
+    return Score(metric.name, value, len(rows), low, high, note=metric.what)
+
+
+def _compute(metric: Metric, rows: Sequence[Prediction]) -> float | None:
+    """The value, checked: a metric is somebody else's code."""
+    hint = "correct the metric; the answers and the task's own scores are kept"
+    try:
+        value = metric.compute(rows)
+    except Exception as error:  # whatever another package's function raises
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"metric {metric.name!r} failed: {reason}", hint=hint) from error
+    if value is None:
+        return None
+    if not isinstance(value, Real) or not math.isfinite(value):
+        what = f"metric {metric.name!r} returned {value!r}, not a finite number or None"
+        raise InputError(what, hint=hint)
+    return float(value)
+
+
+def _label(value: JsonValue) -> str | None:
+    return None if value is None else str(value)
+
+
+def _match_gold(rows: Sequence[Prediction]) -> float | None:
+    return accuracy([_is_right(row) for row in rows])
+
+
+def _is_right(row: Prediction) -> bool:
+    """Whether a prediction is the gold answer, or one of several references."""
+    references = row.gold if isinstance(row.gold, list) else [row.gold]
+    return row.predicted is not None and row.predicted in references
+
+
+def _compute_macro_f1(rows: Sequence[Prediction]) -> float | None:
+    golds = [str(row.gold) for row in rows]
+    predicted = [_label(row.predicted) for row in rows]
+    # Classes that only a prediction names count as well: they have false positives.
+    classes = sorted({*golds, *filter(None, predicted)})
+    return macro_figures(count_classes(golds, predicted, classes)).f1
+
+
+def _compute_balanced_accuracy(rows: Sequence[Prediction]) -> float | None:
+    golds = [str(row.gold) for row in rows]
+    counts = count_classes(golds, [_label(row.predicted) for row in rows], sorted(set(golds)))
+    recalls = [recall for count in counts.values() if (recall := class_recall(count)) is not None]
+    return fmean(recalls) if recalls else None
+
+
+def _compute_kappa(rows: Sequence[Prediction]) -> float | None:
+    # An invalid answer is a label of its own, so that it counts as a disagreement.
+    said = ["" if row.predicted is None else str(row.predicted) for row in rows]
+    return cohen_kappa([str(row.gold) for row in rows], said)
+
+
+def _compute_rouge_l(rows: Sequence[Prediction]) -> float | None:
+    return fmean(_rate_rouge_l(row) for row in rows)
+
+
+def _rate_rouge_l(row: Prediction) -> float:
+    references = row.gold if isinstance(row.gold, list) else [row.gold]
+    if row.predicted is None:
+        return 0.0
+    return _find_best_rouge_l(str(row.predicted), tuple(map(str, references)))
+
+
+@lru_cache(maxsize=1 << 16)  # the interval asks for every text as often as memes are resampled
+def _find_best_rouge_l(text: str, references: tuple[str, ...]) -> float:
+    return max((rouge_l(text, reference).f1 for reference in references), default=0.0)
+
+
+_LABELS: frozenset[AnswerKind] = frozenset({"choice", "boolean"})
+ACCURACY = Metric(
+    "accuracy",
+    "proportion of answers equal to the gold answer",
+    _match_gold,
+    frozenset({"choice", "boolean", "integer", "record"}),
+)
+EXACT_MATCH = Metric(
+    "exact_match",
+    "proportion of texts equal to a reference",
+    _match_gold,
+    frozenset({"text"}),
+)
+BALANCED_ACCURACY = Metric(
+    "balanced_accuracy", "mean recall of the gold classes", _compute_balanced_accuracy, _LABELS
+)
+MACRO_F1 = Metric("macro_f1", "mean F1 of the classes that occur", _compute_macro_f1, _LABELS)
+COHEN_KAPPA = Metric(
+    "cohen_kappa", "agreement with the gold labels, corrected for chance", _compute_kappa, _LABELS
+)
+ROUGE_L = Metric(
+    "rouge_l",
+    "mean ROUGE-L F1 with the best reference, without stemming",
+    _compute_rouge_l,
+    frozenset({"text"}),
+)
+METRICS = Plugins(
+    "memantics.metrics",
+    Metric,
+    {
+        "accuracy": "memantics.evaluation.metrics:ACCURACY",
+        "balanced_accuracy": "memantics.evaluation.metrics:BALANCED_ACCURACY",
+        "cohen_kappa": "memantics.evaluation.metrics:COHEN_KAPPA",
+        "exact_match": "memantics.evaluation.metrics:EXACT_MATCH",
+        "macro_f1": "memantics.evaluation.metrics:MACRO_F1",
+        "rouge_l": "memantics.evaluation.metrics:ROUGE_L",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricInfo(Result):
+    """A metric: its name, what it measures, and the answers and tasks it applies to.
+
+    ``tasks`` is empty for every task. ``source`` is ``built-in`` or ``installed``.
+    """
+
+    name: str
+    what: str
+    answers: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    source: str = "installed"
+
+
+def list_metrics() -> list[MetricInfo]:
+    """List the metrics that --metric takes: built-in ones and those of installed packages.
+
+    For a plug-in that cannot be used, ``what`` is the reason.
+
+    >>> [metric.name for metric in list_metrics()][:2]
+    ['accuracy', 'balanced_accuracy']
+    """
+    return [
+        MetricInfo(name, str(metric))
+        if isinstance(metric, InputError)
+        else MetricInfo(
+            name,
+            metric.what,
+            tuple(sorted(metric.answers)),
+            metric.tasks,
+            "built-in" if name in METRICS.ours else "installed",
+        )
+        for name, metric in METRICS.all()
+    ]
