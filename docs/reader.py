@@ -50,8 +50,8 @@ SHIPPED = PACKAGE / "benchmarks"
 
 def run_tasks(out: Path) -> list[mm.Run]:
     """The reader on the sample data, without classifiers."""
-    runs = mm.evaluate(list_tasks(), model=NAME, data="sample", out=out)
-    return [runs] if isinstance(runs, mm.Run) else list(runs)
+    settings = mm.EvaluationSettings(data="sample")
+    return list(mm.evaluate_suite(list_tasks(), NAME, settings=settings, out=out))
 
 
 def read_answers(run: mm.Run) -> dict[str, object]:

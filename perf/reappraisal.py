@@ -37,6 +37,7 @@ from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
 from memantics.core.samples import IMAGES, read_samples
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
+from memantics.understanding.editing import line_reader
 from memantics.understanding.reappraisal.chain import reappraise
 from memantics.understanding.reappraisal.kindness import hear_caption, rate_kindness
 from memantics.understanding.reappraisal.planner import EmbeddedPlanner
@@ -44,7 +45,6 @@ from memantics.understanding.reappraisal.rendering import LEGIBLE
 from memantics.understanding.reappraisal.rules import only_adds
 from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
-from memantics.understanding.reappraise import line_reader
 from memantics.understanding.vision.hashes import share_changed
 from memantics.understanding.vision.page import (
     Page,

@@ -170,17 +170,16 @@ def run(url: str, out: Path, size: int) -> None:
     from memantics.evaluation.evaluate import SuiteTotal, conduct
     from memantics.evaluation.facts import Scope, Variation
     from memantics.evaluation.planning import Evaluation, plan_evaluation
-    from memantics.models.client import Asking
-    from memantics.models.kinds import ModelSettings
+    from memantics.models.client import CallSettings
 
-    asking = Asking(ModelSettings(base_url=url, concurrency=CONCURRENCY))
+    calls = CallSettings(base_url=url, concurrency=CONCURRENCY, timeout=120.0)
     scope, variation = Scope("sample"), Variation(invalid="wrong")
-    wanted = Evaluation(FAMILIES, MODELS, scope, out=out, asking=asking, variation=variation)
+    wanted = Evaluation(FAMILIES, MODELS, scope, out=out, calls=calls, variation=variation)
     planned, _ = plan_evaluation(wanted)
     tasks = {id(job.task): enlarge(job.task, size) for job in planned}
     jobs = [replace(job, task=tasks[id(job.task)], total=size) for job in planned]
     watch = SuiteTotal(jobs, lambda _: None)
-    results = asyncio.run(conduct(jobs, asking, watch))
+    results = asyncio.run(conduct(jobs, calls, watch))
     assert not any(result.broken for result in results), results
 
 

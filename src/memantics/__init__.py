@@ -26,6 +26,7 @@ __all__ = ["__version__"]
 
 if TYPE_CHECKING:
     from memantics.construction import ChatFigures as ChatFigures
+    from memantics.construction import CollectSettings as CollectSettings
     from memantics.construction import Grouped as Grouped
     from memantics.construction import Regenerated as Regenerated
     from memantics.construction import build as build
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
     from memantics.core.retrieval import NearMeme as NearMeme
     from memantics.core.retrieval import Passage as Passage
     from memantics.evaluation import Audit as Audit
+    from memantics.evaluation import AuditSettings as AuditSettings
     from memantics.evaluation import Dataset as Dataset
+    from memantics.evaluation import EvaluationSettings as EvaluationSettings
     from memantics.evaluation import Exported as Exported
     from memantics.evaluation import ExportSettings as ExportSettings
     from memantics.evaluation import FactorContrasts as FactorContrasts
@@ -66,6 +69,8 @@ if TYPE_CHECKING:
     from memantics.evaluation import contrast as contrast
     from memantics.evaluation import evaluate as evaluate
     from memantics.evaluation import evaluate_async as evaluate_async
+    from memantics.evaluation import evaluate_suite as evaluate_suite
+    from memantics.evaluation import evaluate_suite_async as evaluate_suite_async
     from memantics.evaluation import export_human_eval as export_human_eval
     from memantics.evaluation import export_task as export_task
     from memantics.evaluation import import_answers as import_answers
@@ -84,6 +89,7 @@ if TYPE_CHECKING:
     from memantics.evaluation import score as score
     from memantics.evaluation import score_human_eval as score_human_eval
     from memantics.evaluation import score_preferences as score_preferences
+    from memantics.models import CallSettings as CallSettings
     from memantics.moderation import Classifier as Classifier
     from memantics.moderation import ClassifierOptions as ClassifierOptions
     from memantics.moderation import Detector as Detector
@@ -92,26 +98,33 @@ if TYPE_CHECKING:
     from memantics.moderation import Screened as Screened
     from memantics.moderation import ScreenSettings as ScreenSettings
     from memantics.moderation import Study as Study
+    from memantics.moderation import StudyEncoders as StudyEncoders
+    from memantics.moderation import StudySettings as StudySettings
+    from memantics.moderation import TableColumns as TableColumns
     from memantics.moderation import drift as drift
     from memantics.moderation import screen as screen
     from memantics.moderation import study as study
+    from memantics.understanding import DraftSettings as DraftSettings
     from memantics.understanding import Edited as Edited
+    from memantics.understanding import EditorSettings as EditorSettings
     from memantics.understanding import KnowledgeStore as KnowledgeStore
     from memantics.understanding import PunVerdict as PunVerdict
     from memantics.understanding import Reappraisal as Reappraisal
     from memantics.understanding import ReappraisalDrafts as ReappraisalDrafts
+    from memantics.understanding import ReappraiseSettings as ReappraiseSettings
     from memantics.understanding import detect_pun as detect_pun
     from memantics.understanding import detect_pun_async as detect_pun_async
+    from memantics.understanding import draft_reappraisals as draft_reappraisals
+    from memantics.understanding import draft_reappraisals_async as draft_reappraisals_async
     from memantics.understanding import edit as edit
     from memantics.understanding import edit_async as edit_async
     from memantics.understanding import read_aloud as read_aloud
-    from memantics.understanding import reappraisal as reappraisal
-    from memantics.understanding import reappraisal_async as reappraisal_async
     from memantics.understanding import reappraise as reappraise
     from memantics.understanding import reappraise_async as reappraise_async
     from memantics.understanding import retrieve as retrieve
     from memantics.understanding import retrieve_background as retrieve_background
     from memantics.workbench import Analysis as Analysis
+    from memantics.workbench import AnalyzeSettings as AnalyzeSettings
     from memantics.workbench import Tour as Tour
     from memantics.workbench import analyze as analyze
     from memantics.workbench import analyze_async as analyze_async

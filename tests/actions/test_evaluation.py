@@ -9,16 +9,25 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.core.errors import InputError, MissingExtra, UnknownName
 from memantics.core.records import STATUSES
 from memantics.evaluation.audit import audit
 from memantics.evaluation.compare import compare
 from memantics.evaluation.datasets import list_benchmarks, list_models, load_dataset
-from memantics.evaluation.evaluate import Runs, evaluate, evaluate_async, score
+from memantics.evaluation.evaluate import (
+    EvaluationSettings,
+    evaluate,
+    evaluate_async,
+    evaluate_suite,
+    score,
+)
 from memantics.evaluation.report import report
 from memantics.evaluation.reports.runs import Run, load_run
+from memantics.models.client import CallSettings
 from memantics.models.engine import Progress
+from memantics.models.progress import ProgressWish
 
 
 @pytest.fixture
@@ -28,10 +37,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(task: str, model: str = "baseline/majority", **more: object) -> Run:
-    run = evaluate(task, model=model, **more)  # type: ignore[arg-type]
-    assert isinstance(run, Run)
-    return run
+def ask(
+    task: str, limit: int, model: str = "baseline/majority", progress: ProgressWish = None
+) -> Run:
+    return evaluate(task, model, settings=EvaluationSettings(limit=limit), progress=progress)
 
 
 @pytest.mark.usefixtures("home")
@@ -62,29 +71,37 @@ def test_one_task_and_one_model_make_a_run() -> None:
 @pytest.mark.usefixtures("home")
 def test_several_make_runs_and_a_grid_makes_one_of_each() -> None:
     models = ["baseline/majority", "baseline/random"]
-    runs = evaluate("mquest/qa", model=models, limit=4, data="sample")
-    assert isinstance(runs, Runs)
+    runs = evaluate_suite("mquest/qa", models, settings=EvaluationSettings(limit=4, data="sample"))
     assert [run.model for run in runs] == models
     assert runs[0] in runs
     assert len(runs[:1]) == 1
-    grid = evaluate(
-        "mquest/qa", model=models[0], limit=4, options={"order": ["answer_first", "letter_only"]}
-    )
-    assert isinstance(grid, Runs)
+    two_orders = EvaluationSettings(limit=4, options={"order": ["answer_first", "letter_only"]})
+    grid = evaluate_suite("mquest/qa", models[0], settings=two_orders)
     assert [run.options["order"] for run in grid] == ["answer_first", "letter_only"]
     with pytest.raises(UnknownName, match="ordr"):
-        evaluate("mquest/qa", model=models[0], options={"ordr": "x"})
+        evaluate("mquest/qa", models[0], settings=EvaluationSettings(options={"ordr": "x"}))
     with pytest.raises(InputError, match="exclude each other"):
-        evaluate("mquest/qa", model=models[0], limit=1, sample=1)
+        evaluate("mquest/qa", models[0], settings=EvaluationSettings(limit=1, sample=1))
+    for task, settings, runs_named in (
+        ("mquest/qa", two_orders, 2),
+        ("mquest/qa", EvaluationSettings(limit=4, repeat=3), 3),
+        ("toxicn_mm", EvaluationSettings(limit=1), 3),
+    ):
+        with pytest.raises(InputError, match=rf"gives {runs_named} runs.*evaluate_suite"):
+            evaluate(task, models[0], settings=settings, out="refused")
+    with pytest.raises(InputError, match=r"one model.*evaluate_suite"):
+        evaluate("mquest/qa", models)  # type: ignore[arg-type]
+    assert not Path("refused").exists()
 
 
 @pytest.mark.usefixtures("home")
 def test_a_model_that_is_not_there_is_an_error_of_its_runs_alone() -> None:
-    absent = {"base_url": "http://127.0.0.1:9/v1", "use_cache": False}
+    absent = CallSettings(base_url="http://127.0.0.1:9/v1", use_cache=False)
+    settings = EvaluationSettings(limit=2)
     with pytest.raises(Exception, match=r"127\.0\.0\.1"):
-        evaluate("mquest/qa", model="openai/absent", limit=2, **absent)  # type: ignore[arg-type]
-    both = evaluate("mquest/qa", model=["openai/absent", "baseline/random"], limit=2, **absent)  # type: ignore[arg-type]
-    assert isinstance(both, Runs)
+        evaluate("mquest/qa", "openai/absent", settings=settings, calls=absent)
+    models = ["openai/absent", "baseline/random"]
+    both = evaluate_suite("mquest/qa", models, settings=settings, calls=absent)
     assert [run.model for run in both] == ["baseline/random"]
     ((name, why),) = both.broken.items()
     assert name == "mquest/qa openai/absent"
@@ -99,16 +116,16 @@ def test_it_works_inside_a_running_loop_and_as_a_coroutine(
     times = (f"2026-01-01T00:00:{n:02}Z" for n in range(60))
     monkeypatch.setattr("memantics.evaluation.run.now", lambda: next(times))
 
-    async def cell() -> tuple[Run | Runs, Run | Runs]:
-        first = evaluate("mquest/qa", model="baseline/random", limit=2)
-        return first, await evaluate_async("mquest/qa", model="baseline/random", limit=2)
+    async def cell() -> tuple[Run, Run]:
+        first = evaluate("mquest/qa", "baseline/random", settings=EvaluationSettings(limit=2))
+        return first, await evaluate_async(
+            "mquest/qa", "baseline/random", settings=EvaluationSettings(limit=2)
+        )
 
     first, second = asyncio.run(cell())
-    assert isinstance(first, Run)
     assert first.facts.finished == "2026-01-01T00:00:00Z"
     assert first == second  # one that asked nothing more was finished before
-    more = evaluate("mquest/qa", model="baseline/random", limit=3)
-    assert isinstance(more, Run)
+    more = evaluate("mquest/qa", "baseline/random", settings=EvaluationSettings(limit=3))
     assert more.facts.finished > first.facts.finished
     assert inspect.signature(evaluate) == inspect.signature(evaluate_async)
 
@@ -123,7 +140,7 @@ def test_a_bar_ends_full(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("home")
 def test_score_compare_and_report_take_runs_and_folders() -> None:
-    one, other = ask("mquest/qa", limit=12), ask("mquest/qa", "baseline/random", limit=12)
+    one, other = ask("mquest/qa", limit=12), ask("mquest/qa", 12, "baseline/random")
     assert score(one.folder).scores == score(one).scores == one.scores
     found = compare(one, other.folder)
     assert found.shared == 12
@@ -182,8 +199,7 @@ def test_what_there_is() -> None:
 @pytest.mark.usefixtures("home")
 def test_runs_are_drawn_on_matplotlib_axes() -> None:
     models = ["baseline/majority", "baseline/random"]
-    runs = evaluate("mquest/qa", model=models, limit=4, data="sample")
-    assert isinstance(runs, Runs)
+    runs = evaluate_suite("mquest/qa", models, settings=EvaluationSettings(limit=4, data="sample"))
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     matplotlib.use("agg")
     axes = runs.plot()
@@ -201,8 +217,23 @@ def test_runs_are_drawn_on_matplotlib_axes() -> None:
 def test_without_matplotlib_a_figure_names_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    runs = evaluate("mquest/qa", model=["baseline/majority", "baseline/random"], limit=2)
-    assert isinstance(runs, Runs)
+    runs = evaluate_suite(
+        "mquest/qa", ["baseline/majority", "baseline/random"], settings=EvaluationSettings(limit=2)
+    )
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match="pip install matplotlib"):
         runs.plot()
+
+
+def test_call_settings_become_what_a_model_is_opened_with() -> None:
+    plain = CallSettings().model_settings
+    assert (plain.base_url, plain.concurrency, plain.timeout, plain.params) == (None, 32, 300.0, {})
+    params: dict[str, JsonValue] = {
+        "max_tokens": 9,
+        "reasoning_effort": "low",
+        "stop": ["a"],
+        "logprobs": True,
+    }
+    made = CallSettings(base_url="http://h/v1", params=params, timeout=5.0).model_settings
+    written = {"max_tokens": "9", "reasoning_effort": "low", "stop": '["a"]', "logprobs": "true"}
+    assert (made.base_url, made.params, made.timeout) == ("http://h/v1", written, 5.0)

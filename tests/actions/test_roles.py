@@ -19,9 +19,9 @@ from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_read
 from memantics.moderation.detect import Moderator
 from memantics.moderation.screening import ScreenSettings
 from memantics.moderation.subjects import Subject
+from memantics.understanding.editing import line_reader
 from memantics.understanding.reading import read_once
 from memantics.understanding.reappraisal.stages import ReappraisalSubject, _request
-from memantics.understanding.reappraise import line_reader
 from memantics.understanding.vision.page import read_page
 from memantics.understanding.vision.typefaces import BALOO
 from memantics.workbench.studio import Picture, Studio, read_text
@@ -104,7 +104,7 @@ def open_doors(path: Path, folder: Path) -> dict[str, Callable[[TextChoice], str
         return " ".join(caption.text for caption in page.captions)
 
     return {
-        "analyze": lambda choice: mm.analyze(path, text=choice).text,
+        "analyze": lambda choice: mm.analyze(path, settings=mm.AnalyzeSettings(text=choice)).text,
         "build": lambda choice: asyncio.run(read_once([Meme("m", path)], text=choice))[0].text,
         "collect": collect,
         "predict": lambda choice: detector.prepare(path, choice)[0].text,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any
 
 import pytest
 import typer.main
@@ -25,7 +25,7 @@ from memantics.cli.main import make_app
 from memantics.cli.terminal import say
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
-from memantics.models.client import Asking, AskingOptions
+from memantics.models.client import CallSettings
 from tests.commands import Shell
 
 
@@ -88,9 +88,9 @@ def test_flags_reach_the_action_as_its_parameters_and_records() -> None:
         again: Annotated[bool, Flag("Once more.")] = False,
         settings: Draw | None = None,
         progress: object = None,
-        **options: Unpack[AskingOptions],
+        calls: CallSettings | None = None,
     ) -> list[str]:
-        seen[:] = [name, topics, dict(pairs), again, settings, progress, options.get("asking")]
+        seen[:] = [name, topics, dict(pairs), again, settings, progress, calls]
         return ["drawn"]
 
     @expose(
@@ -116,12 +116,15 @@ def test_flags_reach_the_action_as_its_parameters_and_records() -> None:
     call = partial(typer.main.get_command(app), standalone_mode=False)
     line = ["x", "--base-url", "http://h/v1", "--param", "a=b", "--price", "1,2", "--no-cache"]
     call([*line, "-t", "a", "-t", "b", "--set", "c=d=e", "--count", "9"])
-    *others, asking = seen
+    *others, calls = seen
     assert others == [Path("x"), ["a", "b"], {"c": "d=e"}, False, Draw(9), (1.0, 2.0)]
-    assert isinstance(asking, Asking)
-    assert (asking.prices, asking.use_cache, asking.concurrency) == ((1.0, 2.0), False, 8)
-    assert (asking.settings.base_url, asking.settings.params) == ("http://h/v1", {"a": "b"})
-    assert asking.settings.timeout == 300.0
+    assert isinstance(calls, CallSettings)
+    assert (calls.prices, calls.use_cache, calls.concurrency) == ((1.0, 2.0), False, 8)
+    assert (calls.model_settings.base_url, calls.model_settings.params) == (
+        "http://h/v1",
+        {"a": "b"},
+    )
+    assert calls.model_settings.timeout == 300.0
     call(["x"])
     assert seen[1:5] == [("all",), {}, False, Draw()]
     for wrong in (["x", "--count", "10"], ["x", "--count", "0"]):

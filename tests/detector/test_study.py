@@ -30,7 +30,7 @@ from memantics.moderation.study.study import StudyData
 from memantics.moderation.study.variants import (
     CHECKS,
     PAPER,
-    Encoding,
+    StudyEncoders,
     choose_variants,
     make_shape,
     make_training,
@@ -56,8 +56,13 @@ def draw_parts(tmp_path: Path) -> tuple[Loaded, Loaded]:
 
 
 def test_names_say_what_is_trained() -> None:
-    assert [own.name for own in choose_variants((), Encoding(text="bert"))] == ["roberta", "fast"]
-    chosen = choose_variants(("paper", "checks"), Encoding("a", Path("b"), Path("c"), Path("d")))
+    assert [own.name for own in choose_variants((), StudyEncoders(text="bert"))] == [
+        "roberta",
+        "fast",
+    ]
+    chosen = choose_variants(
+        ("paper", "checks"), StudyEncoders("a", Path("b"), Path("c"), Path("d"))
+    )
     assert tuple(own.name for own in chosen) == (*PAPER, *CHECKS)
     for name in ("fusion+all", "bert", "", "fusion@sum+both", "Fusion"):
         with pytest.raises(UnknownName):
@@ -66,7 +71,7 @@ def test_names_say_what_is_trained() -> None:
         with pytest.raises(InputError, match="is not possible"):
             read_variant(name)
     with pytest.raises(InputError, match=r"clip\+both needs an encoder of the kind clip"):
-        choose_variants(("clip+both",), Encoding(text="bert"))
+        choose_variants(("clip+both",), StudyEncoders(text="bert"))
 
 
 def test_caption_variants_differ_in_captions_alone() -> None:
@@ -97,7 +102,9 @@ def test_epochs_and_rates_are_the_paper_s_by_family(
 @pytest.mark.slow
 def test_a_study_trains_tests_and_compares(encoder: Make, tmp_path: Path) -> None:
     parts = draw_parts(tmp_path)
-    encoding = Encoding(str(encoder("text")), encoder("image"), encoder("resnet"), encoder("clip"))
+    encoding = StudyEncoders(
+        str(encoder("text")), encoder("image"), encoder("resnet"), encoder("clip")
+    )
     names = ("roberta", "resnet", "vit", "fusion", "fusion+text", "fusion+both", "clip+both@sum")
     plan = StudyPlan(
         choose_variants((*names, "ridge"), encoding),
@@ -143,7 +150,7 @@ def test_memes_without_an_image_are_nobody_s(encoder: Make, tmp_path: Path) -> N
     first, second = draw_parts(tmp_path)
     lost = replace(second.examples[0], image=None)
     second = replace(second, examples=(lost, *second.examples[1:]))
-    encoding = Encoding(image=encoder("image"))
+    encoding = StudyEncoders(image=encoder("image"))
     plan = StudyPlan(
         choose_variants(("vit", "ridge"), encoding), encoding, QUIET, ("harmful",), epochs=1
     )
@@ -267,6 +274,8 @@ def test_the_command_studies_fast_detectors_without_torch(tmp_path: Path) -> Non
 
 
 def test_a_study_s_training_is_checked() -> None:
-    plan = StudyPlan(choose_variants(("ridge",), Encoding()), Encoding(), Training(seeds=()))
+    plan = StudyPlan(
+        choose_variants(("ridge",), StudyEncoders()), StudyEncoders(), Training(seeds=())
+    )
     with pytest.raises(InputError, match="seeds"):
         run_study(Loaded("a", ()), Loaded("b", ()), plan, Path("nowhere"), print)

@@ -30,7 +30,7 @@ from memantics.moderation.subjects import NO_PICTURE
 from memantics.moderation.wrapped import LabelMap, WrappedJudge, make_chances, wrap_folder
 from memantics.serve.settings import Models, ServeSettings
 from memantics.understanding.vision.roles import read_image_text
-from memantics.workbench.analyze import AnalyzeOptions, analyze_memes
+from memantics.workbench.analyze import analyze_memes
 from tests.commands import Shell
 from tests.detector.classifiers import MAPS, make_classifier
 from tests.figures import same
@@ -172,8 +172,8 @@ def judge_at_doors(file: Path, table: Path, folder: Path) -> dict[str, dict[str,
     shell = Shell(folder)
     told = json.loads(shell.done("detector", "predict", file, *images, "--json"))
     found["predict"] = {i.stem: p["probability"] for i, p in zip(images, told, strict=True)}
-    options: AnalyzeOptions = {"detector": file}
-    seen = run_sync(analyze_memes([Meme(image.stem, image) for image in images], options))
+    memes = [Meme(image.stem, image) for image in images]
+    seen = run_sync(analyze_memes(memes, detector=file))
     found["analyze"] = {m.stem: one.harms[0].score for m, one in zip(images, seen, strict=True)}
     served = ServeSettings(models=Models(detector=file), state=folder / "state")
     with serving(served, folder / "served") as site, site.client() as client:
@@ -245,8 +245,12 @@ def test_it_answers_tasks_at_its_operating_point(kind: str, wrap: Wrap, tmp_path
     chances = {one.id: one.probability for one in Detector.load(file).machine.predict(memes)}
     middle = sorted(chances.values())[2]
     Shell(tmp_path).done("detector", "set", file, "--threshold", f"{middle:.12f}")
-    run = mm.evaluate("toxicn_mm/detection", model=f"detector/{file}", limit=4, out=tmp_path / "r")
-    assert isinstance(run, mm.Run)
+    run = mm.evaluate(
+        "toxicn_mm/detection",
+        f"detector/{file}",
+        out=tmp_path / "r",
+        settings=mm.EvaluationSettings(limit=4),
+    )
     said = {name: answer.value for name, answer in last_answers(run.folder).items()}
     assert said == {n: "harmful" if c >= middle else "harmless" for n, c in chances.items()}
     assert set(said.values()) == {"harmful", "harmless"}

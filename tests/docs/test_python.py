@@ -62,9 +62,10 @@ def test_the_python_of_a_page_runs(page: Path, client: Path) -> None:
 
 SNIPPET = """
 import memantics as mm
-run = mm.evaluate("mquest/qa", model="openai/NAME", base_url=URL, limit=100)
+hundred, server = mm.EvaluationSettings(limit=100), mm.CallSettings(base_url=URL)
+run = mm.evaluate("mquest/qa", "openai/NAME", settings=hundred, calls=server)
 run.scores["accuracy"].value, run.scores["accuracy"].interval, run.counts, run.folder
-other = mm.evaluate("mquest/qa", model="baseline/longest", limit=100)
+other = mm.evaluate("mquest/qa", "baseline/longest", settings=hundred)
 mm.score(run.folder); mm.compare(run, other); mm.audit("mquest")
 mm.report([run, other], "report.html")
 data = mm.load_dataset("punmemecn", split="test")

@@ -86,8 +86,9 @@ def test_other_items_are_judged_as_without_the_order(
         ]
         path = tmp_path / f"{name}.jsonl"
         path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
-        run = mm.evaluate(TASK, model=f"humans/{path}", limit=MEMES, out=tmp_path / name)
-        assert isinstance(run, mm.Run)
+        run = mm.evaluate(
+            TASK, f"humans/{path}", out=tmp_path / name, settings=mm.EvaluationSettings(limit=MEMES)
+        )
         plant(name, obey)
         mm.judge(run, model=[f"judge/{name}"])
         (folder,) = [p.parent for p in run.folder.rglob("answers.jsonl") if p.parent != run.folder]

@@ -76,9 +76,9 @@ def run(tmp_path: Path) -> mm.Run:
     ]
     path = tmp_path / "said.jsonl"
     path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
-    made = mm.evaluate(TASK, model=f"humans/{path}", limit=MEMES, out=tmp_path / "runs")
-    assert isinstance(made, mm.Run)
-    return made
+    return mm.evaluate(
+        TASK, f"humans/{path}", out=tmp_path / "runs", settings=mm.EvaluationSettings(limit=MEMES)
+    )
 
 
 def number(answer: str) -> int:
@@ -179,8 +179,12 @@ def test_a_verdict_out_of_form_is_asked_again_and_then_not_counted(
 
 def test_what_cannot_be_judged_says_why(tmp_path: Path, run: mm.Run) -> None:
     shell = Shell(tmp_path)
-    choice = mm.evaluate("mquest/qa", model="baseline/longest", limit=2, out=tmp_path / "runs")
-    assert isinstance(choice, mm.Run)
+    choice = mm.evaluate(
+        "mquest/qa",
+        "baseline/longest",
+        out=tmp_path / "runs",
+        settings=mm.EvaluationSettings(limit=2),
+    )
     line = shell.refused("judge", choice.folder, "--model", "fake/drafter")
     assert "no free text" in line
     path = tmp_path / "r.csv"

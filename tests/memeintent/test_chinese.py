@@ -49,8 +49,7 @@ def test_a_chinese_benchmark_scores_equal_sentences_as_equal(
     answers = [{"image": image, "answer": said} for image, _, said in INTENTS.values()]
     path = tmp_path / "said.jsonl"
     path.write_bytes(b"\n".join(map(orjson.dumps, answers)))
-    run = mm.evaluate("memeintent/intent", model=f"humans/{path}", out=tmp_path / "runs")
-    assert isinstance(run, mm.Run)
+    run = mm.evaluate("memeintent/intent", f"humans/{path}", out=tmp_path / "runs")
     # 嘲笑, 减肥 and 失败 are six characters in their order, of ten each.
     second = rouge_l("嘲笑自己减肥又失败了", "嘲笑别人减肥总是失败").f1
     assert second == pytest.approx(6 / 10)

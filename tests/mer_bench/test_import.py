@@ -47,4 +47,8 @@ def test_editors_are_named_where_no_folder_names_them(tmp_path: Path) -> None:
 
 def test_a_model_that_is_asked_needs_the_images() -> None:
     with pytest.raises(InputError, match="no edited images to judge"):
-        mm.evaluate("mer_bench/judge", model="fake/keys", data="release", options=EDITORS)
+        mm.evaluate(
+            "mer_bench/judge",
+            "fake/keys",
+            settings=mm.EvaluationSettings(data="release", options=EDITORS),
+        )

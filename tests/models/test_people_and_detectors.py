@@ -50,16 +50,19 @@ def test_people_decide_by_majority_and_a_tie_is_no_answer(tmp_path: Path) -> Non
             votes[-2:] = [(item.group, who, other) for who in ("anna", "bo")]
             votes.append((item.group, "cleo", gold))  # outvoted, two to one
     path = write_votes(tmp_path / "votes.csv", votes)
-    run = mm.evaluate(TASK, model=f"humans/{path}", out=tmp_path / "runs", invalid="wrong")
-    assert isinstance(run, mm.Run)
+    run = mm.evaluate(
+        TASK,
+        f"humans/{path}",
+        out=tmp_path / "runs",
+        settings=mm.EvaluationSettings(invalid="wrong"),
+    )
     assert run.counts["refused"] == 1
     right = sum(a.value == i.gold for i in asked if (a := last_answers(run.folder)[i.id]))
     assert right == len(asked) - 2
     tie = last_answers(run.folder)[asked[0].id]
     assert "people are split" in tie.reason
     # One person alone: the tie is gone.
-    alone = mm.evaluate(TASK, model=f"humans/{path}?only=anna", out=tmp_path / "runs")
-    assert isinstance(alone, mm.Run)
+    alone = mm.evaluate(TASK, f"humans/{path}?only=anna", out=tmp_path / "runs")
     assert alone.counts["answered"] == len(asked)
     assert "people: majority of 3" in render_markdown([run], {})
     assert "(people)" in render_markdown([alone], {})
@@ -72,8 +75,7 @@ def test_a_detector_answers_like_a_model_and_stands_beside_people(
     votes = [(item.group, "anna", WORDS[str(item.gold)]) for item in asked]
     path = write_votes(tmp_path / "votes.csv", votes)
     names = [f"detector/{detector}", f"humans/{path}", "baseline/majority"]
-    runs = mm.evaluate(TASK, model=names, out=tmp_path / "runs")
-    assert isinstance(runs, mm.Runs)
+    runs = mm.evaluate_suite(TASK, names, out=tmp_path / "runs")
     by_model = {run.model: run for run in runs}
     judged = last_answers(by_model[names[0]].folder)
     # What the detector itself says about the same texts.
@@ -109,11 +111,11 @@ def test_a_detector_answers_a_form_with_reasons_and_refuses_other_questions(
 def test_what_is_wrong_with_a_table_of_people_is_said(tmp_path: Path) -> None:
     path = write_votes(tmp_path / "v.csv", [("a", "anna", "有害")])
     with pytest.raises(InputError, match="holds no answers of bo"):
-        mm.evaluate(TASK, model=f"humans/{path}?only=bo")
+        mm.evaluate(TASK, f"humans/{path}?only=bo")
     with pytest.raises(InputError, match=r"unknown column of v\.csv"):
-        mm.evaluate(TASK, model=f"humans/{path}?answer=label")
+        mm.evaluate(TASK, f"humans/{path}?answer=label")
     with pytest.raises(InputError, match="setting of humans/FILE"):
-        mm.evaluate(TASK, model=f"humans/{path}?who=bo")
+        mm.evaluate(TASK, f"humans/{path}?who=bo")
     path.write_text("image,x\na,b\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"hold the answer.*\?answer=COLUMN"):
-        mm.evaluate(TASK, model=f"humans/{path}")
+        mm.evaluate(TASK, f"humans/{path}")

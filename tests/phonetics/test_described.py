@@ -51,20 +51,23 @@ def test_one_caption_is_a_pun_beside_one_picture_and_none_beside_another() -> No
         "真菜",
         description="一片绿色的蔬菜叶子，一个放大镜",
         described_by="person",
-        model="dictionary",
+        language_model="dictionary",
     )
     other = mm.detect_pun(
-        "真菜", description="一只卡通猫，表情轻蔑", described_by="person", model="dictionary"
+        "真菜",
+        description="一只卡通猫，表情轻蔑",
+        described_by="person",
+        language_model="dictionary",
     )
     assert shown.probability > other.probability
     assert not other.is_pun
     assert shown.threshold == load_pun_weights("dictionary", described=True).threshold
-    alone = mm.detect_pun("真菜", model="dictionary")
+    alone = mm.detect_pun("真菜", language_model="dictionary")
     assert alone.threshold == load_pun_weights("dictionary").threshold
 
 
 def test_the_vectors_of_caption_and_description_are_compared() -> None:
-    heard = mm.read_aloud("真菜", description="一片蔬菜叶子", model="dictionary")
+    heard = mm.read_aloud("真菜", description="一片蔬菜叶子", language_model="dictionary")
     weights = load_pun_weights("dictionary", described=True)
     assert set(weights.linear.weights) == set(DESCRIBED_FEATURES)
     vector = [1.0] + [0.0] * (len(weights.meaning) - 1)
@@ -115,14 +118,14 @@ PUNS = ("年年有鱼", "真是太锈了", "鸭梨山大", "我太南了", "蕉�
 )
 def test_a_description_that_shows_nothing_changes_nothing(description: str) -> None:
     for caption in PUNS:
-        alone = mm.detect_pun(caption, model="dictionary")
-        beside = mm.detect_pun(caption, description=description, model="dictionary")
+        alone = mm.detect_pun(caption, language_model="dictionary")
+        beside = mm.detect_pun(caption, description=description, language_model="dictionary")
         assert (beside.is_pun, beside.probability) == (alone.is_pun, alone.probability)
 
 
 def test_a_description_may_support_a_pun_and_never_speaks_against_it() -> None:
     for caption, description in (("真菜", "一片绿色的蔬菜叶子"), ("无盐以对", "一袋盐")):
-        alone = mm.detect_pun(caption, model="dictionary")
-        shown = mm.detect_pun(caption, description=description, model="dictionary")
+        alone = mm.detect_pun(caption, language_model="dictionary")
+        shown = mm.detect_pun(caption, description=description, language_model="dictionary")
         assert shown.is_pun >= alone.is_pun
         assert shown.probability - shown.threshold >= alone.probability - alone.threshold - 0.05

@@ -34,8 +34,8 @@ def reply(**changes: object) -> str:
 
 
 def test_puns_are_told_from_plain_captions() -> None:
-    puns = [mm.detect_pun(caption, model="dictionary") for caption, _ in PUNS]
-    plain = [mm.detect_pun(caption, model="dictionary") for caption in PLAIN]
+    puns = [mm.detect_pun(caption, language_model="dictionary") for caption, _ in PUNS]
+    plain = [mm.detect_pun(caption, language_model="dictionary") for caption in PLAIN]
     assert sum(own.is_pun for own in puns) >= 16
     assert sum(own.is_pun for own in plain) <= 2
     for own in (*puns, *plain):
@@ -45,7 +45,7 @@ def test_puns_are_told_from_plain_captions() -> None:
 
 
 def test_the_reasons_name_reading_and_span() -> None:
-    verdict = mm.detect_pun("年年有鱼", model="dictionary")
+    verdict = mm.detect_pun("年年有鱼", language_model="dictionary")
     assert verdict.kind == "sound"
     assert "年年有余" in verdict.why[0]
     assert any("鱼" in line and "余" in line for line in verdict.why[1:])
@@ -53,37 +53,43 @@ def test_the_reasons_name_reading_and_span() -> None:
 
 
 def test_words_with_a_second_sense_are_named() -> None:
-    verdict = mm.detect_pun("打酱油", model="dictionary")
+    verdict = mm.detect_pun("打酱油", language_model="dictionary")
     assert [own.word for own in verdict.senses] == ["打酱油"]
     assert "soy sauce" in verdict.senses[0].why
 
 
 def test_an_image_that_nobody_looks_at_changes_nothing_and_is_noted() -> None:
-    without = mm.detect_pun("年年有鱼", model="dictionary")
-    beside = mm.detect_pun("年年有鱼", PICTURE, model="dictionary")
+    without = mm.detect_pun("年年有鱼", language_model="dictionary")
+    beside = mm.detect_pun("年年有鱼", PICTURE, language_model="dictionary")
     assert (beside.probability, beside.seen_by) == (without.probability, "")
     assert "not looked at" in beside.notes[-1]
-    assert "not looked at" in mm.read_aloud("年年有鱼", PICTURE, model="dictionary").notes[-1]
+    assert (
+        "not looked at" in mm.read_aloud("年年有鱼", PICTURE, language_model="dictionary").notes[-1]
+    )
 
 
 @pytest.mark.parametrize("pun", [True, False])
 def test_a_model_that_sees_the_picture_moves_the_verdict(pun: bool, tmp_path: Path) -> None:
     # What the model says is seen counts as a description; its verdict comes on top of that.
-    plain = mm.detect_pun("年年有鱼", model="dictionary", description=str(SAID["picture"]))
+    plain = mm.detect_pun("年年有鱼", language_model="dictionary", description=str(SAID["picture"]))
     server = Scripted(lambda _: reply(pun=pun, seen="written" if pun else "neither"))
     with serving(server):
         verdict = mm.detect_pun(
             "年年有鱼",
             PICTURE,
-            model="dictionary",
-            vlm="openai/seer",
-            base_url=f"{server.url}",
+            language_model="dictionary",
+            model="openai/seer",
             call_log=tmp_path,
+            calls=mm.CallSettings(base_url=f"{server.url}"),
         )
         heard = mm.read_aloud(
-            "年年有鱼", PICTURE, model="dictionary", vlm="openai/seer", base_url=server.url,
+            "年年有鱼",
+            PICTURE,
+            language_model="dictionary",
+            model="openai/seer",
             call_log=tmp_path,
-        )  # fmt: skip
+            calls=mm.CallSettings(base_url=server.url),
+        )
     assert (verdict.probability > plain.probability) == pun
     assert verdict.seen_by == "openai/seer"
     assert verdict.why[0].startswith("openai/seer sees 鱼 as")
@@ -96,9 +102,13 @@ def test_a_model_that_sees_the_picture_moves_the_verdict(pun: bool, tmp_path: Pa
 def test_a_model_without_an_answer_is_noted(tmp_path: Path) -> None:
     with serving(Scripted(lambda _: "no idea")) as server:
         verdict = mm.detect_pun(
-            "年年有鱼", PICTURE, model="dictionary", vlm="openai/mute", base_url=server.url,
+            "年年有鱼",
+            PICTURE,
+            language_model="dictionary",
+            model="openai/mute",
             call_log=tmp_path,
-        )  # fmt: skip
+            calls=mm.CallSettings(base_url=server.url),
+        )
     assert verdict.seen_by == ""
     assert "openai/mute gave no answer" in verdict.notes[-1]
 
@@ -120,7 +130,7 @@ def test_a_pun_without_two_readings_is_asked_again(changes: dict[str, object], s
 
 
 def test_without_sentence_vectors_the_rest_decides() -> None:
-    heard = mm.read_aloud("年年有鱼", model="dictionary")
+    heard = mm.read_aloud("年年有鱼", language_model="dictionary")
     weights = load_pun_weights("dictionary")
     assert judge_pun(heard, None) != judge_pun(heard, [1.0] * len(weights.meaning))
     assert judge_pun(heard, [1.0]) == judge_pun(heard, None)  # another encoder's vector

@@ -106,8 +106,8 @@ def test_scoring_again_asks_no_model_and_keeps_the_metrics(shell: Shell) -> None
 @pytest.mark.usefixtures("rates")
 def test_python_names_metrics_too(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shell.folder)
-    run = mm.evaluate("mquest/qa", model="baseline/longest", limit=12, metrics=["cohen_kappa"])
-    assert isinstance(run, mm.Run)
+    settings = mm.EvaluationSettings(limit=12, metrics=["cohen_kappa"])
+    run = mm.evaluate("mquest/qa", "baseline/longest", settings=settings)
     assert run.scores["cohen_kappa"].interval is not None
     run = mm.score(run, metrics=["fixed"])
     assert 0 < (run.scores["fixed"].value or 0) < 1

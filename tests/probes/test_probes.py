@@ -21,11 +21,8 @@ from memantics.core.model import Model
 from memantics.core.records import Image, Item, Reply, Request
 from memantics.core.rundir import read_items
 from memantics.evaluation.answers import TaskChoiceSettings, pose_one
-from memantics.evaluation.facts import Scope
 from memantics.evaluation.perturbations import halve, permute_options
-from memantics.evaluation.planning import Evaluation
 from memantics.models import kinds as registered
-from memantics.models.client import Asking
 from memantics.models.kinds import ModelKind
 from memantics.understanding.vision.erasing import paint_over
 from tests.commands import Shell
@@ -74,8 +71,8 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return add
 
 
-def make_settings(out: Path, limit: int | None = None) -> Evaluation:
-    return Evaluation((), (), Scope(limit=limit), out=out, asking=Asking(use_cache=False))
+UNCACHED = mm.CallSettings(use_cache=False)
+FEW_ITEMS = mm.EvaluationSettings(limit=FEW)
 
 
 def items(task: str, limit: int = FEW) -> list[Item]:
@@ -112,7 +109,9 @@ def test_probes_tell_a_model_that_only_reads_from_one_that_only_sees(
         HARM,
         model=[plant("reader", read), plant("viewer", see)],
         perturbations=["picture=blank", "caption=removed"],
-        settings=make_settings(tmp_path, 5),
+        settings=mm.EvaluationSettings(limit=5),
+        calls=UNCACHED,
+        out=tmp_path,
     )
     said = {(own.model.rpartition("/")[2], own.perturbation): own for own in found.found}
     assert {key: own.says for key, own in said.items()} == {
@@ -140,8 +139,14 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
         return "Answer: " + next((g for (m, q), g in gold.items() if m == meme and q in text), "A")
 
     name = plant("viewer", see)
-    settings = make_settings(tmp_path, FEW)
-    found = mm.perturb(QA, model=name, perturbations=["picture=swapped"], settings=settings)
+    found = mm.perturb(
+        QA,
+        model=name,
+        perturbations=["picture=swapped"],
+        settings=FEW_ITEMS,
+        calls=UNCACHED,
+        out=tmp_path,
+    )
     (own,) = found.found
     assert own.says == "answers rest on the picture"
     assert own.difference is not None
@@ -150,17 +155,20 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
     for line in read_items(run.folder):
         assert line.item.images[0].path.stem != line.item.group
     again = mm.evaluate(
-        QA, model="baseline/longest", limit=FEW, out=tmp_path / "b", perturbation="picture=swapped"
+        QA,
+        "baseline/longest",
+        out=tmp_path / "b",
+        settings=mm.EvaluationSettings(limit=FEW, perturbation="picture=swapped"),
     )
-    assert isinstance(again, mm.Run)
     pairs = [
         [(line.item.id, line.item.images) for line in read_items(each.folder)]
         for each in (run, again)
     ]
     assert pairs[0] == pairs[1]
     # A run with a perturbation never stands in one table with a plain one.
-    plain = mm.evaluate(QA, model="baseline/longest", limit=FEW, out=tmp_path / "b")
-    assert isinstance(plain, mm.Run)
+    plain = mm.evaluate(
+        QA, "baseline/longest", out=tmp_path / "b", settings=mm.EvaluationSettings(limit=FEW)
+    )
     assert plain.ground != again.ground
     assert "perturbation picture=swapped" in mm.report(again, tmp_path / "r.md").read_text("utf-8")
 
@@ -182,8 +190,9 @@ def test_permuted_options_show_a_model_that_guesses_by_place(
         return "Answer: " + next(g for q, g in first.items() if f"Question: {q}" in text)
 
     names = [plant("knower", know), plant("placer", place)]
-    settings = make_settings(tmp_path)
-    found = mm.perturb(QA, model=names, perturbations=["options=permuted"], settings=settings)
+    found = mm.perturb(
+        QA, model=names, perturbations=["options=permuted"], calls=UNCACHED, out=tmp_path
+    )
     said = {own.model.rpartition("/")[2]: own for own in found.found}
     assert said["knower"].says == "the order makes no difference"
     assert said["placer"].says == "answers hang on the order of options"
@@ -222,14 +231,21 @@ def test_reworded_captions_come_from_a_table(plant: Callable[..., str], tmp_path
     path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
     name = plant("listener", hear)
     run = mm.evaluate(
-        HARM, model=name, limit=2, out=tmp_path, perturbation="caption=reworded", rewordings=path
+        HARM,
+        name,
+        out=tmp_path,
+        settings=mm.EvaluationSettings(limit=2, perturbation="caption=reworded", rewordings=path),
     )
-    assert isinstance(run, mm.Run)
     assert run.facts.perturbation == "caption=reworded"
     assert all(any(f"换句话说{n}" in text for text in heard) for n in range(2))
     assert not any(item.form.context["text"] in text for item in asked for text in heard)
     with pytest.raises(InputError, match="--rewordings FILE"):
-        mm.evaluate(HARM, model=name, limit=2, out=tmp_path, perturbation="caption=reworded")
+        mm.evaluate(
+            HARM,
+            name,
+            out=tmp_path,
+            settings=mm.EvaluationSettings(limit=2, perturbation="caption=reworded"),
+        )
 
 
 def test_what_a_model_knows_by_heart(plant: Callable[..., str], tmp_path: Path) -> None:
@@ -245,9 +261,14 @@ def test_what_a_model_knows_by_heart(plant: Callable[..., str], tmp_path: Path) 
         return "zh-999" if images else "我不知道"
 
     names = [plant("leaked", recall), plant("fresh", guess)]
-    settings = make_settings(tmp_path, FEW)
-    perturbations = ["memory=caption", "memory=id"]
-    found = mm.perturb(HARM, model=names, perturbations=perturbations, settings=settings)
+    found = mm.perturb(
+        HARM,
+        model=names,
+        perturbations=["memory=caption", "memory=id"],
+        settings=FEW_ITEMS,
+        calls=UNCACHED,
+        out=tmp_path,
+    )
     shares = {(own.model.rpartition("/")[2], own.perturbation): own.recalled for own in found.found}
     assert shares["leaked", "memory=caption"] == shares["leaked", "memory=id"] == 1.0
     assert shares["fresh", "memory=caption"] == shares["fresh", "memory=id"] == 0.0
@@ -290,9 +311,8 @@ def test_templates_known_by_heart_where_the_data_name_them(
         return "human check" if images == (known,) else "Distracted Parrot"
 
     model = plant("fan", recall)
-    settings = make_settings(tmp_path)
     found = mm.perturb(
-        "meanings", model=model, perturbations=["memory=template"], settings=settings
+        "meanings", model=model, perturbations=["memory=template"], calls=UNCACHED, out=tmp_path
     )
     (own,) = found.found
     # Two memes have a template's name; of these one is told, whatever its case.
@@ -301,7 +321,12 @@ def test_templates_known_by_heart_where_the_data_name_them(
     assert own.recalled == 0.5
     assert mm.score(own.run).scores["recalled"].n == 2
     with pytest.raises(DataError, match="its data name no template"):
-        mm.evaluate(QA, model=model, limit=2, out=tmp_path, perturbation="memory=template")
+        mm.evaluate(
+            QA,
+            model,
+            out=tmp_path,
+            settings=mm.EvaluationSettings(limit=2, perturbation="memory=template"),
+        )
 
 
 def test_the_command(tmp_path: Path) -> None:

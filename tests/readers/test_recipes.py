@@ -25,8 +25,7 @@ from memantics.evaluation.datasets import (
     list_benchmarks,
     load_dataset,
 )
-from memantics.evaluation.evaluate import evaluate
-from memantics.evaluation.reports.runs import Run
+from memantics.evaluation.evaluate import EvaluationSettings, evaluate
 from memantics.moderation.classifier import Classifier, ClassifierOptions, find_labelled
 from tests.commands import Shell
 from tests.places import ROOT, SHARED_DATA, needs_shared_data
@@ -128,9 +127,11 @@ def test_tasks_can_be_run_and_scored(tmp_path: Path) -> None:
     assert data.rows()[0]["options"] == ["A. not hateful", "B. hateful"]
     assert data.rows()[0]["gold"] == "B"
     run = evaluate(
-        "hateful_memes/hateful", model="baseline/majority", split="train", out=tmp_path / "runs"
+        "hateful_memes/hateful",
+        "baseline/majority",
+        out=tmp_path / "runs",
+        settings=EvaluationSettings(split="train"),
     )
-    assert isinstance(run, Run)
     assert run.scores["accuracy"].value == pytest.approx(26 / 40)
     always = 2 * 26 / (26 + 40) / 2
     assert run.scores["macro_f1"].value == pytest.approx(always)
@@ -197,8 +198,7 @@ def test_a_set_of_captions_alone_is_added_asked_and_has_no_figures_to_compare(
     assert not any("figures" in line or "images" in line for line in lines)
     monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(own))
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
-    run = evaluate("moderated/verdict", model="baseline/majority", out=tmp_path / "runs")
-    assert isinstance(run, Run)
+    run = evaluate("moderated/verdict", "baseline/majority", out=tmp_path / "runs")
     assert sum(run.counts.values()) == 6  # the split ``test``
 
 

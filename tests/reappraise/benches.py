@@ -15,10 +15,10 @@ from memantics.core.model import Editor
 from memantics.core.records import Request
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.fake import Said
+from memantics.understanding.editing import line_reader
 from memantics.understanding.reappraisal.records import Target
 from memantics.understanding.reappraisal.stages import Planner
 from memantics.understanding.reappraisal.workshop import StageReview, Workshop
-from memantics.understanding.reappraise import line_reader
 from memantics.understanding.vision.page import Page, read_page
 from tests.vision.pictures import Print, blank, print_on
 

@@ -177,9 +177,12 @@ def test_a_pipeline_repaints_the_face_of_a_meme(tmp_path: Path) -> None:
     folder = make_pipeline(tmp_path / "pipeline", inpaint=True)
     params = {"steps": "2", "longest": "32"}
     made = mm.reappraise(
-        IMAGES / "en-012.png", target="calm", editor=f"diffusers/{folder}",
-        editor_params=params, face=["300,300,80,80"], out=tmp_path / "faces",
-    )  # fmt: skip
+        IMAGES / "en-012.png",
+        target="calm",
+        editor=f"diffusers/{folder}",
+        out=tmp_path / "faces",
+        settings=mm.ReappraiseSettings(editor_params=params, face=["300,300,80,80"]),
+    )
     assert made.status == "done", made.reason
     assert made.checks is not None
     assert any("faces repainted: 1" in note for note in made.checks.notes)
@@ -198,6 +201,13 @@ def test_a_pipeline_repaints_the_face_of_a_meme(tmp_path: Path) -> None:
 
 def test_an_editor_that_paints_nothing_repaints_no_face(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'none' repaints no faces"):
-        mm.reappraise(IMAGES / "en-012.png", face=["1,1,9,9"], out=tmp_path)
+        mm.reappraise(
+            IMAGES / "en-012.png", out=tmp_path, settings=mm.ReappraiseSettings(face=["1,1,9,9"])
+        )
     with pytest.raises(UnknownName):
-        mm.reappraise(IMAGES / "en-012.png", editor="x/y", face=["1,1,9,9"], out=tmp_path)
+        mm.reappraise(
+            IMAGES / "en-012.png",
+            editor="x/y",
+            out=tmp_path,
+            settings=mm.ReappraiseSettings(face=["1,1,9,9"]),
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.evaluation.datasets import add_release
-from memantics.understanding.edit import Edited, edit_async
+from memantics.understanding.edit import Edited, edit, edit_async
+from memantics.understanding.editing import EditorSettings
 from memantics.understanding.reappraisal.whole import EditWish, write_instruction
 from tests.mer_bench.samples import opened, write_release
 from tests.mer_bench.test_judge import task_on
@@ -33,7 +35,11 @@ async def edit_all(root: Path, got: list[dict[str, Any]], broken: str = "", **mo
 
     async with serving(handle) as url:
         return await edit_async(
-            "mer_bench", editor="openai-images/painter", data="release", editor_url=url, **more
+            "mer_bench",
+            editor="openai-images/painter",
+            data="release",
+            settings=EditorSettings(editor_url=url),
+            **more,
         )
 
 
@@ -88,6 +94,23 @@ def test_editors_that_cannot_write_are_refused(source: Source) -> None:
         asyncio.run(edit_async("mer_bench", editor="embedded", data="release"))
     with pytest.raises(InputError, match="sample is not written to"):
         asyncio.run(edit_async("mer_bench", editor="none", mode="masked", data="sample"))
+
+
+def test_masked_edits_read_the_text_that_settings_name(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def refuse(*, text: str) -> None:
+        seen.append(text)
+        raise InputError("read", hint="no further")
+
+    module = importlib.import_module("memantics.understanding.edit")
+    monkeypatch.setattr(module, "open_reader", refuse)
+    for settings in (None, EditorSettings(text="all")):
+        with pytest.raises(InputError, match="no further"):
+            edit(editor="none", mode="masked", limit=1, out=tmp_path, settings=settings)
+    assert seen == ["caption", "all"]
 
 
 @pytest.mark.parametrize("name", ["../mine", "a/b", "..", ".stages", "/tmp"])

@@ -99,8 +99,7 @@ def find(table: ModelTable, label: str, column: int = 0) -> FigureCell:
 def test_marks_equal_an_independent_computation_on_real_runs(tmp_path: Path) -> None:
     """Answers about the sample data, several questions a meme: the test by meme."""
     models = ["fake/keys", "baseline/longest", "baseline/positive"]
-    runs = mm.evaluate("mquest/qa", model=models, out=tmp_path)
-    assert isinstance(runs, mm.Runs)
+    runs = mm.evaluate_suite("mquest/qa", models, out=tmp_path)
     folders = [run.folder for run in runs]
     plain = []
     for place, first in enumerate(folders):
@@ -154,10 +153,12 @@ def test_the_correction_is_over_all_tasks(tmp_path: Path, made_up: list[Path]) -
 
 
 def test_repeats_are_one_row_and_stay_with_their_memes(tmp_path: Path) -> None:
-    runs = mm.evaluate(
-        "mquest/qa", model=["fake/keys", "baseline/random"], repeat=2, limit=8, out=tmp_path
+    runs = mm.evaluate_suite(
+        "mquest/qa",
+        ["fake/keys", "baseline/random"],
+        out=tmp_path,
+        settings=mm.EvaluationSettings(repeat=2, limit=8),
     )
-    assert isinstance(runs, mm.Runs)
     assert len(runs) == 4
     table = tabulate_models([run.folder for run in runs])
     assert find(table, "baseline/random").seeds == 2

@@ -301,8 +301,12 @@ def test_a_page_that_cannot_be_written_says_so(demo_runs: list[Path], tmp_path: 
 
 
 def test_free_text_shows_its_score_and_its_gold_as_text(tmp_path: Path) -> None:
-    run = mm.evaluate("memeintent/intent", model="baseline/majority", limit=3, out=tmp_path)
-    assert isinstance(run, mm.Run)
+    run = mm.evaluate(
+        "memeintent/intent",
+        "baseline/majority",
+        out=tmp_path,
+        settings=mm.EvaluationSettings(limit=3),
+    )
     page = mm.report(run, tmp_path / "report.html", images=False).read_text(encoding="utf-8")
     found = re.search(r'id="data-memeintent-intent">(.*?)</script>', page, flags=re.DOTALL)
     assert found is not None

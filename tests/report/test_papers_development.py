@@ -41,8 +41,12 @@ def draw(folder: Path, names: list[str]) -> Path:
 
 
 def ask(model: str, out: Path) -> Path:
-    done = mm.evaluate("mquest/qa", model="fake/keys", split="toxmquest350", limit=12, out=out)
-    assert isinstance(done, mm.Run)
+    done = mm.evaluate(
+        "mquest/qa",
+        "fake/keys",
+        out=out,
+        settings=mm.EvaluationSettings(split="toxmquest350", limit=12),
+    )
     return rename(done.folder, f"openai/{model}")
 
 

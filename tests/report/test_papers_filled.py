@@ -24,7 +24,7 @@ from memantics.evaluation.human_eval import export_human_eval
 from memantics.evaluation.paper import paper
 from memantics.moderation.study.running import StudyPlan
 from memantics.moderation.study.study import StudyData, study_detectors
-from memantics.moderation.study.variants import Encoding, choose_variants
+from memantics.moderation.study.variants import StudyEncoders, choose_variants
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell
@@ -90,7 +90,9 @@ def find_empty(sheet: PaperSheet) -> dict[str, set[str]]:
 
 
 def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> None:
-    encoding = Encoding(str(encoder("text")), encoder("image"), encoder("resnet"), encoder("clip"))
+    encoding = StudyEncoders(
+        str(encoder("text")), encoder("image"), encoder("resnet"), encoder("clip")
+    )
     training = replace(QUICK, seeds=(0, 1), hold_out="random")
     names = ("paper", "ridge")
     plan = StudyPlan(
@@ -104,10 +106,11 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
     for place, (name, shown) in enumerate(systems):
         for task in ("detection", "type"):
             done = mm.evaluate(
-                f"toxicn_mm/{task}", model="fake/keys", data="sample",
-                options={"input": shown}, out=tmp_path / f"runs-{place}",
-            )  # fmt: skip
-            assert isinstance(done, mm.Run)
+                f"toxicn_mm/{task}",
+                "fake/keys",
+                out=tmp_path / f"runs-{place}",
+                settings=mm.EvaluationSettings(data="sample", options={"input": shown}),
+            )
             runs.append(rename(done.folder, f"openai/{name}"))
     memes = pick_memes("zh", 20)
     votes = make_queue(tmp_path / "votes", "label-by-vote", memes)
@@ -161,11 +164,15 @@ def redo_memeintent(folder: Path, data: Literal["sample", "release"]) -> Redone:
             for task, kinds in (("background", ("",)), ("intent", ("none", "auto", "human"))):
                 for kind in kinds:
                     done = mm.evaluate(
-                        f"memeintent/{task}", model="fake/echo", data=data,
-                        options=chosen | ({"background": kind} if kind else {}), limit=6,
+                        f"memeintent/{task}",
+                        "fake/echo",
                         out=folder / f"{role}-{shots}-{task}-{kind}",
-                    )  # fmt: skip
-                    assert isinstance(done, mm.Run)
+                        settings=mm.EvaluationSettings(
+                            data=data,
+                            options=chosen | ({"background": kind} if kind else {}),
+                            limit=6,
+                        ),
+                    )
                     runs.append(rename(done.folder, f"openai/{name}"))
     intents = [run for run in runs if "-intent-" in run.parent.name]
     rated = export_human_eval(intents[:3], folder / "humans", memes=4)
@@ -219,10 +226,13 @@ def run_puns(out: Path, **settings: Any) -> list[Path]:
     for place, (task, options) in enumerate(wanted):
         more = settings.get("more", {}).get(task, {})
         done = mm.evaluate(
-            f"punmemecn/{task}", model="fake/keys", data=settings["data"], options=options | more,
-            limit=settings.get("limit"), out=out / f"{place:02}-{task}",
-        )  # fmt: skip
-        assert isinstance(done, mm.Run)
+            f"punmemecn/{task}",
+            "fake/keys",
+            out=out / f"{place:02}-{task}",
+            settings=mm.EvaluationSettings(
+                data=settings["data"], options=options | more, limit=settings.get("limit")
+            ),
+        )
         runs.append(done.folder)
     return runs
 
@@ -295,10 +305,11 @@ def test_models_asked_by_two_prompts_stay_out_of_figure_4(tmp_path: Path) -> Non
     runs = []
     for number in ("1", "2"):
         done = mm.evaluate(
-            "punmemecn/detection", model="fake/keys", data="sample",
-            options={"prompt": number}, limit=4, out=tmp_path / number,
-        )  # fmt: skip
-        assert isinstance(done, mm.Run)
+            "punmemecn/detection",
+            "fake/keys",
+            out=tmp_path / number,
+            settings=mm.EvaluationSettings(data="sample", options={"prompt": number}, limit=4),
+        )
         runs.append(done.folder)
     labels = {row.label for row in find_part(paper("punmemecn", runs, data="sample"), "Figure 4")}
     assert labels == set(EXPLORED)
@@ -353,10 +364,11 @@ def judge_edits(out: Path, data: DataKind) -> list[Path]:
     runs = []
     for place, options in enumerate(wanted):
         done = mm.evaluate(
-            "mer_bench/judge", model="baseline/random", data=data, options=options,
+            "mer_bench/judge",
+            "baseline/random",
             out=out / str(place),
-        )  # fmt: skip
-        assert isinstance(done, mm.Run)
+            settings=mm.EvaluationSettings(data=data, options=options),
+        )
         runs.append(rename(done.folder, "openai/judge"))
     return runs
 
@@ -414,9 +426,11 @@ def test_a_run_that_was_asked_otherwise_has_a_row_of_its_own(tmp_path: Path) -> 
     """The paper's row wants memes of its folders: a run on other memes is not lost."""
     told = {"memes": "negative"}
     run = mm.evaluate(
-        "punmemecn/harmful", model="fake/keys", data="sample", options=told, out=tmp_path
+        "punmemecn/harmful",
+        "fake/keys",
+        out=tmp_path,
+        settings=mm.EvaluationSettings(data="sample", options=told),
     )
-    assert isinstance(run, mm.Run)
     sheet = paper("punmemecn", [rename(run.folder, "detector/CLIP-MKE")], data="sample")
     (table,) = [part for part in sheet.parts if part.label == "Table 5"]
     found = {row.label: [cell.value for cell in row.cells] for row in table.rows}

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from memantics.core.records import Score
-from memantics.evaluation.evaluate import evaluate
+from memantics.evaluation.evaluate import EvaluationSettings, evaluate
 from memantics.evaluation.report import report
 from memantics.evaluation.reports.leaderboard import make_boards
 from memantics.evaluation.reports.page import make_section
@@ -22,9 +22,9 @@ from tests.browser import watch
 
 
 def ask(task: str, model: str = "baseline/random", limit: int = 9) -> Run:
-    run = evaluate(task, model=model, data="sample", limit=limit, out="runs")
-    assert isinstance(run, Run)
-    return run
+    return evaluate(
+        task, model, out="runs", settings=EvaluationSettings(data="sample", limit=limit)
+    )
 
 
 def read_payload(*runs: Run) -> dict[str, Any]:

@@ -169,6 +169,15 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
     assert {name: packages for name, packages in heavy.items() if packages} == {}
 
 
+def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function, without its docstring, which explains every parameter."""
+    whole = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is None or first.end_lineno is None:
+        return whole
+    return whole - (first.end_lineno - first.lineno + 1)
+
+
 def test_modules_and_functions_stay_small() -> None:
     long = [
         name_of(path)
@@ -180,6 +189,6 @@ def test_modules_and_functions_stay_small() -> None:
         for path in MODULES
         for node in ast.walk(parse(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES
+        and count_lines(node) > FUNCTION_LINES
     ]
     assert long == []

@@ -24,7 +24,7 @@ from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.moderation.storage import load_with_card, save
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.serve.settings import Models, ServeSettings
-from memantics.workbench.analyze import Analyses, AnalyzeOptions, analyze, analyze_memes
+from memantics.workbench.analyze import Analyses, analyze, analyze_memes
 from memantics.workbench.studio import HarmFound
 from tests.commands import Shell
 from tests.hostile.test_bounds import draw_lines
@@ -170,9 +170,10 @@ def analyze_all(doors: Doors, texts: dict[str, str]) -> dict[str, Said]:
     """Texts that are given with a picture on which nothing can be read."""
     blank = doors.folder / "empty.png"
     Image.new("RGB", (64, 64), "white").save(blank)
-    options: AnalyzeOptions = {"detector": doors.detector}
     return {
-        name: read_analysis(run_sync(analyze_memes([Meme(name, blank, text)], options)))
+        name: read_analysis(
+            run_sync(analyze_memes([Meme(name, blank, text)], detector=doors.detector))
+        )
         for name, text in texts.items()
     }
 
@@ -284,10 +285,9 @@ def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
     screened = list(read_rows(tmp_path / "s"))
     assert [row["label"] for row in screened] == ["review", "harmless"]
     assert "is between" in screened[0]["reason"]
-    options: AnalyzeOptions = {"detector": file}
     Image.new("RGB", (64, 64), "white").save(tmp_path / "empty.png")
     memes = [Meme(name, tmp_path / "empty.png", text) for name, text in texts.items()]
-    harms = [found.harms[0] for found in run_sync(analyze_memes(memes, options))]
+    harms = [found.harms[0] for found in run_sync(analyze_memes(memes, detector=file))]
     found["analyze"] = [(harm.harmful, "is between" in harm.reason) for harm in harms]
     served = ServeSettings(models=Models(detector=file), state=tmp_path / "state")
     with serving(served, tmp_path / "served") as site:

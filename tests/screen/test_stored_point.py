@@ -64,8 +64,9 @@ def test_a_run_answers_by_the_stored_point(task: str, detector: Path, tmp_path: 
         file.write_bytes(detector.read_bytes())
         set_point(file, threshold=threshold)
         out = tmp_path / "runs" / name
-        run = mm.evaluate(task, model=f"detector/{file}", limit=8, out=out)
-        assert isinstance(run, mm.Run)
+        run = mm.evaluate(
+            task, f"detector/{file}", out=out, settings=mm.EvaluationSettings(limit=8)
+        )
         answers = {key: answer.value for key, answer in last_answers(run.folder).items()}
         for key, value in answers.items():
             harmful = said[key].probability >= threshold

@@ -20,7 +20,8 @@ from memantics.core.errors import DataError, UnknownName
 from memantics.core.records import Answer, Reply
 from memantics.core.rundir import ANSWERS, RunWriter, read_facts, write_facts
 from memantics.evaluation.browse import ALIVE, RunFolder
-from memantics.evaluation.evaluate import evaluate
+from memantics.evaluation.evaluate import EvaluationSettings, evaluate_suite
+from memantics.models.client import CallSettings
 from memantics.serve.settings import Models
 from memantics.understanding.kb import KnowledgeStore, read_sample_knowledge
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
@@ -43,7 +44,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two finished runs of two models, and one that goes on."""
     folder = tmp_path_factory.mktemp("runs")
     models = ["fake/keys", "baseline/longest"]
-    evaluate(TASK, model=models, data="sample", limit=4, out=folder, use_cache=False)
+    evaluate_suite(
+        TASK,
+        models,
+        out=folder,
+        settings=EvaluationSettings(data="sample", limit=4),
+        calls=CallSettings(use_cache=False),
+    )
     first = next(path for path in folder.iterdir() if "fake-keys" in path.name)
     going = folder / "later" / "going"
     shutil.copytree(first, going)

@@ -9,8 +9,7 @@ import orjson
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from memantics.models.client import Asking
-from memantics.models.kinds import ModelSettings
+from memantics.models.client import CallSettings
 from memantics.serve.settings import Models
 from tests.browser import launch
 from tests.inspect_tasks.server import serve
@@ -52,9 +51,9 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     with serve(answer) as url:
-        asking = Asking(ModelSettings(base_url=url, timeout=20.0))
+        calls = CallSettings(base_url=url, timeout=20.0)
         names = ("openai/kind", "openai/stern", "fake/decline")
-        with serve_pages(Models(models=names, asking=asking)) as served:
+        with serve_pages(Models(models=names, calls=calls)) as served:
             yield served
 
 

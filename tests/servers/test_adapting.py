@@ -132,5 +132,10 @@ def test_the_terminal_says_what_it_took_by_the_clock_and_in_money(shell: Shell) 
 
 def test_the_python_face_refuses_an_unlisted_name_too() -> None:
     with serving(Scripted(models=("llava",))) as server, pytest.raises(ModelError, match="llava"):
-        mm.evaluate("mquest/qa", model="openai/lava", base_url=server.url, limit=1, data="sample")
+        mm.evaluate(
+            "mquest/qa",
+            "openai/lava",
+            settings=mm.EvaluationSettings(limit=1, data="sample"),
+            calls=mm.CallSettings(base_url=server.url),
+        )
     assert server.bodies == []

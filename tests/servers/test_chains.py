@@ -25,18 +25,13 @@ def think(chain: str, answer: str) -> dict[str, object]:
 def ask(task: str, tmp_path: Path, *replies: object, limit: int = 3) -> Run:
     lines = iter(replies)
     with serving(Scripted(lambda _: next(lines))) as server:
-        run = mm.evaluate(
+        return mm.evaluate(
             task,
-            model="openai/thinker",
-            base_url=server.url,
-            data="sample",
-            limit=limit,
+            "openai/thinker",
             out=tmp_path / "runs",
-            concurrency=1,
-            invalid="wrong",
+            settings=mm.EvaluationSettings(data="sample", limit=limit, invalid="wrong"),
+            calls=mm.CallSettings(base_url=server.url, concurrency=1),
         )
-    assert isinstance(run, Run)
-    return run
 
 
 def test_contrary_silent_and_cut_chains_are_found(tmp_path: Path, shell: Shell) -> None:
@@ -81,14 +76,13 @@ def test_reasons_that_a_prompt_asked_for_are_chains_too(tmp_path: Path) -> None:
     with serving(Scripted(lambda _: completion(next(lines, "双关")))) as server:
         run = mm.evaluate(
             "punmemecn/detection",
-            model="openai/open",
-            base_url=server.url,
-            data="sample",
-            options={"prompt": "6", "examples": "include"},
+            "openai/open",
             out=tmp_path / "runs",
-            concurrency=1,
+            settings=mm.EvaluationSettings(
+                data="sample", options={"prompt": "6", "examples": "include"}
+            ),
+            calls=mm.CallSettings(base_url=server.url, concurrency=1),
         )
-    assert isinstance(run, Run)
     found = mm.audit_reasoning(run)
     first = next(iter(read_bare_items(run.folder))).id
     assert found.chains == 1

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 import memantics as mm
 from memantics.benchmarks.registry import SAMPLE_IMAGES, find_benchmark
 from memantics.core.rundir import last_answers, read_facts
-from memantics.evaluation.evaluate import Runs
 from memantics.evaluation.reports.runs import Run
 from memantics.models.engine import CUT_OFF
 from memantics.models.wire import NO_LOGPROBS
@@ -23,18 +23,23 @@ from tests.servers.fakes import Body, Scripted, serving
 PROMPTS = find_benchmark("mquest").folder / "prompts"
 
 
-def evaluate(server: Scripted, tmp_path: Path, **options: Any) -> list[Run]:
+def evaluate(
+    server: Scripted,
+    tmp_path: Path,
+    *,
+    task: str = "mquest/qa",
+    params: dict[str, JsonValue] | None = None,
+    **settings: Any,
+) -> list[Run]:
     with serving(server):
-        found = mm.evaluate(
-            options.pop("task", "mquest/qa"),
-            model="openai/toy",
-            base_url=server.url,
-            data="sample",
-            limit=options.pop("limit", 4),
+        found = mm.evaluate_suite(
+            task,
+            "openai/toy",
             out=tmp_path / "runs",
-            **options,
+            settings=mm.EvaluationSettings(**{"data": "sample", "limit": 4, **settings}),
+            calls=mm.CallSettings(base_url=server.url, params=params or {}),
         )
-    return list(found) if isinstance(found, Runs) else [found]
+    return list(found)
 
 
 def text_of(body: Body) -> str:
@@ -275,4 +280,6 @@ def test_thinking_and_answer_have_budgets_and_cut_chains_are_counted(tmp_path: P
 @pytest.mark.parametrize("given", [{"repeat": 0}, {"max_tokens": 0}, {"score": "guess"}])
 def test_impossible_values_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(mm.InputError):
-        mm.evaluate("mquest/qa", model="fake/keys", data="sample", **given)
+        mm.evaluate(
+            "mquest/qa", "fake/keys", settings=mm.EvaluationSettings(data="sample", **given)
+        )

@@ -62,20 +62,15 @@ def served(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> S
 
 
 def evaluate(served: Served, tmp_path: Path, task: str, **options: str) -> Run:
-    run = mm.evaluate(
+    return mm.evaluate(
         task,
-        model=f"openai/{served.model}",
-        base_url=served.url,
-        data="sample",
-        limit=2,
-        options=options,
-        invalid="wrong",
+        f"openai/{served.model}",
         out=tmp_path / "runs",
-        concurrency=1,
-        max_tokens=12,
+        settings=mm.EvaluationSettings(
+            data="sample", limit=2, options=options, invalid="wrong", max_tokens=12
+        ),
+        calls=mm.CallSettings(base_url=served.url, concurrency=1),
     )
-    assert isinstance(run, Run)
-    return run
 
 
 def test_texts_are_asked_and_every_item_ends(served: Served, tmp_path: Path) -> None:
@@ -117,10 +112,8 @@ def mine(served: Served, tmp_path: Path) -> tuple[build.Built[Drafted[Captioned]
     built = build.captions(
         memes,
         model=f"openai/{served.model}",
-        base_url=served.url,
         out=tmp_path / "build",
-        concurrency=1,
-        params={"answer_tokens": "64"},
+        calls=mm.CallSettings(base_url=served.url, concurrency=1, params={"answer_tokens": "64"}),
     )
     lines = (tmp_path / "build" / "calls.jsonl").read_bytes().splitlines()
     return built, [TypeAdapter(Call).validate_json(line) for line in lines]

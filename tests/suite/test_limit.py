@@ -332,8 +332,8 @@ def test_what_an_earlier_version_asked_is_not_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:
     def run(out: Path) -> mm.Run:
-        made = mm.evaluate("mquest/qa", model="fake/keys", limit=6, out=out, **more)
-        return made if isinstance(made, mm.Run) else made[0]
+        settings = mm.EvaluationSettings(limit=6, **more)
+        return mm.evaluate_suite("mquest/qa", "fake/keys", settings=settings, out=out)[0]
 
     def read(out: Path) -> dict[str, bytes]:
         return {own.parent.name: own.read_bytes() for own in sorted(out.glob("*/answers.jsonl"))}
@@ -352,10 +352,12 @@ def test_what_an_earlier_version_asked_is_not_asked_again(
 
 
 def test_reports_say_how_a_limited_run_was_chosen(tmp_path: Path) -> None:
-    spread = mm.evaluate("mquest/qa", model="baseline/longest", limit=6, out=tmp_path)
-    first = mm.evaluate("mquest/qa", model="baseline/longest", limit=3, out=tmp_path)
-    assert isinstance(spread, mm.Run)
-    assert isinstance(first, mm.Run)
+    spread = mm.evaluate(
+        "mquest/qa", "baseline/longest", out=tmp_path, settings=mm.EvaluationSettings(limit=6)
+    )
+    first = mm.evaluate(
+        "mquest/qa", "baseline/longest", out=tmp_path, settings=mm.EvaluationSettings(limit=3)
+    )
     runs = [spread, first]
     assert [own.facts.spread for own in runs] == ["dimension", ""]
     assert "6 items spread by dimension" in render_markdown(runs)

@@ -81,9 +81,12 @@ def test_a_run_without_one_readable_reply_ends_with_1_and_shows_the_first(tmp_pa
 
 
 def ask_sample(folder: Path) -> mm.Run:
-    run = mm.evaluate("mquest/qa", model="baseline/longest", sample=6, seed=3, out=folder)
-    assert isinstance(run, mm.Run)
-    return run
+    return mm.evaluate(
+        "mquest/qa",
+        "baseline/longest",
+        out=folder,
+        settings=mm.EvaluationSettings(sample=6, seed=3),
+    )
 
 
 def write_answers(run: mm.Run, path: Path, answer: str = "answer") -> Path:
@@ -195,8 +198,12 @@ def test_marks_change_no_figure(tmp_path: Path) -> None:
     plain, marked = "the meme mocks Mondays", '"**the meme** mocks *Mondays*"'
     scores = []
     for name, said in (("plain", plain), ("marked", marked)):
-        first = mm.evaluate("memeintent/intent", model="baseline/constant", limit=4, out=tmp_path)
-        assert isinstance(first, mm.Run)
+        first = mm.evaluate(
+            "memeintent/intent",
+            "baseline/constant",
+            out=tmp_path,
+            settings=mm.EvaluationSettings(limit=4),
+        )
         path = tmp_path / f"{name}.jsonl"
         rows = [{"id": line.item.id, "answer": said} for line in read_items(first.folder)]
         path.write_bytes(b"\n".join(map(orjson.dumps, rows)))

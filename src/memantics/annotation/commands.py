@@ -34,7 +34,7 @@ from memantics.core.registry import home
 from memantics.core.reply import read_object
 from memantics.core.result import Result
 from memantics.core.waiting import run_sync
-from memantics.models.client import Asking, open_client
+from memantics.models.client import CallSettings, open_client
 from memantics.models.drafts import make_request, record, text
 
 if TYPE_CHECKING:
@@ -112,12 +112,12 @@ class ProjectChanges:
 _SCHEMA = record(en=text(), zh=text())
 
 
-def make_drafter(model: str, asking: Asking) -> Callable[[str], Words]:
+def make_drafter(model: str, calls: CallSettings) -> Callable[[str], Words]:
     """A function that has a model draft a clarification; a reply that is none raises."""
 
     async def draft(prompt: str) -> Words:
         with tempfile.TemporaryDirectory() as folder:
-            async with open_client(model, asking, Path(folder)) as client:
+            async with open_client(model, calls, Path(folder)) as client:
                 request = make_request(prompt, _SCHEMA)
                 taken = await client.take(
                     Step("guideline/clarify", request, lambda reply: read_object(reply, Words))
@@ -259,7 +259,7 @@ def serve_annotations(
     # merged
     from memantics.annotation.web.app import make_app
     from memantics.annotation.web.settings import WebSettings, find_secret
-    from memantics.models.client import find_asking
+    from memantics.models.client import CallSettings
     from memantics.web.server import check_public_url, is_local, listen, read_proxies, serve
 
     host, public_url, demo = settings.host, check_public_url(settings.public_url), settings.demo
@@ -271,8 +271,8 @@ def serve_annotations(
     with ExitStack() as stack:
         taken = stack.enter_context(listen(host, settings.port))
         port = int(taken.getsockname()[1])
-        model, asking = settings.model, find_asking(base_url=settings.base_url)
-        draft = make_drafter(model, asking) if model else None
+        model, calls = settings.model, CallSettings(base_url=settings.base_url)
+        draft = make_drafter(model, calls) if model else None
         web = WebSettings(
             secret, host, port, public_url, settings.contact, demo, proxies, draft, model
         )

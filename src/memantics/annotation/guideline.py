@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Unpack
+from typing import Annotated
 
 from memantics.annotation import require_extra
 from memantics.annotation.commands import (
@@ -17,7 +17,7 @@ from memantics.annotation.commands import (
 from memantics.annotation.project_settings import Words
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
-from memantics.models.client import AskingOptions, asking_of
+from memantics.models.client import CallSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def grow_guideline(
     again: Annotated[
         bool, Flag("Whether the items are judged again.", "--again/--as-they-are")
     ] = True,
-    **options: Unpack[AskingOptions],
+    calls: CallSettings | None = None,
 ) -> GuidelineState:
     """List what divides people, draft a rule with a model, or add one to the guideline."""
     require_extra()
@@ -81,7 +81,7 @@ def grow_guideline(
             service.guideline.clarify(actor, project, words, items, drafted=drafted, again=again)
         elif model is not None:
             prompt = service.guideline.describe(actor, project, items)
-            draft = make_drafter(model, asking_of(options))(prompt)
+            draft = make_drafter(model, calls or CallSettings())(prompt)
         unclear = tuple(
             UnclearItem(
                 one.number,

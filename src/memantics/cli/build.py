@@ -190,7 +190,7 @@ def _end_regenerating(done: construction.Regenerated) -> None:
 @expose(
     construction.regenerate,
     end=_end_regenerating,
-    hide=("asking", "model", "best_of", "mood", "face", "editor_params"),
+    hide=("calls", "editor_params"),
 )
 def build_regenerate(done: construction.Regenerated) -> None:
     """Make memes again that people sent back, or whose caption or plan they revised."""

@@ -201,7 +201,7 @@ def _refuse(question: str, given: Mapping[str, object]) -> None:
 # ``memantics detector study``: variants × seeds × tasks in one command (extra ``detector``).
 
 
-@expose(moderation.study, watch=lambda as_json: nullcontext({} if as_json else {"say": tell}))
+@expose(moderation.study, watch=lambda as_json: nullcontext({} if as_json else {"progress": tell}))
 def study(done: moderation.Study, out: Path) -> None:
     """Train many detectors alike, test each once, and compare them: the paper's Table 5.
 

@@ -38,7 +38,7 @@ from memantics.cli.terminal import (
     tell,
 )
 from memantics.core.errors import DataError, InputError, Unavailable
-from memantics.core.parameters import Argument, Flag, Invalid, MadeBy, Rewordings
+from memantics.core.parameters import Argument, Flag, Invalid, Rewordings
 from memantics.core.records import Score
 from memantics.evaluation import (
     DEFAULT_PERTURBATIONS,
@@ -59,7 +59,7 @@ from memantics.evaluation import (
 )
 from memantics.evaluation import score as score_run
 from memantics.evaluation import table as tabulate
-from memantics.models.client import Asking, make_asking
+from memantics.models.client import CallSettings
 
 # More folders than this are named by the one they are in.
 _FEW = 8
@@ -78,16 +78,16 @@ def run(
 
     Running the same command again goes on where it stopped.
     """
-    asking = wanted.asking
+    calls = wanted.calls
     jobs, skipped = evaluation.plan_evaluation(wanted)
     for task, error in skipped.items():
         tell(f"skipped {task}: {error}")
     if dry_run:
-        _show_estimates(evaluation.estimate_plan(jobs, asking), asking.prices, as_json=as_json)
+        _show_estimates(evaluation.estimate_plan(jobs, calls), calls.prices, as_json=as_json)
         return
     page = _serve_page(wanted.out) if watch else nullcontext()
-    with page, SuiteView(jobs, asking.prices) as view:
-        ends = wait_for(evaluation.conduct(jobs, asking, view))
+    with page, SuiteView(jobs, calls.prices) as view:
+        ends = wait_for(evaluation.conduct(jobs, calls, view))
     _show_ends(ends, skipped, as_json=as_json)
     if (took := view.conclude(ends)) and not as_json:
         console().print(plain(took, "dim"), soft_wrap=True)
@@ -294,7 +294,7 @@ def perturb(
     ] = None,
     out: Annotated[Path, Flag("Where the run directories go.")] = Path("runs"),
     *,
-    asking: Annotated[Asking, MadeBy(make_asking)],
+    calls: CallSettings,
     as_json: AsJson = False,
 ) -> None:
     """Say what answers rest on: change picture, caption or options, and compare with the plain run.
@@ -307,7 +307,7 @@ def perturb(
         scope,
         read_settings("--set", option),
         out,
-        asking=asking,
+        calls=calls,
         variation=Variation(rewordings=rewordings),
     )
     found = wait_for(perturb_evaluation(wanted, perturbations or DEFAULT_PERTURBATIONS))

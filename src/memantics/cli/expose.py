@@ -196,7 +196,7 @@ def _call(hook: Callable[..., Any], scope: Mapping[str, Any], *done: object) -> 
 def _rank(flag: _Field, first: Sequence[str]) -> int:
     if isinstance(flag.mark, Argument):
         return -1
-    if flag.record == "asking":
+    if flag.record == "calls":
         return len(first) + 1
     return first.index(flag.key) if flag.key in first else len(first)
 
@@ -220,17 +220,9 @@ def _find_parts(
     hints = get_type_hints(function, include_extras=True)
     for parameter in inspect.signature(function).parameters.values():
         key, hint, default = parameter.name, hints.get(parameter.name), parameter.default
-        if parameter.kind is parameter.VAR_KEYWORD:  # options of an action, as a TypedDict
-            fields = [
-                (name, kind, None)
-                for held in get_args(hint)
-                for name, kind in get_type_hints(held, include_extras=True).items()
-            ]
-        else:
-            fields = [(key, hint, UNSAID if default is parameter.empty else default)]
-        for name, kind, fallback in fields:
-            if name not in hide:
-                yield from _find_part(name, kind, fallback, defaults, hide)
+        if key not in hide:
+            fallback = UNSAID if default is parameter.empty else default
+            yield from _find_part(key, hint, fallback, defaults, hide)
 
 
 def _find_part(

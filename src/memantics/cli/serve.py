@@ -10,7 +10,7 @@ from memantics.cli.expose import spread, spread_with
 from memantics.cli.terminal import say
 from memantics.core.language import read_language
 from memantics.core.parameters import Argument, Flag, MadeBy, TextTaken
-from memantics.models.client import Asking, make_asking
+from memantics.models.client import CallSettings
 from memantics.moderation import SampleChoice, choose_sample
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ ImageHosts = Annotated[list[str] | None, Flag("Host from which images may be fet
 
 @spread_with(hide=("prices",))
 def serve(
-    asking: Annotated[Asking, MadeBy(make_asking)],
+    calls: CallSettings,
     sample: Annotated[SampleChoice | None, MadeBy(choose_sample)],
     model: ModelNames = None,
     detector: DetectorFiles = None,
@@ -78,7 +78,7 @@ def serve(
         Models(
             detector[0] if detector else None,
             tuple(model or ()),
-            asking,
+            calls,
             store,
             runs,
             images,

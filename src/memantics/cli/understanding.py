@@ -192,7 +192,6 @@ def _end_edit(done: understanding.Edited) -> None:
     watch=watch("edit"),
     end=_end_edit,
     defaults={"concurrency": 8},
-    hide=("model", "best_of", "mood", "face"),
 )
 def edit_memes(done: understanding.Edited) -> None:
     """Edit every meme of MER-Bench's index by one editor, into a folder that the judge takes."""
@@ -347,7 +346,7 @@ def _end_drafts(made: ReappraisalDrafts) -> None:
 
 
 @expose(
-    understanding.reappraisal,
+    understanding.draft_reappraisals,
     watch=watch("reappraise", tokens=True),
     dump=_count,
     end=_end_drafts,

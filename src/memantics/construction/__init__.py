@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memantics.construction.collect.collect import tabulate as tabulate
     from memantics.construction.collect.collect import tabulate_rules as tabulate_rules
     from memantics.construction.collect.gather import Collected as Collected
+    from memantics.construction.collect.gather import CollectSettings as CollectSettings
     from memantics.construction.hard_negatives import Grouped as Grouped
     from memantics.construction.hard_negatives import LookAlikeCheck as LookAlikeCheck
     from memantics.construction.hard_negatives import check_hard_negatives as check_hard_negatives

@@ -1,18 +1,16 @@
 """Build from memes what benchmarks are made of: knowledge, questions, captions, intents, chats.
 
 Every verb asks a model, keeps its calls in the folder of the build, and asks nothing twice.
-
-Settings of the verbs of :mod:`memantics.construction.build`, from the words a user gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Generic, TypeVar, Unpack
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import JsonValue
 
@@ -25,6 +23,12 @@ from memantics.construction.chats.build import (
 )
 from memantics.construction.chats.generate import ChatSettings
 from memantics.construction.chats.selection import ChatTools, open_tools
+from memantics.construction.extract_settings import (
+    make_extract_settings,
+    read_extract_settings,
+    with_dimensions,
+    with_retrieval,
+)
 from memantics.construction.questions.asking import QuestionSubject
 from memantics.construction.questions.chain import build_questions, list_slots, pair_subjects
 from memantics.construction.questions.records import QuestionSettings
@@ -44,7 +48,6 @@ from memantics.core.files import replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 from memantics.core.model import Asker
 from memantics.core.parameters import (
-    Attempts,
     BuildFolder,
     BuildModel,
     FewMemes,
@@ -58,27 +61,22 @@ from memantics.core.waiting import make_sync
 from memantics.evaluation import options as shared
 from memantics.models.client import (
     SAMPLE,
-    Asking,
-    AskingOptions,
+    CallSettings,
     ModelClient,
     Watch,
     drain,
-    find_asking,
     foresee,
     open_client,
     require_model,
     share_watch,
 )
 from memantics.models.drafts import Drafted, Miss, count_statuses
-from memantics.understanding.analysis.asking import ToxicityRule
 from memantics.understanding.captions import mine
 from memantics.understanding.extraction.chain import ExtractSettings, extract_memes
-from memantics.understanding.extraction.plan import Refine, adapt_plan, find_plan
 from memantics.understanding.extraction.report import (
     Adopted,
     KnowledgeReport,
     adopt_memes,
-    read_background,
     write_report,
 )
 from memantics.understanding.intents.draft import (
@@ -89,7 +87,6 @@ from memantics.understanding.intents.draft import (
     write_intent_queue,
     write_intents,
 )
-from memantics.understanding.kb import open_known
 from memantics.understanding.knowledge.ontology.vocabulary import read_specs
 from memantics.understanding.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
 from memantics.understanding.reading import find_memes, read_once
@@ -101,11 +98,15 @@ __all__ = [
     "QUESTION_QUEUE",
     "Built",
     "ChatReport",
+    "ChatSettings",
+    "ChatTools",
     "Drawn",
     "ExtractSettings",
+    "IntentSettings",
     "KnowledgeReport",
     "Miss",
     "QuestionReport",
+    "QuestionSettings",
     "captions",
     "chats",
     "draw",
@@ -117,70 +118,6 @@ __all__ = [
     "with_dimensions",
     "with_retrieval",
 ]
-
-
-def make_extract_settings(
-    order: str = "default",
-    refine: Refine | None = None,
-    language: str = "en",
-    background: Path | None = None,
-    attempts: int = 3,
-) -> ExtractSettings:
-    """How knowledge is extracted; ``background`` is a text file, or a folder of them."""
-    told = read_background(background) if background else ""
-    return ExtractSettings(find_plan(order), refine, language, told, attempts)
-
-
-def with_retrieval(
-    settings: ExtractSettings, places: Sequence[Path], count: int = 5
-) -> ExtractSettings:
-    """The same settings, with background retrieved from stores, builds or folders of texts."""
-    if not places:
-        return settings
-    return replace(settings, retriever=open_known(places), retrieved=count)
-
-
-def with_dimensions(settings: ExtractSettings, folder: Path | None) -> ExtractSettings:
-    """The same settings, with dimensions of the user's own: a folder of TOML files."""
-    if folder is None:
-        return settings
-    given = read_specs(folder)
-    files = tuple(sorted(folder.glob("*.toml")))
-    return replace(settings, plan=adapt_plan(settings.plan, given), files=files)
-
-
-def read_extract_settings(
-    *,
-    order: Annotated[str, Flag("Order of the dimensions: default, paper or official.")] = "default",
-    refine: Annotated[
-        Refine | None, Flag("Relations with the individuals, in a second pass, or off.")
-    ] = None,
-    background: Annotated[
-        Path | None, Flag("Background knowledge: a text file, or a folder of them.")
-    ] = None,
-    dimensions: Annotated[
-        Path | None,
-        Flag("Dimensions of your own, changed or dropped: a folder of NAME.toml files."),
-    ] = None,
-    retrieve: Annotated[
-        Sequence[Path],
-        Flag(
-            "Retrieve background for each meme from a store, a build or a folder of texts; may be "
-            "repeated."
-        ),
-    ] = (),
-    retrieved: Annotated[int, Flag("How many statements to retrieve.", min=1, max=50)] = 5,
-    language: Annotated[str, Flag("Language of labels, descriptions and questions.")] = "en",
-    attempts: Attempts = 3,
-    toxicity: Annotated[
-        ToxicityRule,
-        Flag("What counts as toxic: the paper's six kinds, or what a reviewer calls harmful."),
-    ] = "paper",
-) -> ExtractSettings:
-    """How knowledge is extracted, from all that a user can say."""
-    settings = make_extract_settings(order, refine, language, background, attempts)
-    settings = replace(settings, toxicity=toxicity)
-    return with_dimensions(with_retrieval(settings, retrieve, retrieved), dimensions)
 
 
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
@@ -250,26 +187,51 @@ async def knowledge_async(
     out: BuildFolder = None,
     limit: FewMemes = None,
     text: TextTaken = "caption",
+    calls: CallSettings | None = None,
     progress: Watch | None = None,
-    **options: Unpack[AskingOptions],
 ) -> Built[KnowledgeReport]:
-    """Extract what memes show, say and mean, one structured call for each dimension."""
+    """Extract what memes show, say and mean, one structured call per dimension.
+
+    Calls are logged in the folder of the build; logged calls are reused.
+
+    Args:
+        folder: A folder of memes, a registered release, or ``sample`` for the sample data.
+        model: Model that is called, ``KIND/NAME``.
+        settings: Dimensions, order, background and language.
+        out: Folder of the build. Default: ``builds/NAME-OF-FOLDER``.
+        limit: Take only the first memes.
+        text: Which text of an image is its caption: lines with that role (``"caption"``), or
+            ``"all"``.
+        calls: How the model is called; see :class:`CallSettings`.
+        progress: Called with the counts so far.
+
+    Returns:
+        The folder of the build, how the steps ended, the tokens, and the report.
+
+    Raises:
+        InputError: No folder or no model is named, or the folder holds no memes.
+        ModelError: The model cannot be reached.
+
+    Example:
+        >>> built = mm.build.knowledge("memes", model="openai/NAME")  # doctest: +SKIP
+        >>> built.counts  # doctest: +SKIP
+    """
     memes, place = _place(folder, out, model)
     settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
     found = (await read_once(find_memes(memes, notes=False), limit, text))[:limit]
-    asking = find_asking(**options)
+    calls = calls or CallSettings()
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(open_client(model, asking, place, progress))
+        client = await stack.enter_async_context(open_client(model, calls, place, progress))
         adopted = adopt_memes(found, place)
         few, plain = adopted.memes[:SAMPLE], settings
         await foresee(
             client, len(adopted.memes), lambda trial: drain(extract_memes(trial, few, plain))
         )
         client.expect(len(adopted.memes) * settings.steps)
-        settings = await _open_steps(stack, settings, asking, place)
+        settings = await _open_steps(stack, settings, calls, place)
         report = KnowledgeReport.begin(client.model, settings, adopted.skips)
         with whole_file(place / KNOWLEDGE) as file:
-            window = 2 * asking.concurrency
+            window = 2 * calls.concurrency
             async for extraction in extract_memes(client, adopted.memes, settings, window):
                 file.write(dump_knowledge(extraction.knowledge))
                 report.add(extraction)
@@ -278,14 +240,14 @@ async def knowledge_async(
 
 
 async def _open_steps(
-    stack: AsyncExitStack, settings: ExtractSettings, asking: Asking, place: Path
+    stack: AsyncExitStack, settings: ExtractSettings, calls: CallSettings, place: Path
 ) -> ExtractSettings:
     """Open the models that single steps name, and keep the user's dimensions with the build."""
     names = dict.fromkeys(step.told.model for step in settings.plan.steps if step.told.model)
     askers: dict[str, Asker] = {}
     for number, name in enumerate(names, 1):
         # A call log has one owner: that of a step's model lies in a folder of its own.
-        opened = open_client(name, asking, place / f"model-{number}", None)
+        opened = open_client(name, calls, place / f"model-{number}", None)
         askers[name] = await stack.enter_async_context(opened)
     for path in settings.files:
         replace_file(place / DIMENSION_FILES / path.name, path.read_bytes(), "dimension")
@@ -305,15 +267,42 @@ async def captions_async(
     out: BuildFolder = None,
     limit: FewMemes = None,
     text: TextTaken = "caption",
+    calls: CallSettings | None = None,
     progress: Watch | None = None,
-    **options: Unpack[AskingOptions],
 ) -> Built[Drafted[mine.Captioned]]:
-    """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
+    """Mine descriptions: what the words of memes mean and what their images show.
+
+    Calls are logged in the folder of the build; logged calls are reused.
+
+    Args:
+        folder: A folder of memes, a registered release, or ``sample`` for the sample data.
+        model: Model that is called, ``KIND/NAME``.
+        language: Write in this language. Default: the meme's.
+        again: Also request descriptions that the memes have already.
+        wording: ``plain``, or the templates of ToxiCN MM's paper, which name language and culture.
+        out: Folder of the build. Default: ``builds/NAME-OF-FOLDER``.
+        limit: Take only the first memes.
+        text: Which text of an image is its caption: lines with that role (``"caption"``), or
+            ``"all"``.
+        calls: How the model is called; see :class:`CallSettings`.
+        progress: Called with the counts so far.
+
+    Returns:
+        The folder of the build, how the steps ended, the tokens, and the report.
+
+    Raises:
+        InputError: No folder or no model is named, or the folder holds no memes.
+        ModelError: The model cannot be reached.
+
+    Example:
+        >>> built = mm.build.captions("memes", model="openai/NAME")  # doctest: +SKIP
+        >>> built.counts  # doctest: +SKIP
+    """
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit, text)
     if again:
         memes = tuple(replace(meme, notes={}) for meme in memes)
-    async with open_client(model, find_asking(**options), place, progress) as client:
+    async with open_client(model, calls or CallSettings(), place, progress) as client:
         # Captions that were mined before come from the call log, so their sources stay with them.
         adopted = adopt_memes(memes, place)
         kept = adopted.memes[:limit]
@@ -337,13 +326,39 @@ async def intents_async(
     out: BuildFolder = None,
     limit: FewMemes = None,
     text: TextTaken = "caption",
+    calls: CallSettings | None = None,
     progress: Watch | None = None,
-    **options: Unpack[AskingOptions],
 ) -> Built[Drafted[DraftedIntents]]:
-    """Draft background knowledge and ranked intents, and the queue in which people edit them."""
+    """Draft background knowledge and ranked intents, and the queue in which people edit them.
+
+    Calls are logged in the folder of the build; logged calls are reused.
+
+    Args:
+        folder: A folder of memes, a registered release, or ``sample`` for the sample data.
+        model: Model that is called, ``KIND/NAME``.
+        settings: Number, language and attempts of the drafts.
+        captions: Mined descriptions. Default: ``captions.jsonl`` in ``out``.
+        out: Folder of the build. Default: ``builds/NAME-OF-FOLDER``.
+        limit: Take only the first memes.
+        text: Which text of an image is its caption: lines with that role (``"caption"``), or
+            ``"all"``.
+        calls: How the model is called; see :class:`CallSettings`.
+        progress: Called with the counts so far.
+
+    Returns:
+        The folder of the build, how the steps ended, the tokens, and the report.
+
+    Raises:
+        InputError: No folder or no model is named, or the folder holds no memes.
+        ModelError: The model cannot be reached.
+
+    Example:
+        >>> built = mm.build.intents("memes", model="openai/NAME")  # doctest: +SKIP
+        >>> built.counts  # doctest: +SKIP
+    """
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit, text)
-    async with open_client(model, find_asking(**options), place, progress) as client:
+    async with open_client(model, calls or CallSettings(), place, progress) as client:
         adopted = _adopt(memes, place, captions)
         kept, settings = adopted.memes[:limit], settings or IntentSettings()
         few, chosen = kept[:SAMPLE], settings
@@ -364,18 +379,42 @@ async def chats_async(
     out: BuildFolder = None,
     limit: shared.WriteLimit = None,
     text: TextTaken = "caption",
+    calls: CallSettings | None = None,
     progress: Watch | None = None,
-    **options: Unpack[AskingOptions],
 ) -> Built[ChatReport]:
     """Write chats that end in a meme, with near and random wrong answers.
 
-    They are about the first ``limit`` memes; all others may be wrong answers.
+    Calls are logged in the folder of the build; logged calls are reused.
+
+    Args:
+        folder: A folder of memes, a registered release, or ``sample`` for the sample data.
+        model: Model that is called, ``KIND/NAME``.
+        settings: Length, language and attempts of the chats.
+        tools: Encoders and measures that choose wrong answers and check chats.
+        captions: Mined descriptions. Default: ``captions.jsonl`` in ``out``.
+        out: Folder of the build. Default: ``builds/NAME-OF-FOLDER``.
+        limit: Write chats about the first memes; all others may be wrong answers.
+        text: Which text of an image is its caption: lines with that role (``"caption"``), or
+            ``"all"``.
+        calls: How the model is called; see :class:`CallSettings`.
+        progress: Called with the counts so far.
+
+    Returns:
+        The folder of the build, how the steps ended, the tokens, and the report.
+
+    Raises:
+        InputError: No folder or no model is named, or the folder holds no memes.
+        ModelError: The model cannot be reached.
+
+    Example:
+        >>> built = mm.build.chats("memes", model="openai/NAME")  # doctest: +SKIP
+        >>> built.counts  # doctest: +SKIP
     """
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit, text)
-    settings, asking = settings or ChatSettings(), find_asking(**options)
+    settings, calls = settings or ChatSettings(), calls or CallSettings()
     with open_tools(tools or ChatTools()) as (embedders, gauges):
-        async with open_client(model, asking, place, progress) as client:
+        async with open_client(model, calls, place, progress) as client:
             adopted = _adopt(memes, place, captions)
             count = limit or len(adopted.memes)
             parts = (adopted.memes[:count], adopted.memes[count:])
@@ -401,21 +440,42 @@ async def questions_async(
     settings: QuestionSettings | None = None,
     critic_model: shared.CriticModel = None,
     limit: FewMemes = None,
+    calls: CallSettings | None = None,
     progress: Watch | None = None,
-    **options: Unpack[AskingOptions],
 ) -> Built[QuestionReport]:
-    """Write questions about what a build knows, try them, and level the set."""
+    """Write questions about what a build knows, test them, and remove answer cues.
+
+    Args:
+        folder: A folder that ``build.knowledge`` made.
+        model: Model that writes, ``KIND/NAME``.
+        settings: Dimensions, number of options, critic and language.
+        critic_model: Model that tests the questions. Default: the writer.
+        limit: Take only the first memes.
+        calls: How the models are called; see :class:`CallSettings`.
+        progress: Called with the counts so far.
+
+    Returns:
+        The folder of the build, how the steps ended, the tokens, and the report on the questions.
+
+    Raises:
+        InputError: No model is named, or the build has no knowledge.
+        ModelError: The model cannot be reached.
+
+    Example:
+        >>> asked = mm.build.questions("builds/memes", model="openai/NAME")  # doctest: +SKIP
+        >>> asked.counts  # doctest: +SKIP
+    """
     place, settings = Path(folder), settings or QuestionSettings()
     if (place / DIMENSION_FILES).is_dir():
         settings = replace(settings, specs=read_specs(place / DIMENSION_FILES))
-    subjects, asking = _find_subjects(place, limit), find_asking(**options)
+    subjects, calls = _find_subjects(place, limit), calls or CallSettings()
     async with AsyncExitStack() as stack:
         watches = share_watch(progress, 2)
-        writer = await stack.enter_async_context(open_client(model, asking, place, watches[0]))
+        writer = await stack.enter_async_context(open_client(model, calls, place, watches[0]))
         critic = writer
         if critic_model is not None and critic_model != model:
             # A call log has one owner.
-            opened = open_client(critic_model, asking, place / "critic", watches[1])
+            opened = open_client(critic_model, calls, place / "critic", watches[1])
             critic = await stack.enter_async_context(opened)
         slots = len(list_slots(subjects, settings))
         writer.expect(slots)
@@ -427,12 +487,12 @@ async def questions_async(
             len(subjects),
             lambda trial: build_questions(trial, few, settings, trial, SAMPLE),
         )
-        window = 2 * asking.concurrency
+        window = 2 * calls.concurrency
         built = await build_questions(writer, subjects, settings, critic, window)
         second: dict[str, BlindTrial] = {}
         if built.trials:
             # Whoever wrote a question also guesses it: another reader says how far that goes.
-            opened = open_client("embedded/reader", asking, place / "second-reader")
+            opened = open_client("embedded/reader", calls, place / "second-reader")
             reader = await stack.enter_async_context(opened)
             alone = replace(settings, at_once=1)
             second = await try_items(reader, built.items, subjects, alone, blind_only=True)

@@ -124,10 +124,24 @@ def group_hard_negatives(
     text_encoder: TextFolder = None,
     image_encoder: ImageFolder = None,
 ) -> Grouped:
-    """Give each pun of a queue judged by ``pun-form`` two hard-negatives among those that are none.
+    """Give each pun of a queue two hard negatives among the memes that are not puns.
 
-    The nearest in picture and the nearest in words; without encoders, by the embedded ones.
-    ``publish`` then writes the groups of three.
+    One is nearest by image, one by text. :func:`publish` then writes the groups of three.
+
+    Args:
+        queue: A queue annotated by the workflow ``pun-form``.
+        verdicts: Its annotations. Default: ``verdicts.jsonl`` in the queue.
+        text_encoder: Folder of a text encoder. Default: the embedded one.
+        image_encoder: Folder of an image encoder. Default: a perceptual hash.
+
+    Returns:
+        The file of groups, and the groups.
+
+    Raises:
+        InputError: The queue is not of that workflow, or has no annotations.
+
+    Example:
+        >>> mm.group_hard_negatives("queue-puns").groups  # doctest: +SKIP
     """
     folder = Path(queue)
     review = read_review(folder, Path(verdicts) if verdicts else None)

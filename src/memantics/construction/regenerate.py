@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Unpack
+from typing import Annotated
 
 from memantics.benchmarks.writing import take_text
 from memantics.core.data import inside
@@ -15,7 +15,9 @@ from memantics.core.parameters import Argument
 from memantics.core.queue import Reviewed, find_queues, read_reviews
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
-from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.models.client import CallSettings
+from memantics.models.embedded.ocr import open_reader
+from memantics.understanding.editing import EditorSettings, line_reader, open_painter
 from memantics.understanding.reappraisal.chain import reappraise
 from memantics.understanding.reappraisal.dataset import (
     QUEUE,
@@ -26,7 +28,6 @@ from memantics.understanding.reappraisal.dataset import (
     write_reappraisal_queue,
 )
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
-from memantics.understanding.reappraise import EditingOptions, line_reader, open_painter
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,31 @@ async def regenerate_async(
         Path | str,
         Argument("The folder of 'build reappraisal', its queues with verdicts.jsonl."),
     ],
-    **options: Unpack[EditingOptions],
+    *,
+    settings: EditorSettings | None = None,
+    calls: CallSettings | None = None,
 ) -> Regenerated:
-    """Make again what the review of a build sent back, with people's corrections.
+    """Make memes again that the review of a build sent back, with people's corrections.
 
-    The new pictures stand in a queue of their own beside the first, which people judge as before;
-    publishing the build takes the later word on each meme.
+    The new images go into a second queue beside the first, which people annotate as before.
+    Publishing the build takes the latest annotation of each meme.
+
+    Args:
+        folder: The folder of ``memantics build reappraisal``; its queues have annotations.
+        settings: Captions and editor; see :class:`EditorSettings`.
+        calls: ``timeout`` of the editor; see :class:`CallSettings`.
+
+    Returns:
+        The new queue, the number of memes in it, and why others failed.
+
+    Raises:
+        InputError: Nothing was sent back or revised.
+
+    Example:
+        >>> mm.regenerate("builds/memes-reappraisal").failed  # doctest: +SKIP
+        {}
     """
+    settings, calls = settings or EditorSettings(), calls or CallSettings()
     build = Path(folder)
     review = read_reviews(find_queues(build))
     back = list(list_sent_back(review))
@@ -57,14 +76,18 @@ async def regenerate_async(
         raise InputError(f"{build}: nothing was sent back or revised", hint="publish it as it is")
     made: dict[str, list[Reappraisal]] = {}
     memes, failed = [], dict[str, str]()
-    with open_reader() as ocr:
+    with open_reader(text=settings.text) as ocr:
         for reviewed in back:
             image = inside(review.folder, reviewed.item.images[0])
             meme = Meme(reviewed.item.id, image, take_text(reviewed, "text", default=""))
             memes.append(replace(meme, language=take_text(reviewed, "language", default="en")))
             edits = reviewed.item.hidden.get("edits")
             for editor in edits if isinstance(edits, dict) else ():
-                result, fault = await _make(build, editor, memes[-1], reviewed, ocr, options)
+                place = build / "reappraised" / editor
+                planner, painter_name = open_kept(place / meme.id)
+                async with open_painter(painter_name, settings, calls) as painter:
+                    shop = Workshop(planner, line_reader(ocr), place, painter)
+                    result, fault = await _make(shop, memes[-1], reviewed)
                 made.setdefault(editor, []).append(result)
                 if result.status != "done":
                     failed[f"{meme.id} ({editor})"] = fault or result.reason
@@ -76,21 +99,10 @@ async def regenerate_async(
     return Regenerated(build / name, len(drafts), failed)
 
 
-async def _make(
-    build: Path,
-    editor: str,
-    meme: Meme,
-    reviewed: Reviewed,
-    ocr: RememberingOcr,
-    options: EditingOptions,
-) -> tuple[Reappraisal, str]:
+async def _make(shop: Workshop, meme: Meme, reviewed: Reviewed) -> tuple[Reappraisal, str]:
     """One meme by one editor, in the folder of its former picture."""
-    place = build / "reappraised" / editor
-    planner, painter_name = open_kept(place / meme.id)
     corrections = Corrections(reviewed)
-    async with open_painter(painter_name, options) as painter:
-        shop = Workshop(planner, line_reader(ocr), place, painter, review=corrections)
-        result = await reappraise(meme, shop)
+    result = await reappraise(meme, replace(shop, review=corrections))
     return result, corrections.faults.get(meme.id, "")
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.answers import export_task as export_task
     from memantics.evaluation.answers import import_answers as import_answers
     from memantics.evaluation.audit import Audit as Audit
+    from memantics.evaluation.audit import AuditSettings as AuditSettings
     from memantics.evaluation.audit import audit as audit
     from memantics.evaluation.audit import conduct_audit as conduct_audit
     from memantics.evaluation.audit import describe_finding as describe_finding
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from memantics.evaluation.evaluate import estimate_plan as estimate_plan
     from memantics.evaluation.evaluate import evaluate as evaluate
     from memantics.evaluation.evaluate import evaluate_async as evaluate_async
+    from memantics.evaluation.evaluate import evaluate_suite as evaluate_suite
+    from memantics.evaluation.evaluate import evaluate_suite_async as evaluate_suite_async
     from memantics.evaluation.evaluate import list_errors as list_errors
     from memantics.evaluation.evaluate import list_failures as list_failures
     from memantics.evaluation.evaluate import note_estimates as note_estimates
@@ -112,6 +115,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.perturb import perturb_evaluation as perturb_evaluation
     from memantics.evaluation.planning import Estimate as Estimate
     from memantics.evaluation.planning import Evaluation as Evaluation
+    from memantics.evaluation.planning import EvaluationSettings as EvaluationSettings
     from memantics.evaluation.planning import plan_evaluation as plan_evaluation
     from memantics.evaluation.prompts import CopiedPrompts as CopiedPrompts
     from memantics.evaluation.prompts import ShownPrompt as ShownPrompt

@@ -308,11 +308,26 @@ def import_answers(
 ) -> Imported:
     """Make a run of the answers that another tool wrote, and score it.
 
-    Rows are joined to the items of ``task`` by id, else by image and question. A row that fits no
-    item, or several, is left out and listed in the run's ``left_out.jsonl``. The run holds the
-    items that the file has; ``run.json`` and every report say that the answers were imported, and
-    of how many items. Epochs of Inspect become repeats of the first. ``settings`` say which data,
-    how answers are parsed, and where the run is written.
+    Rows are joined to the items of the task by id, else by image and question. A row that fits no
+    item, or several, is listed in ``left_out.jsonl`` of the run. The run holds the items of the
+    file; ``run.json`` and every report state that the answers were imported, and of how many items.
+    Epochs of Inspect become repeats.
+
+    Args:
+        file: The file with the answers.
+        task: ``NAME/TASK``, or ``NAME`` where it has one task.
+        model: Who answered: the name in reports.
+        settings: Format, columns, data and output folder; see :class:`ImportSettings`.
+
+    Returns:
+        The run, the number of answers, and the rows that were left out.
+
+    Raises:
+        UnknownName: There is no such task.
+        DataError: The file is damaged, or no row fits an item.
+
+    Example:
+        >>> mm.import_answers("answers.csv", task="mquest/qa", model="pilot").run  # doctest: +SKIP
     """
     wanted, path = settings or ImportSettings(), Path(file)
     if not model.strip():
@@ -452,11 +467,24 @@ def export_task(
     out: Annotated[str | Path, Flag("The folder for the files.")],
     settings: ExportSettings | None = None,
 ) -> Exported:
-    """Write a task so that another tool can ask it; ``import_answers`` reads what comes back.
+    """Write a task in the format of another tool; :func:`import_answers` reads the answers back.
 
-    ``format`` is ``openai-batch`` (requests as OpenAI's batch interface takes them), ``lmms-eval``,
-    ``lm-eval`` (task folders of these) or ``vlmevalkit`` (a table). Prompts are ours; ``settings``
-    say which data, options and wording.
+    Args:
+        task: ``NAME/TASK``, or ``NAME`` where it has one task.
+        format: ``openai-batch`` (requests for OpenAI's batch API), ``lmms-eval``, ``lm-eval`` (task
+            folders) or ``vlmevalkit`` (a table).
+        out: Folder for the files.
+        settings: Data, items, options and request fields; see :class:`ExportSettings`.
+
+    Returns:
+        The files and the number of items in them.
+
+    Raises:
+        UnknownName: There is no such task or format.
+        InputError: The format cannot express the task.
+
+    Example:
+        >>> mm.export_task("mquest/qa", format="openai-batch", out="batch").items  # doctest: +SKIP
     """
     wanted = settings or ExportSettings()
     posed = pose_one(task, wanted)

@@ -30,7 +30,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.files import write_text
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
 from memantics.core.model import Model
-from memantics.core.parameters import Argument, Data, Flag, MadeBy, Split
+from memantics.core.parameters import Argument, Data, Flag, Split
 from memantics.core.records import Score, show_figure, show_span
 from memantics.core.result import Result, Table
 from memantics.core.task import Task
@@ -43,7 +43,7 @@ from memantics.evaluation.audits.published import check_tables
 from memantics.evaluation.audits.subject import AuditAsking, AuditSubject, Watch
 from memantics.evaluation.options import TaskOptions
 from memantics.evaluation.reports.runs import SAMPLE_NOTE
-from memantics.models.client import Asking, make_asking, open_cache
+from memantics.models.client import CallSettings, open_cache
 from memantics.models.engine import AskSettings
 from memantics.models.kinds import ModelSettings, open_model
 from memantics.models.progress import ProgressWish, read_wish
@@ -221,11 +221,25 @@ AuditedName = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
-    """What is audited, and whom to ask; ``limit`` is the most items a model is asked about.
+    """What is audited, and which models are asked.
 
-    ``published`` is a further table of figures to check, in the form of
-    ``expected/published.json``. With ``resplit`` or ``labels`` that alone is looked at, with
-    ``everything`` all there is; their files go to a folder of that name below ``runs``.
+    With ``resplit`` or ``labels`` only that is audited, with ``everything`` all of it; their files
+    go to a folder of that name in ``runs``.
+
+    Attributes:
+        models: Models to ask, ``KIND/NAME``.
+        resplit: Split so that no such group is in both parts, and report the score drop.
+        labels: Rank labels that are probably wrong, and write a queue for people.
+        everything: Audit everything; also write a badge, BibTeX and JSON.
+        reviewed: Annotations of that queue: the proportion of wrong labels.
+        data: ``release`` or ``sample``. Default: a registered release, else the sample data.
+        split: A named part of the data.
+        options: Options of the task.
+        perturbed: Runs of a task, plain or with a perturbation, to include.
+        limit: Ask models about N items at most, spread over memes.
+        published: A further published table to check, in the form of ``expected/published.json``.
+        runs: Folder for answers of models, splits and queues.
+        calls: How models are called; see :class:`CallSettings`.
     """
 
     models: Annotated[
@@ -258,25 +272,41 @@ class AuditSettings:
     runs: Annotated[Path, Flag("Where answers of asked models, splits and queues go.")] = Path(
         "runs/audit"
     )
-    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
+    calls: CallSettings = field(default_factory=CallSettings)
 
 
 async def audit_async(
     name: str,
     *,
     model: str | Sequence[str] = (),
-    base_url: str | None = None,
     settings: AuditSettings | None = None,
+    calls: CallSettings | None = None,
     progress: ProgressWish = None,
 ) -> Audit:
-    """Audit a benchmark: shortcuts, dead options, leaks, impossible tables.
+    """Audit a benchmark: shortcuts, never-correct options, leaks, impossible tables.
 
-    With a model also: blind run, order of options, consistency of judges. Each finding has a
-    figure, a verdict in plain words, and what to do about it. ``model`` names one or several,
-    ``settings`` say all the rest, and ``progress`` is told how far it is (``bar`` draws it).
+    With a model also: run without the image, order of options, consistency of judges.
+
+    Args:
+        name: A benchmark, one of its tasks (``NAME/TASK``), or a table of labelled memes.
+        model: A model to ask, ``KIND/NAME``, or several. Default: none is asked.
+        settings: Data, checks and folders; see :class:`AuditSettings`.
+        calls: How models are called; see :class:`CallSettings`. Default: those of ``settings``.
+        progress: ``"bar"`` draws a progress bar; a function is called with every update.
+
+    Returns:
+        Findings, each with a metric, a verdict and advice, and the checks that were not possible.
+
+    Raises:
+        UnknownName: There is no such benchmark, task or option.
+        DataError: The data are missing or damaged.
+
+    Example:
+        >>> mm.audit("mquest").findings[0].title  # doctest: +SKIP
     """
     models = [model] if isinstance(model, str) else list(model)
-    wanted = settings or AuditSettings(asking=Asking(ModelSettings(base_url, timeout=300.0)))
+    wanted = settings or AuditSettings()
+    wanted = replace(wanted, calls=calls or wanted.calls)
     wanted = replace(wanted, models=models or wanted.models)
     show = read_wish(progress)
     return await conduct_audit(name, wanted, lambda _title, _total: show)
@@ -298,12 +328,12 @@ async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) 
     source = find_source(benchmark, wanted.data)
     subject = _open(benchmark, source, wanted.split, wanted.options)
     models = tuple(
-        open_model(text, wanted.asking.settings) for text in dict.fromkeys(wanted.models)
+        open_model(text, wanted.calls.model_settings) for text in dict.fromkeys(wanted.models)
     )
     table = wanted.published
     extra = check_tables(_read_table(table), table.name) if table else None
-    settings = AskSettings(concurrency=wanted.asking.concurrency)
-    with open_cache(bool(models) and wanted.asking.use_cache) as cache:
+    settings = AskSettings(concurrency=wanted.calls.concurrency)
+    with open_cache(bool(models) and wanted.calls.use_cache) as cache:
         asker = AuditAsking(subject.card, subject.data, wanted.runs, cache, settings, watch)
         inquiry = Inquiry(models, asker, wanted.limit) if models else None
         found = await _audit(subject, cards, inquiry)

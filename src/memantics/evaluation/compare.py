@@ -89,12 +89,27 @@ def compare(
     against: str = "",
     correction: Correction = "holm",
 ) -> Comparison | SuiteComparison:
-    """Say which of two runs is better, by how much and how surely, and which items changed.
+    """Compare two runs item by item, or all pairs of models over several runs.
 
-    ``first`` and ``second`` are runs or their folders. They are compared on the items they share,
-    with items of one meme kept together. P-values are corrected for the number of figures (Holm).
-    Where ``first`` is a list of runs, of any tasks, they are compared by their main figures: every
-    pair of models, or all ``against`` one; ``correction`` is ``holm`` or ``bh`` over all of it.
+    Two runs are compared on the items that they share, clustered by meme. Several runs, of any
+    tasks, are compared by their main metrics.
+
+    Args:
+        first: A run or its folder, or a list of runs.
+        second: The other run, where ``first`` is one.
+        metrics: Compare only these metrics.
+        against: For a list: compare every model with this one. Default: every pair.
+        correction: For a list: ``holm`` or ``bh``. Two runs are corrected by Holm's method.
+
+    Returns:
+        Differences with 95% confidence intervals, p-values and the items that changed; a
+        :class:`SuiteComparison` for a list.
+
+    Raises:
+        InputError: The runs share no items, or the list holds fewer than two models.
+
+    Example:
+        >>> mm.compare("runs/one", "runs/other").differences[0].p  # doctest: +SKIP
     """
     if not isinstance(first, RunLike):
         return compare_models(first, against=against, correction=correction)
@@ -165,9 +180,23 @@ def draw_comparison(found: SuiteComparison, out: Path) -> Path:
 
 
 def contrast(runs: ComparedRuns, factor: str, *, metrics: Metrics = ()) -> FactorContrasts:
-    """What one factor (an option, or ``model``) does over a grid of runs of one task.
+    """Measure what one factor (an option, or ``model``) does over a grid of runs of one task.
 
-    Runs that differ in ``factor`` alone are compared; all p-values are corrected together (Holm).
+    Runs that differ in this factor alone are compared; all p-values are corrected together (Holm).
+
+    Args:
+        runs: Runs of one task, or their folders.
+        factor: Name of an option, or ``model``.
+        metrics: Compare only these metrics.
+
+    Returns:
+        The effect of each level of the factor, with 95% confidence intervals.
+
+    Raises:
+        InputError: The factor has one level only, or no two runs differ in it alone.
+
+    Example:
+        >>> mm.contrast(runs, "background").effects[0].difference  # doctest: +SKIP
     """
     return contrast_sides([open_run(find_folder(run)) for run in runs], factor, metrics)
 
@@ -312,12 +341,25 @@ def power(
     runs: Annotated[Path, Flag("The folder with pilot runs of two models or more.")] = Path("runs"),
     chance: Annotated[float, Flag("How often it shall be seen.", min=0.5, max=0.999)] = 0.8,
 ) -> PowerAnalysis:
-    """Say how many memes are needed to see a difference of that size, from pilot runs.
+    """Estimate how many memes are needed to detect a difference between two models.
 
-    ``effect`` is the difference in points of a hundred, ``runs`` a folder with runs of ``task`` by
-    two models or more, ``chance`` how often the difference shall be seen. The error of a paired
-    difference, clustered by meme, is measured on the pilot runs and falls with the root of the
-    number of memes (normal approximation, two-sided test at 5 %).
+    The standard error of a paired difference, clustered by meme, is measured on the pilot runs and
+    falls with the root of the number of memes (normal approximation, two-sided test at 5 %).
+
+    Args:
+        task: ``NAME/TASK``, or ``NAME`` where it has one task.
+        effect: The difference to detect, in percentage points.
+        runs: Folder with pilot runs of two models or more.
+        chance: Target statistical power.
+
+    Returns:
+        The number of memes that are needed, for each pair of models.
+
+    Raises:
+        InputError: The folder holds no two runs of the task.
+
+    Example:
+        >>> mm.power("mquest/qa", effect=5).table()  # doctest: +SKIP
     """
     if not 0 < effect <= 100:
         raise InputError(f"an effect of {effect:g} points cannot be", hint="give 0 to 100 points")

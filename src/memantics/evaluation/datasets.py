@@ -234,9 +234,16 @@ class ModelKindInfo(Result):
 
 
 def list_benchmarks() -> list[BenchmarkInfo]:
-    """The benchmarks that ship, those of ``$MEMANTICS_BENCHMARKS``, and the published ones.
+    """List the benchmarks that ship, those of ``$MEMANTICS_BENCHMARKS``, and the published ones.
 
-    Data sets told by a dataset config are listed once a copy of them is registered.
+    A data set of a dataset config is listed once a copy of it is registered.
+
+    Returns:
+        One record per benchmark: name, title, tasks, languages and the registered release.
+
+    Example:
+        >>> [benchmark.name for benchmark in mm.list_benchmarks()]  # doctest: +SKIP
+        ['memeintent', 'mer_bench', 'mquest', 'punmemecn', 'toxicn_mm']
     """
     registered = read_registry()
     dataset_configs = {
@@ -268,7 +275,12 @@ def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
 def list_models() -> list[ModelKindInfo]:
     """List the kinds of models and how each is named.
 
-    For a plug-in that cannot be used, ``what`` is the reason.
+    Returns:
+        One record per kind. A plug-in that cannot be used gives the reason.
+
+    Example:
+        >>> [kind.name for kind in mm.list_models()][:1]  # doctest: +SKIP
+        ['openai/NAME']
     """
     return [
         ModelKindInfo(f"{name}/…", str(kind))
@@ -350,10 +362,24 @@ def load_dataset(
     data: DataKind | None = None,
     task: str | None = None,
 ) -> Dataset:
-    """The items of a benchmark's task: ``name`` is ``NAME`` or ``NAME/TASK``.
+    """Load the items of a benchmark's task.
 
-    Without a ``task``, that is the benchmark's first; without ``data``, a registered release, else
-    the sample; ``split`` is a named part of it.
+    Args:
+        name: ``NAME`` or ``NAME/TASK``.
+        split: A named part of the data. Default: the task's.
+        data: ``release`` or ``sample``. Default: a registered release, else the sample data.
+        task: The task, where ``name`` has none. Default: the benchmark's first.
+
+    Returns:
+        The items as a sequence; ``to_pandas()`` and ``to_hf()`` convert it.
+
+    Raises:
+        UnknownName: There is no such benchmark or task.
+        DataError: The data are missing or damaged.
+
+    Example:
+        >>> data = mm.load_dataset("punmemecn", split="test")  # doctest: +SKIP
+        >>> len(data), data[0]  # doctest: +SKIP
     """
     found = find_tasks([name if task is None else f"{name}/{task}"])[0]
     posed = pose_task(found, {}, Scope(data, split))

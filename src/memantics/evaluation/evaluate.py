@@ -15,22 +15,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, overload
 
-import orjson
 from pydantic import JsonValue
 
 from memantics.benchmarks.registry import find_published
-from memantics.core.data import DataKind
 from memantics.core.errors import DataError, InputError, MemanticsError, Unavailable
 from memantics.core.registry import home
 from memantics.core.result import Result, Table, make_frame, to_plain
 from memantics.core.rundir import RUN, last_answers, read_facts
 from memantics.core.text import mask_unseen
 from memantics.core.waiting import make_sync, run_sync
-from memantics.evaluation.facts import Scope, ScoreBy, Setting, Variation, read_settings
+from memantics.evaluation.facts import Scope, Variation, read_settings
 from memantics.evaluation.planning import (
-    AskingEngine,
     Estimate,
     Evaluation,
+    EvaluationSettings,
     estimate,
     note_greedy,
     plan_evaluation,
@@ -49,14 +47,14 @@ from memantics.evaluation.run import Job, RunEnd, SuiteSettings, SuiteWatch, run
 from memantics.evaluation.score_processes import ScoringPool
 from memantics.evaluation.scoring import group_repeats, note_repeats, score_run
 from memantics.evaluation.tasks import open_baselines, open_task_of_run
-from memantics.models.client import Asking, open_cache
+from memantics.models.client import CallSettings, open_cache
 from memantics.models.engine import AskSettings, Progress
-from memantics.models.kinds import ModelSettings
 from memantics.models.progress import ProgressWish, add_progress, read_wish, show_duration
 
 __all__ = [
     "Estimate",
     "Evaluation",
+    "EvaluationSettings",
     "Run",
     "RunEnd",
     "Runs",
@@ -67,6 +65,8 @@ __all__ = [
     "estimate_plan",
     "evaluate",
     "evaluate_async",
+    "evaluate_suite",
+    "evaluate_suite_async",
     "load_run",
     "note_estimates",
     "plan_evaluation",
@@ -124,7 +124,6 @@ def conclude(
     return "; ".join(words)
 
 
-OptionValue = str | int | float | bool
 Prices = tuple[float, float] | None
 # Weights of several such models may not fit into one machine at a time.
 _ALONE = "local/"
@@ -168,7 +167,20 @@ class Runs(Result, Sequence[Run]):
 
 
 def results(folder: str | Path = "runs") -> Runs:
-    """All finished runs of a ``folder``; those that are not finished are named in ``broken``."""
+    """Load all finished runs of a folder.
+
+    Args:
+        folder: Folder of run directories.
+
+    Returns:
+        The runs; ``broken`` names those that are not finished.
+
+    Raises:
+        InputError: The folder holds no run directory.
+
+    Example:
+        >>> [run.model for run in mm.results("runs")]  # doctest: +SKIP
+    """
     folders = [path for path in sorted(Path(folder).glob("*")) if (path / RUN).is_file()]
     if not folders:
         raise InputError(f"{folder} holds no run directory", hint="memantics run NAME --out DIR")
@@ -176,19 +188,19 @@ def results(folder: str | Path = "runs") -> Runs:
     return Runs(load_runs(finished), {path.name: why for path, why in left.items()})
 
 
-async def conduct(jobs: Sequence[Job], asking: Asking, watch: SuiteWatch) -> list[RunEnd]:
+async def conduct(jobs: Sequence[Job], calls: CallSettings, watch: SuiteWatch) -> list[RunEnd]:
     """Run everything; large runs are scored in other processes."""
     models = {job.model.name for job in jobs}
     client = ScoringPool()
     # A batch is answered as a whole: all that goes into it must wait at once.
     waiting = max((getattr(job.model, "at_once", 0) for job in jobs), default=0)
     settings = SuiteSettings(
-        ask=AskSettings(concurrency=max(asking.concurrency, waiting)),
+        ask=AskSettings(concurrency=max(calls.concurrency, waiting)),
         alone=frozenset(name for name in models if name.startswith(_ALONE)),
         score=client.score,
     )
     try:
-        with open_cache(asking.use_cache) as cache:
+        with open_cache(calls.use_cache) as cache:
             ends = await run_suite(jobs, cache, settings, watch)
             await asyncio.to_thread(_note_repeats, ends)
             return ends
@@ -205,9 +217,9 @@ def _note_repeats(ends: Sequence[RunEnd]) -> None:
                 note_repeats(folders, jobs[folders[0]].task)
 
 
-def estimate_plan(jobs: Sequence[Job], asking: Asking) -> list[Estimate]:
+def estimate_plan(jobs: Sequence[Job], calls: CallSettings) -> list[Estimate]:
     """What the runs would send; nothing is sent and nothing written."""
-    with open_cache(asking.use_cache and (home() / "cache.sqlite").is_file()) as cache:
+    with open_cache(calls.use_cache and (home() / "cache.sqlite").is_file()) as cache:
         return estimate(jobs, cache)
 
 
@@ -256,96 +268,101 @@ def _add_up(prices: Prices, *found: Estimate) -> list[str]:
 
 
 async def evaluate_async(
-    tasks: str | Sequence[str],
+    task: str,
+    model: str,
     *,
-    model: str | Sequence[str],
-    base_url: str | None = None,
-    data: DataKind | None = None,
-    split: str | None = None,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int | None = None,
-    options: Mapping[str, OptionValue | Sequence[OptionValue]] | None = None,
-    invalid: str | None = None,
+    settings: EvaluationSettings | None = None,
+    calls: CallSettings | None = None,
     out: str | Path = "runs",
-    params: Mapping[str, JsonValue] | None = None,
-    concurrency: int = 32,
-    timeout: float = 300.0,
-    use_cache: bool = True,
-    captioner: str | None = None,
-    perturbation: str = "",
-    rewordings: str | Path | None = None,
-    prompts: str | Path | None = None,
-    shots: str | Path | None = None,
-    repeat: int = 1,
-    score: ScoreBy = "reply",
-    max_tokens: int | None = None,
-    thinking_tokens: int | None = None,
     progress: ProgressWish = None,
-    engine: AskingEngine = "calls",
-    metrics: Sequence[str] | None = None,
-) -> Run | Runs:
-    """Ask models the questions of benchmarks, and score the answers.
+) -> Run:
+    """Evaluate one model on one task, and score the answers.
 
-    ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
-    model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
-    each; ``perturbation`` changes one thing (:func:`mm.perturbation` runs several and compares).
-    Calling it again goes on where it stopped and asks nothing twice. ``Runs.broken`` says why runs
-    could not end; where none could, it raises. ``metrics`` names metrics to add to the task's own.
-    ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``; ``engine`` may be ``batch``.
+    The same call after an interruption goes on where it stopped; no answer is requested twice.
+
+    Args:
+        task: One task, ``NAME/TASK``, such as ``mquest/qa``.
+        model: One model, ``KIND/NAME``, such as ``openai/NAME`` or ``baseline/majority``.
+        settings: Data, items, options and prompts; see :class:`EvaluationSettings`.
+        calls: How the model is called; see :class:`CallSettings`.
+        out: Folder for the run directory.
+        progress: ``"bar"`` draws a progress bar; a function is called with every update.
+
+    Returns:
+        The run: its scores with confidence intervals, the counts of answers, and its folder.
+
+    Raises:
+        UnknownName: There is no such task, model kind or option.
+        InputError: Task and settings name more than one run, or contradict each other.
+        DataError: The data of the task are missing or damaged.
+        ModelError: The model cannot be reached, or answers no item.
+
+    Example:
+        >>> run = mm.evaluate("mquest/qa", "baseline/longest")  # doctest: +SKIP
+        >>> run.scores["accuracy"].value, run.counts  # doctest: +SKIP
     """
-    written = {name: _write_param(value) for name, value in (params or {}).items()}
-    words, folder, shown = map(_read_path, (rewordings, prompts, shots))
-    wanted = Evaluation(
-        tasks=[tasks] if isinstance(tasks, str) else list(tasks),
-        models=[model] if isinstance(model, str) else list(model),
-        scope=Scope(data, split, limit, sample, seed),
-        options=read_options(options or {}),
-        out=Path(out),
-        captioner=captioner,
-        engine=engine,
-        metrics=metrics,
-        asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
-        variation=Variation(
-            invalid, perturbation, words, folder, shown, repeat, score, max_tokens, thinking_tokens
-        ),
-    )
+    for name, given in (("task", task), ("model", model)):
+        if not isinstance(given, str):
+            raise InputError(f"evaluate takes one {name}", hint="use evaluate_suite for several")
+    wanted = (settings or EvaluationSettings()).plan(task, model, calls, out)
     jobs, skipped = await asyncio.to_thread(plan_evaluation, wanted)
+    asked = sum(job.asked for job in jobs)
+    if asked > 1:
+        raise InputError(
+            f"{task} with these settings gives {asked} runs, and evaluate gives one",
+            hint="name one task and one value of each option, or use evaluate_suite",
+        )
     watch = SuiteTotal(jobs, read_wish(progress))
-    runs = collect_runs(await conduct(jobs, wanted.asking, watch), skipped)
-    alone = isinstance(tasks, str) and isinstance(model, str) and sum(j.asked for j in jobs) < 2
-    return runs[0] if alone else runs
+    return collect_runs(await conduct(jobs, wanted.calls, watch), skipped)[0]
 
 
 evaluate = make_sync(evaluate_async)
 
 
-def read_options(
-    options: Mapping[str, OptionValue | Sequence[OptionValue]],
-) -> tuple[Setting, ...]:
-    """Options by name, or by ``TASK:NAME``, with one value or a list of them.
+async def evaluate_suite_async(
+    tasks: str | Sequence[str],
+    models: str | Sequence[str],
+    *,
+    settings: EvaluationSettings | None = None,
+    calls: CallSettings | None = None,
+    out: str | Path = "runs",
+    progress: ProgressWish = None,
+) -> Runs:
+    """Evaluate several models on several tasks, and score the answers.
 
-    >>> read_options({"order": "answer_first", "mquest/qa:shots": [0, 2]})[1]
-    Setting(where='mquest/qa', option='shots', values=('0', '2'))
+    Every task is run with every model and every combination of option values. The same call after
+    an interruption goes on where it stopped; no answer is requested twice.
+
+    Args:
+        tasks: ``NAME/TASK``, ``NAME`` for all tasks of a benchmark, ``suite`` for all, or a list.
+        models: One model, ``KIND/NAME``, or a list of them.
+        settings: Data, items, options and prompts; see :class:`EvaluationSettings`.
+        calls: How models are called; see :class:`CallSettings`.
+        out: Folder for the run directories.
+        progress: ``"bar"`` draws a progress bar; a function is called with every update.
+
+    Returns:
+        The runs. ``broken`` gives the reason for each run that did not end, ``skipped`` for each
+        task whose data are missing.
+
+    Raises:
+        UnknownName: There is no such task, model kind or option.
+        InputError: Settings contradict each other.
+        DataError: The data of a task that was named are missing or damaged.
+        ModelError: No run ended, since no model could be reached.
+
+    Example:
+        >>> models = ["baseline/majority", "baseline/random"]
+        >>> runs = mm.evaluate_suite("punmemecn", models)  # doctest: +SKIP
+        >>> [(run.task, run.model) for run in runs]  # doctest: +SKIP
     """
-    read = []
-    for name, given in options.items():
-        where, _, option = name.rpartition(":")
-        values = [given] if isinstance(given, OptionValue) else given
-        read.append(Setting(where, option, tuple(dict.fromkeys(map(_write_option, values)))))
-    return tuple(read)
+    wanted = (settings or EvaluationSettings()).plan(tasks, models, calls, out)
+    jobs, skipped = await asyncio.to_thread(plan_evaluation, wanted)
+    watch = SuiteTotal(jobs, read_wish(progress))
+    return collect_runs(await conduct(jobs, wanted.calls, watch), skipped)
 
 
-def _read_path(place: str | Path | None) -> Path | None:
-    return None if place is None else Path(place)
-
-
-def _write_option(value: OptionValue) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _write_param(value: JsonValue) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+evaluate_suite = make_sync(evaluate_suite_async)
 
 
 def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, DataError]) -> Runs:
@@ -465,13 +482,26 @@ def score(
     options: Mapping[str, str] | None = None,
     metrics: Sequence[str] | None = None,
 ) -> Run:
-    """Parse the answers of a run anew, score them, and write ``scores.json``.
+    """Parse the answers of a run again, score them, and write ``scores.json``. No model is called.
 
-    ``run`` is a run or its folder. ``invalid`` is the policy for refused and unparsed answers:
-    ``wrong``, ``drop``, ``retry:N`` or ``retry:N,drop``; by default that of the run. ``options``
-    take the place of the run's where they only change how answers are counted (``alpha`` and
-    ``floor`` of MER-Bench). ``metrics`` names registered metrics to compute besides the task's own;
-    by default those of the last scoring.
+    Args:
+        run: A run or its folder.
+        invalid: Refused and unparsed answers: ``wrong``, ``drop``, ``retry:N`` or ``retry:N,drop``.
+            Default: the run's.
+        options: Options that replace the run's, where they only change how answers are counted
+            (``alpha`` and ``floor`` of MER-Bench).
+        metrics: Registered metrics to compute beside the task's own. Default: those of the last
+            scoring.
+
+    Returns:
+        The run with its new scores.
+
+    Raises:
+        InputError: An option changes more than the scoring.
+        StoreError: The folder is not a run, or is damaged.
+
+    Example:
+        >>> mm.score("runs/mquest-qa", invalid="drop").scores["accuracy"].value  # doctest: +SKIP
     """
     folder = run.folder if isinstance(run, Run) else Path(run)
     ref, task = open_task_of_run(read_facts(folder), invalid, options)

@@ -308,7 +308,23 @@ def export_human_eval(
     memes: Annotated[int, Flag("How many memes to draw.", min=1)] = 30,
     seed: Annotated[int, Flag("Seed of the draw.", min=0)] = 0,
 ) -> HumanExport:
-    """Write the answers of runs as a blind queue for raters, and the key to who gave them."""
+    """Write the answers of runs as a blind queue for raters, and the key to who gave them.
+
+    Args:
+        runs: Runs, or their folders.
+        out: Folder for the queue and its key.
+        memes: How many memes to sample.
+        seed: Seed of the sample.
+
+    Returns:
+        The folder of the queue, its workflow and the number of answers.
+
+    Raises:
+        InputError: The runs hold no answers that people can rate.
+
+    Example:
+        >>> mm.export_human_eval(["runs/one", "runs/other"], memes=10).queue  # doctest: +SKIP
+    """
     folders = [find_folder(run) for run in runs]
     name = read_facts(folders[0]).benchmark
     export = find_benchmark(name).plugin.human_ratings
@@ -343,10 +359,22 @@ def score_human_eval(
     *,
     verdicts: QueueVerdicts = None,
 ) -> HumanScores:
-    """Join people's verdicts with the key of an export: means, tests, agreement.
+    """Join people's annotations with the key of an export: means, tests, agreement.
 
-    With the ``runs`` that were exported, each metric is compared with people, too. ``verdicts``
-    is what the annotation app exported (default: ``verdicts.jsonl`` in the queue).
+    Args:
+        folder: The folder that was exported.
+        runs: The runs that were exported; with them each metric is compared with people.
+        verdicts: Annotations that the annotation app exported. Default: ``verdicts.jsonl`` in the
+            queue.
+
+    Returns:
+        Means with 95% confidence intervals, tests between systems, and agreement of the raters.
+
+    Raises:
+        InputError: The folder is not an export, or has no annotations.
+
+    Example:
+        >>> mm.score_human_eval("humans", ["runs/one", "runs/other"]).table()  # doctest: +SKIP
     """
     place = Path(folder)
     keys = _read_keys(place / KEY)
@@ -438,11 +466,24 @@ def score_preferences(
         Sequence[RunLike], Argument("Runs of a judge on edits by version-1, version-2, …")
     ] = (),
 ) -> list[Score]:
-    """Compare people's choices among versions with what judges say of them.
+    """Compare people's choices among versions of a meme with the ranking by judges.
 
-    ``file`` is what ``reappraise --choose`` and the studio keep. Our ranking and the classifier of
-    kindness are judges; ``runs`` of a benchmark that judges edits are more of them. Each figure is
-    the share of pairs (``n``) on which a judge agrees, with its interval.
+    The ranking by the checks and the kindness classifier are judges; runs of a benchmark that
+    judges edits are more of them.
+
+    Args:
+        file: ``preferences.jsonl``, which ``reappraise --choose`` and the studio write.
+        runs: Runs of a judge on edits by ``version-1``, ``version-2``, ….
+
+    Returns:
+        For each judge, the proportion of pairs on which it agrees with people, with a 95%
+        confidence interval.
+
+    Raises:
+        DataError: The file is missing or damaged.
+
+    Example:
+        >>> mm.score_preferences("preferences.jsonl")[0].value  # doctest: +SKIP
     """
     found = [choice for choice in read_choices(Path(file)).values() if choice.chosen is not None]
     if not found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Unpack
+from typing import Annotated
 
 from pydantic import JsonValue
 
@@ -33,7 +33,7 @@ from memantics.evaluation.rubric import (
 )
 from memantics.evaluation.scoring import read_outcomes, score_run
 from memantics.evaluation.tasks import open_baselines, open_task_of_run
-from memantics.models.client import Asking, AskingOptions, find_asking, open_cache
+from memantics.models.client import CallSettings, open_cache
 from memantics.models.engine import AskSettings
 from memantics.models.kinds import open_model
 
@@ -75,22 +75,39 @@ async def judge_async(
         Flag("Marks of people: a table with the columns item, correctness, coverage."),
     ] = None,
     picture: Annotated[bool, Flag("Show the judge the meme.")] = True,
-    **options: Unpack[AskingOptions],
+    calls: CallSettings | None = None,
 ) -> list[Judgement]:
-    """Have models judge the free-text answers of runs: correctness and coverage, 1 to 5.
+    """Have models rate the free-text answers of runs: correctness and coverage, 1 to 5.
 
-    ``ratings`` is a table of what people said (columns ``item``, ``correctness``, ``coverage``):
-    the judges' agreement with them is shown, and a calibrated mean beside the plain one. Figures
-    stand beside the run's own from then on.
+    The ratings are stored with the run and appear in its scores.
+
+    Args:
+        runs: One run, or several: folders or :class:`Run` records.
+        model: The judge, ``KIND/NAME``, or several judges.
+        ratings: Ratings of people: a table with the columns ``item``, ``correctness`` and
+            ``coverage``. Adds the agreement with them and a calibrated mean.
+        picture: Show the judge the meme.
+        calls: How the judges are called; see :class:`CallSettings`.
+
+    Returns:
+        One :class:`Judgement` per run, with the agreement of the judges.
+
+    Raises:
+        InputError: No judge is named, the run has no free-text answers, or no judge answered.
+        DataError: A row of ``ratings`` is not a rating.
+
+    Example:
+        >>> (done,) = mm.judge("runs/memeintent", model="openai/NAME")  # doctest: +SKIP
+        >>> done.run.scores["judge_correctness"].value  # doctest: +SKIP
     """
     models = [model] if isinstance(model, str) else list(model)
     folders = [find_folder(one) for one in ([runs] if isinstance(runs, RunLike) else runs)]
     if not models:
         raise InputError("nobody was named to judge", hint="add --model MODEL")
-    people, asking = {} if ratings is None else read_ratings(Path(ratings)), find_asking(**options)
-    judges = [open_model(name, asking.settings) for name in dict.fromkeys(models)]
+    people, calls = {} if ratings is None else read_ratings(Path(ratings)), calls or CallSettings()
+    judges = [open_model(name, calls.model_settings) for name in dict.fromkeys(models)]
     try:
-        return [await _judge_run(path, judges, asking, people, picture) for path in folders]
+        return [await _judge_run(path, judges, calls, people, picture) for path in folders]
     finally:
         for opened in judges:
             await opened.close()
@@ -100,7 +117,7 @@ judge = make_sync(judge_async)
 
 
 async def _judge_run(
-    folder: Path, judges: Sequence[Model], asking: Asking, people: Ratings, picture: bool
+    folder: Path, judges: Sequence[Model], calls: CallSettings, people: Ratings, picture: bool
 ) -> Judgement:
     facts = read_facts(folder)
     ref, task = open_task_of_run(facts, None)
@@ -109,7 +126,7 @@ async def _judge_run(
     judging = make_judging(facts.task, outcomes, picture=picture)
     said: dict[str, list[Outcome]] = {}
     for model in judges:
-        said[model.name] = await _ask(folder, facts, model, judging, asking, picture)
+        said[model.name] = await _ask(folder, facts, model, judging, calls, picture)
     if not any(o.status == "answered" for verdicts in said.values() for o in verdicts):
         raise InputError(
             f"no judge gave a verdict on {folder}", hint="see the answers in its folder judges/"
@@ -121,7 +138,7 @@ async def _judge_run(
 
 
 async def _ask(
-    folder: Path, facts: RunFacts, judge: Model, task: Task, asking: Asking, picture: bool
+    folder: Path, facts: RunFacts, judge: Model, task: Task, calls: CallSettings, picture: bool
 ) -> list[Outcome]:
     """The verdicts of one judge: a run of its own inside the judged one."""
     shape: dict[str, JsonValue] = {
@@ -145,8 +162,8 @@ async def _ask(
         imported={},
     )
     place = folder / "judges" / folder_name(run_facts)
-    with open_cache(asking.use_cache) as cache, RunWriter(place, run_facts) as writer:
-        await ask(task, judge, writer, cache, AskSettings(concurrency=asking.concurrency))
+    with open_cache(calls.use_cache) as cache, RunWriter(place, run_facts) as writer:
+        await ask(task, judge, writer, cache, AskSettings(concurrency=calls.concurrency))
     write_facts(place, replace(run_facts, finished=now()))
     return read_outcomes(place, task)
 

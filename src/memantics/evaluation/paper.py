@@ -327,11 +327,30 @@ def paper(
         Sequence[str], Flag("Only this table or figure ('Table 5'); may be repeated.", "--part")
     ] = (),
 ) -> RedonePaper:
-    """Redo a benchmark's paper: its tables and figures from your data, runs, verdicts, detectors.
+    """Reproduce a benchmark's paper: its tables and figures from your data, runs and annotations.
 
-    Each cell holds the paper's value, the one computed here with its interval, and whether they
-    agree; an empty cell names the command that fills it. ``name`` may be a published benchmark: it
-    is shown in the tables of its family's paper. ``save`` writes the page.
+    Each cell holds the paper's value, the one computed here with its 95% confidence interval, and
+    whether they agree. An empty cell names the command that fills it.
+
+    Args:
+        name: A benchmark, or one that you published in its format.
+        runs: Runs, or their folders.
+        data: ``release`` or ``sample``. Default: a registered release, else the sample data.
+        verdicts: Reviewed queues, or their ``verdicts.jsonl``.
+        detectors: Trained detectors, or folders of a detector study.
+        traits: CSV table of models and their traits; results are grouped by them.
+        figures: Values that another command measured (JSON).
+        parts: Only these tables or figures, such as ``Table 5``.
+
+    Returns:
+        The tables and figures; ``save`` writes the page.
+
+    Raises:
+        UnknownName: There is no such benchmark, table or figure.
+        DataError: A run or a file does not fit the benchmark.
+
+    Example:
+        >>> mm.paper("mquest", ["runs/mquest-qa"]).save("paper.html")  # doctest: +SKIP
     """
     benchmark = find_benchmark(name)
     card, declared = benchmark.card, benchmark.paper

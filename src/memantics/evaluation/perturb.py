@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from memantics.core.errors import InputError
 from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync
 from memantics.evaluation.compare import open_run
-from memantics.evaluation.evaluate import SuiteTotal, collect_runs, conduct
+from memantics.evaluation.evaluate import (
+    EvaluationSettings,
+    SuiteTotal,
+    collect_runs,
+    conduct,
+)
 from memantics.evaluation.paired import Difference, compare_sides, show_p
 from memantics.evaluation.perturbations import check_perturbation
 from memantics.evaluation.planning import Evaluation, plan_evaluation
 from memantics.evaluation.reports.runs import Run
-from memantics.models.client import Asking
-from memantics.models.kinds import ModelSettings
+from memantics.models.client import CallSettings
 from memantics.models.progress import ProgressWish, read_wish
 
 DEFAULT_PERTURBATIONS = ("picture=swapped", "picture=blank", "caption=removed", "options=permuted")
@@ -81,21 +86,36 @@ async def perturb_async(
     *,
     model: str | Sequence[str],
     perturbations: Sequence[str] = DEFAULT_PERTURBATIONS,
-    base_url: str | None = None,
-    settings: Evaluation | None = None,
+    settings: EvaluationSettings | None = None,
+    calls: CallSettings | None = None,
+    out: str | Path = "runs",
     progress: ProgressWish = None,
 ) -> PerturbationReport:
-    """Run a task plainly and with each perturbation, and compare item by item, clustered by meme.
+    """Run a task plainly and with each perturbation, and compare item by item.
 
-    A model that ignores what a perturbation changes answers as before. ``memory=…`` perturbations
-    ask what a model that has seen the data knows by heart. ``task`` is ``NAME/TASK``, ``model``
-    names one or several, ``perturbations`` are ``WHAT=HOW``. ``settings`` say the rest, as for an
-    evaluation, and ``progress`` is told how far it is (``bar`` draws it).
+    A model that ignores what a perturbation changes answers as before. Differences are paired by
+    item and clustered by meme. ``memory=…`` tests for contamination.
+
+    Args:
+        task: ``NAME/TASK``.
+        model: One model, ``KIND/NAME``, or several.
+        perturbations: Perturbations, ``WHAT=HOW``, such as ``picture=swapped``.
+        settings: Data, items and options; see :class:`EvaluationSettings`.
+        calls: How models are called; see :class:`CallSettings`.
+        out: Folder for the run directories.
+        progress: ``"bar"`` draws a progress bar; a function is called with every update.
+
+    Returns:
+        The difference to the plain run for each model and perturbation.
+
+    Raises:
+        UnknownName: There is no such task, model kind or perturbation.
+        InputError: No perturbation is given, or the task does not allow it.
+
+    Example:
+        >>> mm.perturbation("mquest/qa", model="baseline/longest").table()  # doctest: +SKIP
     """
-    asking = Asking(ModelSettings(base_url, timeout=300.0))
-    wanted = settings or Evaluation((), (), asking=asking)
-    models = [model] if isinstance(model, str) else list(model)
-    wanted = replace(wanted, tasks=[task], models=models)
+    wanted = (settings or EvaluationSettings()).plan(task, model, calls, out)
     return await perturb_evaluation(wanted, perturbations, progress)
 
 
@@ -123,7 +143,7 @@ async def _run(wanted: Evaluation, one: str, progress: ProgressWish) -> Sequence
     variation = replace(wanted.variation, perturbation=one)
     jobs, skipped = plan_evaluation(replace(wanted, variation=variation))
     watch = SuiteTotal(jobs, read_wish(progress))
-    return collect_runs(await conduct(jobs, wanted.asking, watch), skipped).runs
+    return collect_runs(await conduct(jobs, wanted.calls, watch), skipped).runs
 
 
 def _compare(plain: Run, perturbed: Run) -> Perturbed:

@@ -22,15 +22,17 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from memantics.benchmarks.registry import TaskRef, find_tasks
+from memantics.core.data import DataKind
 from memantics.core.errors import DataError, ImageError, InputError
 from memantics.core.images import load_images, probe
 from memantics.core.model import Model
-from memantics.core.parameters import Argument, Flag, MadeBy
+from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Answer, Item, LoadedImage, Request
 from memantics.core.rundir import RUN, last_answers
 from memantics.core.task import Need, Task
 from memantics.evaluation.facts import (
     Scope,
+    ScoreBy,
     Setting,
     Variation,
     check_settings,
@@ -47,7 +49,7 @@ from memantics.evaluation.run import Job, PosedTask, plan, read_fed
 from memantics.evaluation.tasks import open_baselines, pose_task
 from memantics.models.batch import open_batch
 from memantics.models.cache import Cache, cache_key, request_digest
-from memantics.models.client import Asking, count_image, count_reply, count_request, make_asking
+from memantics.models.client import CallSettings, count_image, count_reply, count_request
 from memantics.models.kinds import ModelSettings, open_model
 
 # Stands for an answer that is not there yet; about as long as one.
@@ -242,8 +244,115 @@ class Evaluation:
         Flag("How servers are asked: one call for each item, or batches at half the price."),
     ] = "calls"
     metrics: MetricNames = None
-    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
+    calls: CallSettings = field(default_factory=CallSettings)
     variation: Variation = field(default_factory=Variation)
+
+
+OptionValue = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSettings:
+    """Which items are evaluated, and how runs depart from a task's defaults.
+
+    Attributes:
+        data: ``release`` or ``sample``. Default: a registered release, else the sample data.
+        split: A named part of the data. Default: the task's.
+        limit: Evaluate N items, stratified by language and type.
+        sample: Evaluate a random sample of N items; memes are kept whole.
+        seed: Seed of the sample. Default: 0.
+        options: Options of tasks by name, or by ``TASK:NAME``. A list of values makes a run of
+            each and needs :func:`evaluate_suite`.
+        invalid: Refused and unparsed answers: ``wrong``, ``drop``, ``retry:N`` or
+            ``retry:N,drop``. Default: the task's.
+        captioner: Model that describes images for tasks that need it. Default: the model.
+        perturbation: Change one thing, such as ``picture=swapped``; :func:`perturb` compares
+            several.
+        rewordings: Captions in other words: a table with the columns ``image`` and ``text``.
+        prompts: Folder of prompts that replace the task's.
+        shots: JSON lines of demonstrations with images.
+        repeat: Evaluate everything N times, by seed. More than one needs
+            :func:`evaluate_suite`.
+        score: ``reply`` reads the reply; ``logprobs`` takes the most probable option.
+        max_tokens: Tokens of an answer, without the reasoning before it.
+        thinking_tokens: Tokens for reasoning, on top of the answer's.
+        engine: ``calls`` sends one request per item; ``batch`` uses the batch API of a server.
+        metrics: Registered metrics to compute beside the task's own.
+    """
+
+    data: DataKind | None = None
+    split: str | None = None
+    limit: int | None = None
+    sample: int | None = None
+    seed: int | None = None
+    options: Mapping[str, OptionValue | Sequence[OptionValue]] = field(default_factory=dict)
+    invalid: str | None = None
+    captioner: str | None = None
+    perturbation: str = ""
+    rewordings: str | Path | None = None
+    prompts: str | Path | None = None
+    shots: str | Path | None = None
+    repeat: int = 1
+    score: ScoreBy = "reply"
+    max_tokens: int | None = None
+    thinking_tokens: int | None = None
+    engine: AskingEngine = "calls"
+    metrics: Sequence[str] | None = None
+
+    def plan(
+        self,
+        tasks: str | Sequence[str],
+        models: str | Sequence[str],
+        calls: CallSettings | None = None,
+        out: str | Path = "runs",
+    ) -> Evaluation:
+        """The evaluation of tasks and models with these settings."""
+        words, folder, shown = (
+            None if place is None else Path(place)
+            for place in (self.rewordings, self.prompts, self.shots)
+        )
+        return Evaluation(
+            tasks=[tasks] if isinstance(tasks, str) else list(tasks),
+            models=[models] if isinstance(models, str) else list(models),
+            scope=Scope(self.data, self.split, self.limit, self.sample, self.seed),
+            options=read_options(self.options),
+            out=Path(out),
+            captioner=self.captioner,
+            engine=self.engine,
+            metrics=self.metrics,
+            calls=calls or CallSettings(),
+            variation=Variation(
+                self.invalid,
+                self.perturbation,
+                words,
+                folder,
+                shown,
+                self.repeat,
+                self.score,
+                self.max_tokens,
+                self.thinking_tokens,
+            ),
+        )
+
+
+def read_options(
+    options: Mapping[str, OptionValue | Sequence[OptionValue]],
+) -> tuple[Setting, ...]:
+    """Options by name, or by ``TASK:NAME``, with one value or a list of them.
+
+    >>> read_options({"order": "answer_first", "mquest/qa:shots": [0, 2]})[1]
+    Setting(where='mquest/qa', option='shots', values=('0', '2'))
+    """
+    read = []
+    for name, given in options.items():
+        where, _, option = name.rpartition(":")
+        values = [given] if isinstance(given, OptionValue) else given
+        read.append(Setting(where, option, tuple(dict.fromkeys(map(_write_option, values)))))
+    return tuple(read)
+
+
+def _write_option(value: OptionValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def plan_evaluation(
@@ -254,7 +363,7 @@ def plan_evaluation(
     Returns the runs, each after those it needs, and why tasks are left out: one that was not named
     one by one is, where its data are not there. ``open_named`` opens a model by its name.
     """
-    settings = _ask_servers(wanted.variation, wanted.asking.settings, wanted.models)
+    settings = _ask_servers(wanted.variation, wanted.calls.model_settings, wanted.models)
     refs = find_tasks(list(wanted.tasks))
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
     check_settings(wanted.options, {ref.name: ref.card for ref in refs}, known)
@@ -381,7 +490,7 @@ class _Planner:
         for need in question.task.needs:
             other = self._captioner if need.captioner and self._captioner is not None else model
             needs[need.name] = self.add(question.needs[need.name], other, asked=False)
-        place = (self._wanted.out, self._wanted.asking.prices)
+        place = (self._wanted.out, self._wanted.calls.prices)
         job = plan(question, model, open_baselines(question.cards[1]), place, needs)
         if repeat:
             facts, task = repeat_facts(job.facts, repeat), repeat_task(job.task, repeat)

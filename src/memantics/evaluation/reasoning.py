@@ -106,10 +106,22 @@ def find_decision(chain: str) -> str:
 
 
 def audit_reasoning(run: RunLike) -> ChainAudit:
-    """Count chains of thought that were cut off, that do not name what they must, or contradict.
+    """Count chains of thought that are cut off, incomplete, or contradict the answer.
 
-    What must be named comes from the data of the benchmark: the pun word and what it sounds like,
-    or an element that a question cites. No model is asked. ``run`` is a run or its folder.
+    What must be named comes from the data of the benchmark: the pun word and its homophone, or an
+    element that a question cites. No model is called.
+
+    Args:
+        run: A run or its folder.
+
+    Returns:
+        The counts, and the items with the reason for each.
+
+    Raises:
+        InputError: The run holds no chain of thought.
+
+    Example:
+        >>> mm.audit_reasoning("runs/mquest-qa").cut_off  # doctest: +SKIP
     """
     folder = find_folder(run)
     facts = read_facts(folder)

@@ -101,14 +101,28 @@ def report(
     table: bool = False,
     style: TableStyle | None = None,
 ) -> Path:
-    """Compare runs on one self-contained page, or as a table; returns the file.
+    """Write runs to one self-contained page, or to a table.
 
-    ``runs`` are runs or their folders; without ``images`` the page holds no meme. ``form`` is
-    ``html``, ``md``, ``csv``, ``json``, ``latex`` or an installed one (entry points of the group
-    ``memantics.reports``); by default what the file's name ends in. ``table`` writes the table of
-    models × tasks alone, which is what LaTeX gets, in one ``style`` of three: ``booktabs``,
-    ``acl``, ``neurips``. Unfinished runs among finished ones are left out:
-    :func:`split_unfinished` names them.
+    Unfinished runs among finished ones are left out.
+
+    Args:
+        runs: One run or several: runs or their folders.
+        out: The file to write.
+        form: ``html``, ``md``, ``csv``, ``json``, ``latex`` or an installed form (entry points of
+            the group ``memantics.reports``). Default: by the ending of ``out``.
+        images: Show memes on the page.
+        table: Write the table of models × tasks alone, as LaTeX always does.
+        style: Style of the LaTeX table: ``booktabs``, ``acl`` or ``neurips``.
+
+    Returns:
+        The file that was written.
+
+    Raises:
+        InputError: No run is finished, or the form is unknown.
+
+    Example:
+        >>> mm.report(["runs/one", "runs/other"], "report.html")  # doctest: +SKIP
+        PosixPath('report.html')
     """
     folders = [find_folder(r) for r in ([runs] if isinstance(runs, RunLike) else runs)]
     folders, _ = split_unfinished(folders)

@@ -5,7 +5,7 @@ every option, and whether the answer was right.
 
 Confident learning: which labels are probably wrong, from chances of held-out predictions.
 
-Northcutt, Jiang and Chuang 2021 (AppendOnlyFile of Artificial Intelligence Research 70). A class is
+Northcutt, Jiang and Chuang 2021 (Journal of Artificial Intelligence Research 70). A class is
 said with confidence where its chance reaches the mean chance of that class among memes labelled so.
 """
 

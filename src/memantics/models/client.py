@@ -19,16 +19,16 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict, Unpack, cast
+from typing import Annotated, Self
 
 import orjson
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import ImageError, InputError, StoreError, first_fault
 from memantics.core.files import AppendOnlyFile, opening, read_whole_lines
 from memantics.core.images import load_images, probe, read_bytes
 from memantics.core.model import Model, Step, Taken, Value, ask_again
-from memantics.core.parameters import Flag, MadeBy
+from memantics.core.parameters import Flag
 from memantics.core.records import Image, Reply, Request, Status, nest_reply
 from memantics.core.registry import home
 from memantics.models.cache import Cache, request_digest
@@ -295,30 +295,14 @@ def _read_call_log(path: Path) -> dict[str, int]:
     return known
 
 
-# How an action asks models: which server, how many calls at once, prices, and the cache.
+# How models are called: which server, how many calls at once, prices, and the cache.
 
-Params = Annotated[
-    Mapping[str, str],
-    Flag(
-        "A field of the request, such as max_tokens=512 or reasoning_effort=low.",
-        "--param",
-        metavar="NAME=VALUE",
-    ),
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """Settings of every action that asks a model; ``prices`` are those of a million tokens."""
-
-    settings: ModelSettings = field(default_factory=lambda: ModelSettings(timeout=300.0))
-    prices: tuple[float, float] | None = None
-    use_cache: bool = True
-
-    @property
-    def concurrency(self) -> int:
-        """Calls in flight at most."""
-        return self.settings.concurrency
+_PARAM = Flag(
+    "A field of the request, such as max_tokens=512 or reasoning_effort=low.",
+    "--param",
+    metavar="NAME=VALUE",
+)
+Params = Annotated[Mapping[str, str], _PARAM]
 
 
 @contextmanager
@@ -347,14 +331,30 @@ def read_price(text: str | None) -> tuple[float, float] | None:
     return first, second
 
 
-def make_asking(
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """How models are called: the server, the request, calls at once, prices and the cache.
+
+    Attributes:
+        base_url: URL of an OpenAI-compatible server. Default: ``OPENAI_BASE_URL``, else OpenAI's.
+            The key comes from the environment variable ``OPENAI_API_KEY``.
+        params: Fields of every request, such as ``{"max_tokens": 512}``.
+        concurrency: Calls in flight at most.
+        timeout: Seconds for one call.
+        prices: Price of a million tokens in and out, for the cost.
+        use_cache: Take replies from the cache; ``False`` calls the model again.
+
+    >>> CallSettings(base_url="http://localhost:8000/v1", concurrency=8).timeout
+    300.0
+    """
+
     base_url: Annotated[
         str | None,
         Flag("Address of an OpenAI-compatible server. The key comes from OPENAI_API_KEY."),
-    ] = None,
-    params: Params | None = None,
-    concurrency: Annotated[int, Flag("Calls in flight at most.", min=1, max=4096)] = 32,
-    timeout: Annotated[float, Flag("Seconds for one call.", min=0.1)] = 300.0,
+    ] = None
+    params: Annotated[Mapping[str, JsonValue], _PARAM] = field(default_factory=dict)
+    concurrency: Annotated[int, Flag("Calls in flight at most.", min=1, max=4096)] = 32
+    timeout: Annotated[float, Flag("Seconds for one call.", min=0.1)] = 300.0
     prices: Annotated[
         tuple[float, float] | None,
         Flag(
@@ -364,7 +364,7 @@ def make_asking(
             kind=str,
             read=read_price,
         ),
-    ] = None,
+    ] = None
     use_cache: Annotated[
         bool,
         Flag(
@@ -374,46 +374,20 @@ def make_asking(
             read=operator.not_,
             default=False,
         ),
-    ] = True,
-) -> Asking:
-    """How models are asked, from what a user says one by one."""
-    settings = ModelSettings(base_url, concurrency, timeout, dict(params or {}))
-    return Asking(settings, prices, use_cache)
+    ] = True
+
+    @property
+    def model_settings(self) -> ModelSettings:
+        """The part that a kind of model is opened with."""
+        written = {name: _write_param(value) for name, value in self.params.items()}
+        return ModelSettings(self.base_url, self.concurrency, self.timeout, written)
+
+
+def _write_param(value: JsonValue) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 Watch = Callable[[Progress], None]
-
-
-class AskingOptions(TypedDict, total=False):
-    """How a model is asked, one by one or all at once as ``asking``.
-
-    Without ``use_cache`` it is asked again even what is known.
-    """
-
-    base_url: str | None
-    params: Mapping[str, str]
-    concurrency: int
-    timeout: float
-    use_cache: bool
-    asking: Annotated[Asking, MadeBy(make_asking)]
-
-
-def find_asking(**options: Unpack[AskingOptions]) -> Asking:
-    """The settings of asking that keyword arguments name.
-
-    >>> find_asking(base_url="http://localhost:8000/v1", concurrency=8).concurrency
-    8
-    """
-    given = options.pop("asking", None)
-    return given or make_asking(**cast("Any", options))
-
-
-def asking_of(options: AskingOptions) -> Asking:
-    """The settings of asking among the options of an action."""
-    named = {
-        name: value for name, value in options.items() if name in AskingOptions.__annotations__
-    }
-    return find_asking(**cast("AskingOptions", named))
 
 
 def require_model(name: str | None) -> str:
@@ -428,14 +402,14 @@ def require_model(name: str | None) -> str:
 
 @asynccontextmanager
 async def open_client(
-    name: str | None, asking: Asking, folder: Path, watch: Watch | None = None
+    name: str | None, calls: CallSettings, folder: Path, watch: Watch | None = None
 ) -> AsyncIterator[ModelClient]:
     """A client for one model; say ``client.expect(n)`` when the number of steps is known."""
-    model = open_model(require_model(name), asking.settings)
-    settings = AskSettings(concurrency=asking.concurrency)
+    model = open_model(require_model(name), calls.model_settings)
+    settings = AskSettings(concurrency=calls.concurrency)
     try:
         with (
-            open_cache(asking.use_cache and model.cacheable) as cache,
+            open_cache(calls.use_cache and model.cacheable) as cache,
             ModelClient(model, folder, cache, settings, watch or (lambda _: None)) as client,
         ):
             yield client

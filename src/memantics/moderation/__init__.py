@@ -54,12 +54,15 @@ if TYPE_CHECKING:
     from memantics.moderation.pages import Drift as Drift
     from memantics.moderation.pages import DriftLimits as DriftLimits
     from memantics.moderation.scale.driver import ScaleProgress as ScaleProgress
+    from memantics.moderation.scale.tables import TableColumns as TableColumns
     from memantics.moderation.screen import Screened as Screened
     from memantics.moderation.screen import screen as screen
     from memantics.moderation.screening import ScreenSettings as ScreenSettings
     from memantics.moderation.study.running import STUDY as STUDY
     from memantics.moderation.study.running import Study as Study
+    from memantics.moderation.study.study import StudySettings as StudySettings
     from memantics.moderation.study.study import study as study
+    from memantics.moderation.study.variants import StudyEncoders as StudyEncoders
     from memantics.moderation.subjects import MOST_TEXT as MOST_TEXT
     from memantics.moderation.subjects import Subject as Subject
     from memantics.moderation.train_networks import TrainedNetwork as TrainedNetwork

@@ -131,7 +131,19 @@ def drift(
 ) -> Drift:
     """Compare two folders of verdicts: scores, labels, types, languages, unseen n-grams, templates.
 
-    ``limits`` say from which size a change counts.
+    Args:
+        now: A folder that ``screen`` wrote, or a day of ``serve --sample``.
+        against: The earlier folder it is compared with.
+        limits: From which size a shift counts; see :class:`DriftLimits`.
+
+    Returns:
+        Each distribution in both folders, and whether it shifted.
+
+    Raises:
+        InputError: A folder holds no verdicts.
+
+    Example:
+        >>> mm.drift("screened/today", against="screened/may").table()  # doctest: +SKIP
     """
     limits = limits or DriftLimits()
     places = Path(now), Path(against)

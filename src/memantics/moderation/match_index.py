@@ -69,10 +69,10 @@ class WideIndex:
         parts = hashed.view(np.uint16).ravel()
         starts, sizes = [], []
         for number, (part, head) in enumerate(zip(parts, self._heads, strict=True)):
-            perturbations = part ^ _FLIPS
-            first = np.searchsorted(head, perturbations, "left")
+            lookups = part ^ _FLIPS
+            first = np.searchsorted(head, lookups, "left")
             starts.append(first + number * len(self.lines))
-            sizes.append(np.searchsorted(head, perturbations, "right") - first)
+            sizes.append(np.searchsorted(head, lookups, "right") - first)
         start, size = np.concatenate(starts), np.concatenate(sizes)
         steps = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         places = np.unique(self._order[np.repeat(start, size) + steps])

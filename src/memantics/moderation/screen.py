@@ -283,14 +283,34 @@ def screen(
     stdin: IO[bytes] | None = None,
     progress: Callable[[ScaleProgress], None] | None = None,
 ) -> Screened:
-    """Judge every meme of the sources and write the verdicts as Parquet parts.
+    """Classify every meme of the sources and write the verdicts as Parquet parts.
 
-    ``sources`` are image files, folders, ``.jsonl``/``.csv``/``.parquet`` tables, tar shards, a
-    published benchmark, or ``-`` for JSON lines on ``stdin``. Calling it again does only what is
-    not finished; ``retry_failed`` also tries failed rows again. ``settings`` say who judges and
-    how, ``columns`` which columns of a table are what, ``engine`` where it runs. A shard has 1,000
-    memes, or 100 where the first is an image to be read, unless ``shard_size`` says. ``save``
-    copies flagged memes with verdicts to ``flagged``, as tar shards or as a folder of images.
+    Called again, it does only what is not finished.
+
+    Args:
+        sources: Image files, folders, ``.jsonl``/``.csv``/``.parquet`` tables, tar shards, a
+            published benchmark, or ``-`` for JSON lines on ``stdin``.
+        settings: Detector, threshold, review range and OCR; see :class:`ScreenSettings`.
+        out: Folder of the verdicts.
+        columns: Columns of a table, where they do not have the usual names.
+        engine: Where it runs. Default: a pool of processes.
+        shard_size: Memes per shard. Default: 1,000, or 100 where the first is an image.
+        retry_failed: Also try failed rows again.
+        csv: Also write ``verdicts.csv``.
+        save: Copy flagged memes with verdicts to ``flagged``, as tar shards or as a folder of
+            images.
+        stdin: Where ``-`` is read from. Default: standard input.
+        progress: Called with the counts so far.
+
+    Returns:
+        The folder, and the counts by label and status; ``rows_iter`` reads the verdicts.
+
+    Raises:
+        InputError: A source is not found, or ``out`` holds verdicts of other sources or settings.
+        DataError: A table is damaged.
+
+    Example:
+        >>> mm.screen("memes/", out="screened").labels  # doctest: +SKIP
     """
     need_parquet()
     settings = settings or ScreenSettings()

@@ -217,7 +217,7 @@ def _open_service(settings: ServeSettings) -> Service:
 
 def _open_studio(app: FastAPI) -> None:
     engine = app.state.service.engine
-    app.state.studio = Studio(engine.detector, engine.models, engine.asking, engine.ocr)
+    app.state.studio = Studio(engine.detector, engine.models, engine.calls, engine.ocr)
 
 
 def _add_pages(app: FastAPI) -> None:

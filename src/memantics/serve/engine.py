@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from typing import Any, Generic, TypeVar, cast
 
 from memantics.core.errors import MemanticsError
-from memantics.models.client import Asking
+from memantics.models.client import CallSettings
 from memantics.models.embedded.ocr import RememberingOcr
 from memantics.moderation import Detector, Moderator, Subject, Verdict, find_detector
 from memantics.serve.refusals import make_busy
@@ -160,7 +160,7 @@ class Engine:
         self.shadow = Moderator(Detector.load(models.shadow)) if models.shadow else None
         self.models = models.models
         # What clients send is in no cache of ours.
-        self.asking: Asking = replace(models.asking, use_cache=False)
+        self.calls: CallSettings = replace(models.calls, use_cache=False)
         self._store = models.store
         self.texts: Batcher[str | Subject, Verdict] = Batcher(
             self._judge, name="verdicts", most=_TEXTS, waiting=room

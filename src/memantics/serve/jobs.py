@@ -30,9 +30,16 @@ from memantics.core.images import MIME, probe, read_bytes
 from memantics.models.client import Watch
 from memantics.serve.engine import Engine
 from memantics.serve.refusals import Refusal, make_busy
-from memantics.understanding import EMBEDDED, MEME, PAGE, SHEET, reappraise_async
+from memantics.understanding import (
+    EMBEDDED,
+    MEME,
+    PAGE,
+    SHEET,
+    ReappraiseSettings,
+    reappraise_async,
+)
 from memantics.web.logs import note, note_failure
-from memantics.workbench import analyze_async
+from memantics.workbench import AnalyzeSettings, analyze_async
 
 JobKind = Literal["analyze", "reappraise"]
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -438,9 +445,10 @@ async def run_job(job: StoredJob, place: Path, engine: Engine, watch: Watch) -> 
                 image,
                 model=model,
                 parts=engine.parts,
-                language=job.options.get("language"),
-                asking=engine.asking,
-                call_log=place / "call_log",
+                settings=AnalyzeSettings(
+                    language=job.options.get("language"), call_log=place / "call_log"
+                ),
+                calls=engine.calls,
                 progress=watch,
             )
         )
@@ -449,9 +457,9 @@ async def run_job(job: StoredJob, place: Path, engine: Engine, watch: Watch) -> 
         model=model or EMBEDDED,
         target=job.options.get("target"),
         ocr=engine.ocr,
-        asking=engine.asking,
+        calls=engine.calls,
         out=place / "out",
-        versions=job.options.get("versions", 1),
+        settings=ReappraiseSettings(versions=job.options.get("versions", 1)),
         progress=watch,
     )
     shown = made.to_dict()

@@ -31,7 +31,7 @@ from memantics.core.errors import DataError, InputError, first_fault, require_kn
 from memantics.core.files import in_turn, replace_file
 from memantics.core.lines import TextChoice
 from memantics.core.registry import home
-from memantics.models.client import Asking
+from memantics.models.client import CallSettings
 from memantics.moderation import SampleChoice
 from memantics.web.server import is_local, list_hosts, name_address
 from memantics.web.shell import Limits
@@ -140,8 +140,8 @@ def _write(token: Token) -> str:
 
 PORT = 8080
 MEGABYTE = 1024 * 1024
-# Under these any name is answered: perturbations of an orchestrator call by address.
-PERTURBATIONS = frozenset({"/healthz", "/readyz"})
+# Under these any host name is answered: health checks of an orchestrator call by address.
+HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Models:
 
     detector: Path | None = None
     models: tuple[str, ...] = ()
-    asking: Asking = field(default_factory=Asking)
+    calls: CallSettings = field(default_factory=CallSettings)
     store: Path | None = None
     runs: Path | None = None
     images: Path | None = None
@@ -246,7 +246,7 @@ class ServeSettings:
         return Limits(
             list_hosts(self.reach.host, self.reach.public_url),
             self.reach.public_url.startswith("https://"),
-            open_paths=PERTURBATIONS,
+            open_paths=HEALTH_PATHS,
             form_bytes=self.bounds.body_bytes,
             program_paths=("/v1/",),
         )

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from memantics.understanding.edit import Edited as Edited
     from memantics.understanding.edit import edit as edit
     from memantics.understanding.edit import edit_async as edit_async
+    from memantics.understanding.editing import DraftSettings as DraftSettings
+    from memantics.understanding.editing import EditorSettings as EditorSettings
+    from memantics.understanding.editing import ReappraiseSettings as ReappraiseSettings
     from memantics.understanding.extraction.chain import ExtractSettings as ExtractSettings
     from memantics.understanding.extraction.report import KnowledgeReport as KnowledgeReport
     from memantics.understanding.kb import SAMPLE as SAMPLE
@@ -56,8 +59,10 @@ if TYPE_CHECKING:
     from memantics.understanding.reappraisal.workshop import Reappraisal as Reappraisal
     from memantics.understanding.reappraisal.workshop import Stage as Stage
     from memantics.understanding.reappraise import ReappraisalDrafts as ReappraisalDrafts
-    from memantics.understanding.reappraise import reappraisal as reappraisal
-    from memantics.understanding.reappraise import reappraisal_async as reappraisal_async
+    from memantics.understanding.reappraise import draft_reappraisals as draft_reappraisals
+    from memantics.understanding.reappraise import (
+        draft_reappraisals_async as draft_reappraisals_async,
+    )
     from memantics.understanding.reappraise import reappraise as reappraise
     from memantics.understanding.reappraise import reappraise_async as reappraise_async
     from memantics.understanding.versions import none_read as none_read

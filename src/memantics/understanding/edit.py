@@ -6,29 +6,31 @@ import asyncio
 import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal, Unpack
+from typing import Annotated, Literal
 
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow
 from memantics.benchmarks.registry import find_benchmark, find_source
+from memantics.core.data import DataKind
 from memantics.core.errors import ImageError, InputError, ModelError, Unavailable
 from memantics.core.files import replace_file
 from memantics.core.images import load, read_bytes
+from memantics.core.lines import TextChoice
 from memantics.core.memes import Meme
 from memantics.core.model import Editor
 from memantics.core.parameters import Argument, Data, FewMemes, Flag
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
-from memantics.models.client import asking_of
+from memantics.models.client import CallSettings, Watch
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.engine import Progress
+from memantics.understanding.editing import EditorSettings, line_reader, open_painter
 from memantics.understanding.reappraisal.chain import reappraise
 from memantics.understanding.reappraisal.records import MEME
 from memantics.understanding.reappraisal.whole import EditWish, WishPlanner, edit_whole
 from memantics.understanding.reappraisal.workshop import Workshop
-from memantics.understanding.reappraise import EditingOptions, line_reader, open_painter
 
 EditMode = Literal["whole", "masked"]
 
@@ -72,39 +74,76 @@ async def edit_async(
         str, Flag("Name of the editor's folder. Default: the editor's.", "--as")
     ] = "",
     limit: FewMemes = None,
-    **options: Unpack[EditingOptions],
+    settings: EditorSettings | None = None,
+    calls: CallSettings | None = None,
+    progress: Watch | None = None,
 ) -> Edited:
-    """Edit every meme of an index, as its rows wish; images that are there are kept.
+    """Edit every meme of MER-Bench's index as its rows specify; existing images are kept.
 
-    ``whole`` sends the picture with one instruction that holds the exact caption, no mask, as the
-    paper does; ``masked`` lets the editor repaint around the captions and sets them itself. The
-    images go into ``EditedResults/CALLED`` of the release, or of a copy of it in ``out``.
+    Args:
+        name: ``mer_bench``, or a benchmark published in its format.
+        editor: ``openai-images/NAME``, ``diffusers/PATH``, ``embedded`` or ``none``.
+        mode: ``whole`` sends the image with one instruction that holds the exact caption and no
+            mask, as the paper does; ``masked`` lets the editor repaint around the captions and
+            sets them itself.
+        data: ``release`` or ``sample``. Default: a registered release, else the sample data.
+        out: Write a copy of the release with the edits there. Default: into the release.
+        called: Name of the folder in ``EditedResults``. Default: the editor's name.
+        limit: Take only the first memes.
+        settings: Captions and editor; see :class:`EditorSettings`.
+        calls: ``concurrency`` and ``timeout`` of the editor; see :class:`CallSettings`.
+        progress: Called with the counts so far.
+
+    Returns:
+        The folder of edited images, how many were made or kept, and why others failed.
+
+    Raises:
+        InputError: The editor cannot work in this mode, the benchmark is not an index of
+            reappraisals, or the sample data would be overwritten.
+
+    Example:
+        >>> done = mm.edit(editor="none", mode="masked", out="edited")  # doctest: +SKIP
+        >>> done.folder, done.failed  # doctest: +SKIP
     """
+    settings, calls = settings or EditorSettings(), calls or CallSettings()
     if mode == "whole" and editor in ("embedded", "none"):
         raise InputError(
             f"editor {editor!r} cannot write captions", hint="add --mode masked, or name another"
         )
-    benchmark = find_benchmark(name)
-    source = find_source(benchmark, data)
-    release = benchmark.open(source)
-    if not isinstance(release, ReappraisalRelease):
-        raise InputError(
-            f"{name} is no index of reappraisals", hint="name mer_bench or one like it"
-        )
+    release, kind = _open_index(name, data)
     rows = [row for row in release.rows if row.image is not None][:limit]
     if not rows:
         raise InputError(f"{name} has no source images here", hint="see 'memantics data check'")
     short = called or re.sub(r"[^\w.-]+", "-", editor.rpartition("/")[2])
     if Path(short).name != short or short.startswith("."):
         raise InputError(f"{short!r} is no name of a folder", hint="one word, such as --as mine")
-    if out is None and source.kind != "release":
+    if out is None and kind != "release":
         raise InputError("the sample is not written to", hint="add --out DIR")
     place = _find_place(release, Path(out) if out is not None else None, rows) / short
-    async with open_painter(editor, options) as painter:
-        return await _edit_all(rows, place, painter, mode, options)
+    width = calls.concurrency if mode == "whole" else 1
+    async with open_painter(editor, settings, calls) as painter:
+
+        async def make(row: ReappraisalRow) -> str:
+            if mode == "masked":
+                return await _make_masked(row, place, painter, settings.text)
+            return await _make_whole(row, place, painter)
+
+        return await _edit_all(rows, place, make, width, progress)
 
 
 edit = make_sync(edit_async)
+
+
+def _open_index(name: str, data: DataKind | None) -> tuple[ReappraisalRelease, DataKind]:
+    """The index of a benchmark, and which data it is of."""
+    benchmark = find_benchmark(name)
+    source = find_source(benchmark, data)
+    release = benchmark.open(source)
+    if not isinstance(release, ReappraisalRelease):
+        raise InputError(
+            f"{name} is not an index of reappraisals", hint="name mer_bench or one like it"
+        )
+    return release, source.kind
 
 
 def _find_place(
@@ -124,14 +163,14 @@ def _find_place(
 async def _edit_all(
     rows: Sequence[ReappraisalRow],
     place: Path,
-    painter: Editor | None,
-    mode: EditMode,
-    options: EditingOptions,
+    make: Callable[[ReappraisalRow], Awaitable[str]],
+    width: int,
+    watch: Watch | None,
 ) -> Edited:
-    free = asyncio.Semaphore(asking_of(options).concurrency if mode == "whole" else 1)
+    """Make missing images, ``width`` at once; ``make`` returns why one failed, or nothing."""
+    free = asyncio.Semaphore(width)
     failed: dict[str, str] = {}
     made, kept, start = 0, 0, time.monotonic()
-    watch = options.get("progress")
 
     async def take(row: ReappraisalRow) -> None:
         nonlocal made, kept
@@ -139,7 +178,7 @@ async def _edit_all(
             kept += 1
         else:
             async with free:
-                reason = await _make(row, place, painter, mode)
+                reason = await make(row)
             if reason:
                 failed[row.id] = reason
             else:
@@ -178,11 +217,9 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-async def _make(row: ReappraisalRow, place: Path, painter: Editor | None, mode: EditMode) -> str:
+async def _make_whole(row: ReappraisalRow, place: Path, painter: Editor | None) -> str:
     """Make one image; why it failed, or nothing."""
     assert row.image is not None  # rows without one were left out
-    if mode == "masked":
-        return await _make_masked(row, place, painter)
     assert painter is not None
     try:
         picture = await edit_whole(_wish(row), row.image, painter)
@@ -194,10 +231,12 @@ async def _make(row: ReappraisalRow, place: Path, painter: Editor | None, mode: 
     return ""
 
 
-async def _make_masked(row: ReappraisalRow, place: Path, painter: Editor | None) -> str:
+async def _make_masked(
+    row: ReappraisalRow, place: Path, painter: Editor | None, text: TextChoice
+) -> str:
     assert row.image is not None
     stem = row.id.removesuffix(".png")
-    with open_reader() as ocr:
+    with open_reader(text=text) as ocr:
         shop = Workshop(WishPlanner(_wish(row)), line_reader(ocr), place / ".stages", painter)
         result = await reappraise(Meme(stem, row.image, row.caption), shop)
     if not result.drawn:

@@ -303,12 +303,27 @@ def retrieve(
     count: int = 5,
     without: Container[str] = (),
 ) -> tuple[NearMeme, ...]:
-    """The memes nearest to a text and a picture, each with what was said of it.
+    """Find the known memes nearest to a text or an image, each with what is known about it.
 
-    ``text`` and ``image`` are what is compared (one of them is enough), ``count`` how many are
-    given. ``known`` is a knowledge store, a build of knowledge, a collection, ``sample``, or
-    several of them; texts are compared by meaning, pictures by hash. ``without`` are ids that do
-    not count.
+    Texts are compared by meaning, images by perceptual hash.
+
+    Args:
+        text: A text; empty where only an image is compared.
+        image: An image file.
+        known: A knowledge store, a build of knowledge, a collection, ``sample``, or several of
+            them.
+        count: How many memes to return.
+        without: Ids that do not count.
+
+    Returns:
+        The nearest memes, the nearest first.
+
+    Raises:
+        InputError: Neither text nor image is given, or nothing is known there.
+
+    Example:
+        >>> near = mm.retrieve("my code at work", known="sample", count=3)  # doctest: +SKIP
+        >>> near[0].meme, near[0].nearness  # doctest: +SKIP
     """
     if not text.strip() and image is None:
         raise InputError("nothing to look for", hint="give a text, an image or both")
@@ -324,11 +339,23 @@ def retrieve_background(
     dimension: str = "BackgroundKnowledge",
     without: Container[str] = (),
 ) -> tuple[Passage, ...]:
-    """Statements that may help to understand a text, with their provenance, the nearest first.
+    """Find statements that may help to understand a text, with their provenance.
 
-    ``known`` is a knowledge store, a build, or a folder of texts and tables; ``dimension`` is the
-    one whose statements count, ``count`` how many are given; ids in ``without`` do not count.
-    ``text`` is what a meme says.
+    Args:
+        text: What a meme says.
+        known: A knowledge store, a build, or a folder of texts and tables.
+        count: How many statements to return.
+        dimension: The dimension whose statements count.
+        without: Ids of memes that do not count.
+
+    Returns:
+        The statements, the nearest first.
+
+    Raises:
+        InputError: Nothing is known there.
+
+    Example:
+        >>> mm.retrieve_background("work", known="sample")[0].cited  # doctest: +SKIP
     """
     return open_known(known).find_passages(text, count, dimension, without)
 

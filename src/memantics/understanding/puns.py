@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from memantics.core.memes import Meme
 from memantics.core.waiting import make_sync, run_sync
+from memantics.models.client import CallSettings, open_client
 from memantics.understanding.phonetics.detector import PunVerdict, judge_pun
 from memantics.understanding.phonetics.evaluation import Figures, evaluate, format_figures
 from memantics.understanding.phonetics.evidence import clean_description
@@ -49,68 +50,106 @@ DescribedBy = Literal["person", "model", "tags"]
 CALL_LOG = Path("builds/puns")
 
 
-class ListenOptions(TypedDict, total=False):
-    """How captions are read, and who looks at the picture.
-
-    ``description`` says what the picture shows: evidence for the literal reading; where
-    ``described_by`` is a person who saw the picture, silence is evidence, too. ``model`` is the
-    Chinese language model, ``language`` that of the caption, ``limit`` how many readings to give,
-    ``threshold`` the confidence
-    from which a reading is ``meant``. ``vlm`` names a vision-language model that is asked about
-    the image (``openai/NAME`` with its server ``base_url``, ``local/PATH``, …), ``call_log`` the
-    folder of its calls, which are not asked twice.
-    """
-
-    description: str | None
-    described_by: DescribedBy
-    language: Spoken
-    model: ModelName
-    limit: int
-    threshold: float
-    vlm: str | None
-    base_url: str | None
-    call_log: ImagePath
-
-
 def read_aloud(
-    caption: str, image: ImagePath | None = None, **options: Unpack[ListenOptions]
+    caption: str,
+    image: ImagePath | None = None,
+    *,
+    model: str | None = None,
+    description: str | None = None,
+    language: Spoken = "auto",
+    language_model: ModelName = "auto",
+    limit: int = 5,
+    threshold: float = 0.5,
+    calls: CallSettings | None = None,
+    call_log: ImagePath = CALL_LOG,
 ) -> Heard:
-    """What a caption may mean when it is read aloud.
+    """List the homophone readings of a caption, the most probable first.
 
-    ``caption`` is the text as it is written. The ``image`` counts through what ``vlm`` says that it
-    shows, or ``description``.
+    Args:
+        caption: The text as it is written.
+        image: The image, which ``model`` describes unless a description is given.
+        model: Vision-language model that looks at the image, ``KIND/NAME``.
+        description: What the image shows: evidence for the literal reading.
+        language: Language of the caption.
+        language_model: Chinese language model; ``auto`` takes the best that is installed.
+        limit: How many readings to give.
+        threshold: Confidence from which a reading is the intended one (``meant``).
+        calls: How the model is called; see :class:`CallSettings`.
+        call_log: Folder of the model's calls; logged calls are reused.
 
-    >>> heard = read_aloud("压力山大", model="dictionary")
-    >>> heard.sound, heard.readings[0].text
-    ('yā lì shān dà', '亚历山大')
+    Returns:
+        The caption with its sound, its readings and the evidence for them.
+
+    Raises:
+        InputError: The caption is not text, or the model cannot be opened.
+
+    Example:
+        >>> heard = read_aloud("压力山大", language_model="dictionary")
+        >>> heard.sound, heard.readings[0].text
+        ('yā lì shān dà', '亚历山大')
     """
-    described, note = options.get("description"), ""
+    settings = Settings(language, language_model, limit=limit, threshold=threshold)
+    described, note = description, ""
     if image is not None and described is None:
-        described, note = run_sync(_describe(caption, Path(image), options))
-    heard = read_caption(caption, description=described, settings=_settings(options))
+        heard = read_caption(caption, settings=settings)
+        seen, note = run_sync(_ask(Path(image), heard, model, calls, Path(call_log)))
+        described = seen.picture if seen else None
+    heard = read_caption(caption, description=described, settings=settings)
     return replace(heard, notes=(*heard.notes, note)) if note else heard
 
 
 async def detect_pun_async(
-    caption: str, image: ImagePath | None = None, **options: Unpack[ListenOptions]
+    caption: str,
+    image: ImagePath | None = None,
+    *,
+    model: str | None = None,
+    description: str | None = None,
+    described_by: DescribedBy = "model",
+    language: Spoken = "auto",
+    language_model: ModelName = "auto",
+    limit: int = 5,
+    threshold: float = 0.5,
+    calls: CallSettings | None = None,
+    call_log: ImagePath = CALL_LOG,
 ) -> PunVerdict:
-    """Whether a caption is a pun: ``is_pun``, ``probability``, ``readings`` and ``why``.
+    """Decide whether a caption is a pun.
 
-    Without ``vlm`` the ``caption`` is judged, with a ``description`` of the picture where there is
-    one. With it the model is told what the caption sounds like and asked one structured question
-    about the ``image``: what it shows, which word has two readings, and which of them is seen. What
-    it says is seen counts as a description, unless one is given.
+    With ``model`` the model is given the homophone readings and asked one structured question
+    about the image: what it shows, which word has two readings, and which of them is visible.
+    What it sees counts as a description, unless one is given.
 
-    >>> verdict = detect_pun("年年有鱼", model="dictionary")
-    >>> verdict.is_pun, verdict.kind, verdict.readings[0].text
-    (True, 'sound', '年年有余')
+    Args:
+        caption: The text as it is written.
+        image: The image; it counts only with ``model``.
+        model: Vision-language model that looks at the image, ``KIND/NAME``.
+        description: What the image shows: evidence for the literal reading.
+        described_by: Who described it. What a ``person`` who saw the image does not mention counts
+            as absent.
+        language: Language of the caption.
+        language_model: Chinese language model; ``auto`` takes the best that is installed.
+        limit: How many readings to give.
+        threshold: Confidence from which a reading is the intended one (``meant``).
+        calls: How the model is called; see :class:`CallSettings`.
+        call_log: Folder of the model's calls; logged calls are reused.
+
+    Returns:
+        ``is_pun``, ``probability``, ``kind``, ``readings`` and the reasons (``why``).
+
+    Raises:
+        InputError: The caption is not text, or the model cannot be opened.
+
+    Example:
+        >>> verdict = detect_pun("年年有鱼", language_model="dictionary")
+        >>> verdict.is_pun, verdict.kind, verdict.readings[0].text
+        (True, 'sound', '年年有余')
     """
-    described, settings = options.get("description"), _settings(options)
+    settings = Settings(language, language_model, limit=limit, threshold=threshold)
+    described = description
     heard = read_caption(caption, description=described, settings=settings)
-    trusted = options.get("described_by") == "person"
+    trusted = described_by == "person"
     if image is None:
         return _judge(heard, described, trusted=trusted)
-    taken, note = await _ask(Path(image), heard, options)
+    taken, note = await _ask(Path(image), heard, model, calls, Path(call_log))
     if taken is None:
         verdict = _judge(heard, described, trusted=trusted)
         return replace(verdict, notes=(*verdict.notes, note))
@@ -134,12 +173,7 @@ def _judge(
 
 
 detect_pun = make_sync(detect_pun_async)
-_UNSEEN = "the picture was not looked at: name a model that sees it (vlm), or give a description"
-
-
-def _settings(options: ListenOptions) -> Settings:
-    names = ("language", "model", "limit", "threshold")
-    return Settings(**{name: options[name] for name in names if name in options})  # type: ignore[literal-required]  # names of Settings
+_UNSEEN = "the picture was not looked at: name a model that sees it (model), or give a description"
 
 
 @cache
@@ -155,26 +189,18 @@ def _embed(caption: str) -> Sequence[float] | None:
     return None if encoder is None else encoder.encode([caption])[0].tolist()
 
 
-async def _ask(image: Path, heard: Heard, options: ListenOptions) -> tuple[PunSeen | None, str]:
+async def _ask(
+    image: Path, heard: Heard, model: str | None, calls: CallSettings | None, call_log: Path
+) -> tuple[PunSeen | None, str]:
     """What a model that sees the picture says, or why nothing was said."""
-    from memantics.models.client import find_asking, open_client
     from memantics.understanding.analysis.asking import ask_pun
 
-    name = options.get("vlm")
-    if name is None:
+    if model is None:
         return None, _UNSEEN
     meme = Meme(image.stem, image, heard.caption, heard.language)
-    folder = Path(options.get("call_log", CALL_LOG))
-    asking = find_asking(base_url=options.get("base_url"))
-    async with open_client(name, asking, folder) as client:
+    async with open_client(model, calls or CallSettings(), call_log) as client:
         taken = await client.take(ask_pun(meme, heard.language, client.model, hint(heard)))
-    return taken.value, "" if taken.value else f"{name} gave no answer: {taken.reason}"
-
-
-async def _describe(caption: str, image: Path, options: ListenOptions) -> tuple[str | None, str]:
-    heard = read_caption(caption, settings=_settings(options))
-    said, note = await _ask(image, heard, options)
-    return (said.picture if said else None), note
+    return taken.value, "" if taken.value else f"{model} gave no answer: {taken.reason}"
 
 
 def read_captions(

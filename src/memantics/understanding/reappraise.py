@@ -1,25 +1,20 @@
-"""Turn negative memes around: captions rewritten in place, panels and layout kept.
-
-Options of reappraising and of every action that edits images, with their flags.
-"""
+"""Turn negative memes around: captions rewritten in place, panels and layout kept."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, TypeAlias, Unpack, overload
+from typing import Annotated, Any, TypeAlias, overload
 
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
-from memantics.core.labels import find_judges
 from memantics.core.language import guess_language
-from memantics.core.lines import TextLine, explain_unread
+from memantics.core.lines import TextChoice
 from memantics.core.memes import Meme, name_apart, read_memes
-from memantics.core.model import Editor
 from memantics.core.parameters import (
     Argument,
     BuildFolder,
@@ -28,16 +23,23 @@ from memantics.core.parameters import (
     ImagePath,
     ImagePaths,
     MemeFolder,
-    TextTaken,
 )
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync, run_sync
-from memantics.models.client import AskingOptions, Watch, asking_of, open_client
-from memantics.models.editors import open_editor
+from memantics.models.client import CallSettings, Watch
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.engine import Progress
-from memantics.models.kinds import ModelSettings
-from memantics.understanding.captions.mine import sees_nothing
+from memantics.understanding.editing import (
+    DraftSettings,
+    EditorSettings,
+    PlanModel,
+    ReappraiseSettings,
+    find_faces,
+    find_judge,
+    line_reader,
+    open_painter,
+    open_planner,
+)
 from memantics.understanding.reading import find_memes as find_folder
 from memantics.understanding.reading import read_once
 from memantics.understanding.reappraisal.chain import reappraise_all
@@ -48,10 +50,8 @@ from memantics.understanding.reappraisal.dataset import (
     write_drafts,
     write_reappraisal_queue,
 )
-from memantics.understanding.reappraisal.faces import BY_MODEL, FaceEditor, FaceFinder, open_faces
-from memantics.understanding.reappraisal.grading import EmbeddedEditor
 from memantics.understanding.reappraisal.kindness import rate_kindness
-from memantics.understanding.reappraisal.planner import EMBEDDED, EmbeddedPlanner
+from memantics.understanding.reappraisal.planner import EMBEDDED
 from memantics.understanding.reappraisal.records import (
     MEME,
     PAGE,
@@ -63,7 +63,6 @@ from memantics.understanding.reappraisal.records import (
     Target,
 )
 from memantics.understanding.reappraisal.rules import pass_gate
-from memantics.understanding.reappraisal.stages import ModelPlanner, MoodJudge, Planner
 from memantics.understanding.reappraisal.workshop import (
     ENDINGS,
     Reappraisal,
@@ -72,7 +71,6 @@ from memantics.understanding.reappraisal.workshop import (
     Workshop,
 )
 from memantics.understanding.versions import keep_choice, show_versions
-from memantics.understanding.vision.regions import ReadLines
 from memantics.understanding.vision.roles import read_image_text
 
 __all__ = [
@@ -81,150 +79,130 @@ __all__ = [
     "PAGE",
     "SHEET",
     "Checks",
+    "DraftSettings",
+    "EditorSettings",
     "MemeFeeling",
     "Reappraisal",
     "ReappraisalDrafts",
     "ReappraisalPlan",
+    "ReappraiseSettings",
     "Shape",
     "Stage",
     "Target",
-    "reappraisal",
-    "reappraisal_async",
+    "draft_reappraisals",
+    "draft_reappraisals_async",
     "reappraise",
     "reappraise_async",
 ]
 
-BEST_OF = 3
-
-
-class EditingOptions(AskingOptions, total=False):
-    """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached.
-
-    ``best_of`` is how many plans a model makes in one call, of which the best by our checks is
-    taken; 1 asks for a single plan, as MER-Bench's authors do. ``mood`` False: a model
-    that sees is not asked whether faces go with the new captions. ``face`` lets a generative editor
-    repaint faces alone: places (``X,Y,W,H`` in pixels), ``model``, or the file of a YuNet detector.
-    ``text`` is which lines of a picture are captions and may be rewritten: what their roles say, or
-    all. ``progress`` is told how far it is.
-    """
-
-    model: Annotated[
-        str,
-        Flag("Who plans: KIND/NAME, or our lexicon, a baseline.", "--model -m", default=EMBEDDED),
-    ]
-    best_of: Annotated[
-        int,
-        Flag(
-            "Plans that a model makes in one call; the best by our checks is taken. 1: as the"
-            " authors of MER-Bench ask.",
-            min=1,
-            max=8,
-            default=BEST_OF,
-        ),
-    ]
-    mood: Annotated[
-        bool,
-        Flag("Ask the model whether faces go with the new captions: a call.", default=True),
-    ]
-    face: Annotated[
-        Sequence[str],
-        Flag(
-            "Let --editor repaint faces alone: X,Y,W,H in pixels (may be repeated), 'model' to ask"
-            " --model, or the file of a YuNet detector (.onnx).",
-            metavar="WHERE",
-        ),
-    ]
-    text: TextTaken
-    editor_url: Annotated[
-        str | None, Flag("Address of an image-edit server. Default: OPENAI_BASE_URL.")
-    ]
-    editor_params: Annotated[
-        Mapping[str, str], Flag("A setting of the editor.", "--editor-param", metavar="NAME=VALUE")
-    ]
-    progress: Watch | None
-
-
-class ReappraiseOptions(EditingOptions, total=False):
-    """Options of :func:`reappraise`.
-
-    ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
-    repaints: none, embedded, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
-    one add a drawing; ``out`` is where the folders of the memes go; ``force`` turns memes around,
-    too, in which our words find nothing negative; ``versions`` is how many are wanted that pass
-    every check, with a contact sheet; ``choose`` takes one by its number (0: back to the best), and
-    keeps that as a preference; ``review`` sees each stage and may correct it; ``ocr`` reads the
-    captions, where one is loaded already.
-    """
-
-    target: Annotated[
-        Target | None,
-        Flag("The new emotion. Default: the counterpart of the meme's own."),
-    ]
-    editor: Annotated[
-        str,
-        Flag(
-            "Who repaints: none (captions only), embedded (light and colours), "
-            "openai-images/NAME or diffusers/PATH.",
-            "--editor -e",
-            default="none",
-        ),
-    ]
-    out: Annotated[ImagePath, Flag("Where the folders of the memes go.", default="reappraised")]
-    sticker: Annotated[
-        bool | None,
-        Flag("Embedded editor: add a sticker. Default: no.", "--sticker/--no-sticker"),
-    ]
-    force: Annotated[
-        bool, Flag("Turn memes around in which our words find nothing negative.", default=False)
-    ]
-    versions: Annotated[
-        int,
-        Flag("Versions that pass all checks, on a contact sheet.", min=1, max=8, default=1),
-    ]
-    choose: Annotated[
-        int | None,
-        Flag("Take this version of the contact sheet; 0 takes the choice back.", min=0, max=16),
-    ]
-    review: StageReview | None
-    ocr: RememberingOcr | None
-
-
 Results: TypeAlias = tuple[Reappraisal, ...]
-EMOTION = "emotion"  # the topic of classifiers that tell what a meme feels like
+NewEmotion = Annotated[
+    Target | None, Flag("The new emotion. Default: the counterpart of the meme's own.")
+]
+EditorName = Annotated[
+    str,
+    Flag(
+        "Who repaints: none (captions only), embedded (light and colours), "
+        "openai-images/NAME or diffusers/PATH.",
+        "--editor -e",
+    ),
+]
+OutFolder = Annotated[ImagePath, Flag("Where the folders of the memes go.")]
 
 
 @overload
 async def reappraise_async(
-    image: ImagePath, **options: Unpack[ReappraiseOptions]
+    image: ImagePath,
+    *,
+    model: str = ...,
+    target: Target | None = ...,
+    editor: str = ...,
+    out: ImagePath = ...,
+    settings: ReappraiseSettings | None = ...,
+    calls: CallSettings | None = ...,
+    review: StageReview | None = ...,
+    ocr: RememberingOcr | None = ...,
+    progress: Watch | None = ...,
 ) -> Reappraisal: ...
 
 
 @overload
-async def reappraise_async(image: ImagePaths, **options: Unpack[ReappraiseOptions]) -> Results: ...
+async def reappraise_async(
+    image: ImagePaths,
+    *,
+    model: str = ...,
+    target: Target | None = ...,
+    editor: str = ...,
+    out: ImagePath = ...,
+    settings: ReappraiseSettings | None = ...,
+    calls: CallSettings | None = ...,
+    review: StageReview | None = ...,
+    ocr: RememberingOcr | None = ...,
+    progress: Watch | None = ...,
+) -> Results: ...
 
 
 async def reappraise_async(
-    image: ImagePath | ImagePaths, **options: Unpack[ReappraiseOptions]
+    image: ImagePath | ImagePaths,
+    *,
+    model: str = EMBEDDED,
+    target: Target | None = None,
+    editor: str = "none",
+    out: ImagePath = "reappraised",
+    settings: ReappraiseSettings | None = None,
+    calls: CallSettings | None = None,
+    review: StageReview | None = None,
+    ocr: RememberingOcr | None = None,
+    progress: Watch | None = None,
 ) -> Reappraisal | Results:
-    """Reappraise one meme, or several images and folders of memes, in their order.
+    """Reappraise one meme or several (async version of :func:`reappraise`).
 
-    ``image`` is a file, a folder, or several. A meme that fails says at which stage and why; it
-    does not end the others.
+    See :func:`reappraise` for arguments, result and errors.
+
+    Example:
+        >>> kinder = await mm.reappraise_async("meme.png", target="calm")  # doctest: +SKIP
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
     if alone and paths[0].is_dir():
         raise InputError(f"{image} is a folder", hint="give it in a list: [folder]")
-    made = await _reappraise_all(find_memes(paths), options)
+    settings = settings or ReappraiseSettings()
+    order = _Order(model, settings, calls or CallSettings(), progress)
+    given = _Shop(Path(out), target, editor, review, ocr, settings)
+    made = await _reappraise_all(find_memes(paths), order, given)
     return made[0] if alone else made
 
 
 @overload
-def reappraise(image: ImagePath, **options: Unpack[ReappraiseOptions]) -> Reappraisal: ...
+def reappraise(
+    image: ImagePath,
+    *,
+    model: str = ...,
+    target: Target | None = ...,
+    editor: str = ...,
+    out: ImagePath = ...,
+    settings: ReappraiseSettings | None = ...,
+    calls: CallSettings | None = ...,
+    review: StageReview | None = ...,
+    ocr: RememberingOcr | None = ...,
+    progress: Watch | None = ...,
+) -> Reappraisal: ...
 
 
 @overload
-def reappraise(image: ImagePaths, **options: Unpack[ReappraiseOptions]) -> Results: ...
+def reappraise(
+    image: ImagePaths,
+    *,
+    model: str = ...,
+    target: Target | None = ...,
+    editor: str = ...,
+    out: ImagePath = ...,
+    settings: ReappraiseSettings | None = ...,
+    calls: CallSettings | None = ...,
+    review: StageReview | None = ...,
+    ocr: RememberingOcr | None = ...,
+    progress: Watch | None = ...,
+) -> Results: ...
 
 
 def reappraise(
@@ -232,12 +210,59 @@ def reappraise(
         ImagePath | ImagePaths,
         Argument("Image files, or folders of memes.", "images", kind=list[Path]),
     ],
-    **options: Unpack[ReappraiseOptions],
+    *,
+    model: PlanModel = EMBEDDED,
+    target: NewEmotion = None,
+    editor: EditorName = "none",
+    out: OutFolder = "reappraised",
+    settings: ReappraiseSettings | None = None,
+    calls: CallSettings | None = None,
+    review: StageReview | None = None,
+    ocr: RememberingOcr | None = None,
+    progress: Watch | None = None,
 ) -> Reappraisal | Results:
-    """:func:`reappraise_async`, waited for."""
-    if isinstance(image, Path | str):
-        return run_sync(reappraise_async(image, **options))
-    return run_sync(reappraise_async(image, **options))
+    """Rewrite the captions of negative memes in place; panels and layout are kept.
+
+    A meme that fails names the stage and the reason; the others go on.
+
+    Args:
+        image: One image file, or a list of image files and folders of memes.
+        model: Model that plans, ``KIND/NAME``. Default: the lexicon, a baseline.
+        target: The new emotion. Default: the counterpart of the meme's emotion.
+        editor: Who repaints the image: ``none`` (captions only), ``embedded`` (light and
+            colours), ``openai-images/NAME`` or ``diffusers/PATH``.
+        out: Folder for the results, one folder per meme.
+        settings: Planning, versions and editor; see :class:`ReappraiseSettings`.
+        calls: How the model is called; see :class:`CallSettings`.
+        review: Called with each stage; returns it, a corrected one, or ``None`` to skip the meme.
+        ocr: A loaded OCR engine, for many calls.
+        progress: Called with the counts so far.
+
+    Returns:
+        A :class:`Reappraisal` for one image; a tuple of them, in order, for a list.
+
+    Raises:
+        InputError: A folder is given without a list, or settings contradict each other.
+        ImageError: An image file does not exist.
+
+    Example:
+        >>> kinder = mm.reappraise("meme.png", target="calm")  # doctest: +SKIP
+        >>> kinder.save("kinder.png")  # doctest: +SKIP
+    """
+    given: Any = image  # the two overloads of the async version take one kind each
+    waiting: Coroutine[Any, Any, Reappraisal | Results] = reappraise_async(
+        given,
+        model=model,
+        target=target,
+        editor=editor,
+        out=out,
+        settings=settings,
+        calls=calls,
+        review=review,
+        ocr=ocr,
+        progress=progress,
+    )
+    return run_sync(waiting)
 
 
 def find_memes(paths: Sequence[Path]) -> list[Meme]:
@@ -253,120 +278,69 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
     return name_apart(found)
 
 
-async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
-    out, review = Path(options.get("out", "reappraised")), options.get("review")
-    editor, sticker = options.get("editor", "none"), options.get("sticker")
-    wanted, choose = options.get("versions", 1), options.get("choose")
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Who plans, how, and who is told how far it is."""
+
+    model: str
+    settings: DraftSettings
+    calls: CallSettings
+    progress: Watch | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Shop:
+    """Where results go, the feeling they aim at, and who takes part."""
+
+    out: Path
+    target: Target | None
+    editor: str
+    review: StageReview | None
+    ocr: RememberingOcr | None
+    settings: ReappraiseSettings
+
+
+async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) -> Results:
+    settings, calls, out = given.settings, order.calls, given.out
+    wanted, choose = settings.versions, settings.choose
     if choose is not None and (wanted == 1 or len(memes) != 1):
         raise InputError(
             "--choose takes one of several versions of one meme",
             hint="name one image, and --versions as for its contact sheet",
         )
-    memes = await _read_for(memes, options)
-    given = options.get("ocr")
-    choice = options.get("text", "caption")
-    with nullcontext(given) if given is not None else open_reader(text=choice) as ocr:
+    memes = await _read_for(memes, order.model, settings.text)
+    opened = open_reader(text=settings.text) if given.ocr is None else nullcontext(given.ocr)
+    with opened as ocr:
         async with (
-            open_painter(editor, options, sticker=sticker) as painter,
-            open_planner(options, out, len(memes), force=options.get("force", False)) as planner,
+            open_painter(given.editor, settings, calls) as painter,
+            open_planner(order.model, settings, calls, out, len(memes), order.progress) as planner,
         ):
-            judge = _find_judge(planner, options)
-            target = options.get("target")
-            shop = Workshop(planner, line_reader(ocr), out, painter, target, review, judge)
-            faces = _find_faces(planner, options, len(memes))
+            judge = find_judge(planner, settings)
+            shop = Workshop(
+                planner, line_reader(ocr), out, painter, given.target, given.review, judge
+            )
+            faces = find_faces(planner, settings, len(memes))
             # A person's words are not weighed by a classifier.
-            shop = replace(shop, faces=faces, kindness=None if review else rate_kindness)
+            shop = replace(shop, faces=faces, kindness=None if given.review else rate_kindness)
             shop = replace(shop, versions=wanted, choose=choose or 0)
-            results = await _take_all(memes, shop, options)
+            results = await _take_all(memes, shop, order)
     for meme, made in zip(memes, results, strict=True):
         show_versions(made, meme.image, wanted)
         if choose is not None and made.versions:
-            keep_choice(made, meme.image, choose, options.get("model", EMBEDDED))
+            keep_choice(made, meme.image, choose, order.model)
     return results
 
 
-async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[Meme]:
+async def _read_for(memes: Sequence[Meme], model: str, text: TextChoice) -> Sequence[Meme]:
     """Memes with what was heard in them, where a model is told of it; ours listens itself."""
-    if options.get("model", EMBEDDED) == EMBEDDED:
-        return memes
-    return await read_once(memes, text=options.get("text", "caption"))
+    return memes if model == EMBEDDED else await read_once(memes, text=text)
 
 
-@asynccontextmanager
-async def open_painter(
-    name: str, options: EditingOptions, *, sticker: bool | None = None
-) -> AsyncIterator[Editor | None]:
-    """The editor of that name; None where only captions change."""
-    face = bool(options.get("face"))
-    if sticker and name != "embedded" and not face:
-        raise InputError("--sticker goes with the embedded editor", hint="leave one of them out")
-    if face and name in ("embedded", "none"):
-        raise InputError(
-            f"editor {name!r} repaints no faces",
-            hint="--editor diffusers/PATH, or leave --face out",
-        )
-    if name == "none":
-        yield None
-        return
-    timeout = asking_of(options).settings.timeout
-    params = options.get("editor_params") or {}
-    settings = ModelSettings(options.get("editor_url"), timeout=timeout, params=params)
-    painter: Editor = EmbeddedEditor(sticker=sticker is True)
-    if name != "embedded":
-        painter = open_editor(name, settings)
-        painter = FaceEditor(painter, sticker=sticker is True) if face else painter
-    try:
-        yield painter
-    finally:
-        await painter.close()
-
-
-@asynccontextmanager
-async def open_planner(
-    options: EditingOptions, out: Path, memes: int, *, force: bool = False
-) -> AsyncIterator[Planner]:
-    """A model's planner with its call log in the folder, or the embedded one."""
-    model = options.get("model", EMBEDDED)
-    if model == EMBEDDED:
-        yield EmbeddedPlanner(judge=find_judges([EMOTION]).get(EMOTION), force=force)
-        return
-    async with open_client(model, asking_of(options), out, options.get("progress")) as client:
-        planner = ModelPlanner(client, options.get("best_of", BEST_OF))
-        calls = 2 + (BY_MODEL in options.get("face", ()))
-        client.expect((calls + (_find_judge(planner, options) is not None)) * memes)
-        yield planner
-
-
-def _find_judge(planner: Planner, options: EditingOptions) -> MoodJudge | None:
-    """The planner, where it is a model that sees pictures and may be asked."""
-    if not isinstance(planner, ModelPlanner) or sees_nothing(planner.name):
-        return None
-    return planner if options.get("mood", True) else None
-
-
-def _find_faces(planner: Planner, options: EditingOptions, memes: int) -> FaceFinder | None:
-    """Who says where faces are, where they are to be repainted."""
-    asker = planner.asker if isinstance(planner, ModelPlanner) else None
-    return open_faces(options.get("face", ()), asker, memes)
-
-
-def line_reader(ocr: RememberingOcr) -> ReadLines:
-    """How a reappraisal reads captions."""
-
-    def read(data: bytes, name: str) -> Sequence[TextLine]:
-        found = read_image_text(ocr, data, name)
-        if found.unread:  # captions would stay that nobody knows of
-            raise InputError(explain_unread(found.unread), hint="cut out the part that matters")
-        return found.lines
-
-    return read
-
-
-async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptions) -> Results:
+async def _take_all(memes: Sequence[Meme], shop: Workshop, order: _Order) -> Results:
     """Reappraise memes, in their order; where a model plans, its client tells the progress."""
-    embedded = options.get("model", EMBEDDED) == EMBEDDED
-    watch = options.get("progress") if embedded and shop.review is None else None
-    width = 1 if embedded or shop.review else asking_of(options).concurrency
+    embedded = order.model == EMBEDDED
+    watch = order.progress if embedded and shop.review is None else None
+    width = 1 if embedded or shop.review else order.calls.concurrency
     results: list[Reappraisal] = []
     start = time.monotonic()
     async for result in reappraise_all(memes, shop, width):
@@ -383,8 +357,8 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
                     seconds=time.monotonic() - start,
                 )
             )
-    order = {meme.id: place for place, meme in enumerate(memes)}
-    return tuple(sorted(results, key=lambda result: order[result.meme]))
+    places = {meme.id: place for place, meme in enumerate(memes)}
+    return tuple(sorted(results, key=lambda result: places[result.meme]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,9 +387,10 @@ class ReappraisalDrafts(Result):
         }
 
 
-async def reappraisal_async(
+async def draft_reappraisals_async(
     folder: MemeFolder,
     *,
+    model: PlanModel = EMBEDDED,
     editors: Annotated[
         Sequence[str],
         Flag("Who repaints; may be repeated. Default: none, captions only.", "--editor -e"),
@@ -426,42 +401,70 @@ async def reappraisal_async(
         ImagePath | None,
         Flag("What people said by the workflow find-emotions: only clear cases go on."),
     ] = None,
-    **options: Unpack[EditingOptions],
+    settings: DraftSettings | None = None,
+    calls: CallSettings | None = None,
+    progress: Watch | None = None,
 ) -> ReappraisalDrafts:
-    """Turn every meme of a folder around with one or more editors; people check the drafts.
+    """Reappraise every meme of a folder with one or more editors, as drafts of a data set.
 
-    With ``verdicts`` (workflow ``find-emotions``) only memes that people judged clearly negative
-    are, with the feeling that they agreed on.
+    The drafts go into a queue in which people check every stage; ``memantics build reappraisal``
+    is the command.
+
+    Args:
+        folder: A folder of memes, a registered release, or ``sample`` for the sample data.
+        model: Model that plans, ``KIND/NAME``. Default: the lexicon, a baseline.
+        editors: Who repaints; see ``editor`` of :func:`reappraise`. Default: captions only.
+        out: Folder of the build. Default: ``builds/NAME-reappraisal``.
+        limit: Take only the first memes.
+        verdicts: Annotations of the workflow ``find-emotions``: only memes that people called
+            clearly negative are reappraised, with the emotion that they agreed on.
+        settings: Planning and editor; see :class:`DraftSettings`.
+        calls: How the model is called; see :class:`CallSettings`.
+        progress: Called with the counts so far.
+
+    Returns:
+        The drafts, the results by editor, the queue, and why memes were left out.
+
+    Raises:
+        InputError: No folder is named, or it holds no memes.
+
+    Example:
+        >>> drafts = mm.draft_reappraisals("memes", limit=1)  # doctest: +SKIP
+        >>> drafts.queue  # doctest: +SKIP
+        PosixPath('builds/memes-reappraisal/queue')
     """
     if folder is None:
         raise InputError("no folder of memes was named", hint="'sample' is one that ships")
+    settings, calls = settings or DraftSettings(), calls or CallSettings()
+    order = _Order(model, settings, calls, progress)
     names = list(dict.fromkeys(editors)) or ["none"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
     found = name_apart(find_folder(Path(folder), notes=False)[:limit])
     gate = pass_gate(found, None if verdicts is None else Path(verdicts))
-    memes = await _read_for(gate.memes, options)
+    memes = await _read_for(gate.memes, model, settings.text)
     made: dict[str, Results] = {}
-    with open_reader(text=options.get("text", "caption")) as ocr:
-        async with open_planner(options, place, len(memes) * len(names)) as planner:
+    with open_reader(text=settings.text) as ocr:
+        planned = open_planner(model, settings, calls, place, len(memes) * len(names), progress)
+        async with planned as planner:
             for name in names:
                 # Every editor has a folder of its own; plans are asked for once.
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
-                async with open_painter(name, options) as painter:
+                editor = open_painter(name, settings, calls)
+                async with editor as painter:
                     edited = place / "reappraised" / short
-                    judge = _find_judge(planner, options)
+                    judge = find_judge(planner, settings)
                     shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
-                    faces = _find_faces(planner, options, len(memes))
+                    faces = find_faces(planner, settings, len(memes))
                     shop = replace(
                         shop, emotions=gate.emotions, faces=faces, kindness=rate_kindness
                     )
-                    made[short] = await _take_all(memes, shop, options)
+                    made[short] = await _take_all(memes, shop, order)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]
     drafts = join_results(known, made)
     write_drafts(place, drafts)
     if drafts:
-        origin = f"memantics build reappraisal, {options.get('model', EMBEDDED)}"
-        write_reappraisal_queue(place, drafts, origin)
+        write_reappraisal_queue(place, drafts, f"memantics build reappraisal, {model}")
     return ReappraisalDrafts(place, tuple(drafts), made, gate.left_out)
 
 
@@ -474,4 +477,4 @@ def _describe(meme: Meme, ocr: RememberingOcr) -> Meme:
     return replace(meme, text=text, language=meme.language or guess_language(text).language)
 
 
-reappraisal = make_sync(reappraisal_async)
+draft_reappraisals = make_sync(draft_reappraisals_async)

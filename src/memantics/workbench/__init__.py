@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memantics.workbench.analyze import Analyses as Analyses
     from memantics.workbench.analyze import Analysis as Analysis
+    from memantics.workbench.analyze import AnalyzeSettings as AnalyzeSettings
     from memantics.workbench.analyze import LocalParts as LocalParts
     from memantics.workbench.analyze import analyze as analyze
     from memantics.workbench.analyze import analyze_async as analyze_async

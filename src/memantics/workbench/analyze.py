@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import html
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from markupsafe import Markup
 
@@ -30,11 +30,10 @@ from memantics.core.retrieval import BY_MEANING, BY_PICTURE, FamilyUse, NearMeme
 from memantics.core.waiting import run_sync
 from memantics.models.client import (
     SAMPLE,
-    AskingOptions,
+    CallSettings,
     ModelClient,
     Trial,
     Watch,
-    asking_of,
     foresee,
     open_client,
 )
@@ -61,6 +60,7 @@ from memantics.web.page import Shown, fill_page, make_thumbnail
 __all__ = [
     "Analyses",
     "Analysis",
+    "AnalyzeSettings",
     "Feeling",
     "Harm",
     "LocalParts",
@@ -199,27 +199,23 @@ def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], FamilyUse
     return near, known.find_family(meme.image, without={meme.id})
 
 
-class AnalyzeOptions(AskingOptions, total=False):
-    """Options of :func:`analyze`; those of asking count only with a ``model``.
+@dataclass(frozen=True, slots=True)
+class AnalyzeSettings:
+    """Settings of :func:`analyze`.
 
-    ``detector`` is a detector file (default: the one in use, else the sample detector that
-    ships), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
-    writes (default: the meme's); ``call_log`` the folder of its calls, which are not asked twice;
-    ``known`` are places of what is known about other memes (knowledge stores, builds,
-    collections, ``sample``); ``faces`` is the ONNX file of YuNet, a face detector; ``text``
-    is what of an image's text is its caption; ``progress`` is called with the counts so far.
+    Attributes:
+        language: Language of what the model writes. Default: the meme's.
+        known: What is known about other memes: knowledge stores, builds, collections, or
+            ``sample``.
+        faces: ONNX file of YuNet, a face detector; faces are counted with it.
+        text: Which text of an image is its caption: lines with that role (``"caption"``), or
+            ``"all"``.
+        call_log: Folder of the model's calls; logged calls are reused.
     """
 
-    model: Annotated[
-        str | None,
-        Flag("KIND/NAME; without one only this machine's parts speak.", "--model -m"),
-    ]
-    detector: Annotated[
-        ImagePath | None,
-        Flag("A detector file. Default: a tiny one trained on the sample data."),
-    ]
-    parts: LocalParts | None
-    language: Annotated[str | None, Flag("Language of what the model writes. Default: the meme's.")]
+    language: Annotated[
+        str | None, Flag("Language of what the model writes. Default: the meme's.")
+    ] = None
     known: Annotated[
         Known | None,
         Flag(
@@ -227,59 +223,151 @@ class AnalyzeOptions(AskingOptions, total=False):
             metavar="PATH",
             kind=list[str],
         ),
-    ]
-    faces: Annotated[ImagePath | None, Flag("The ONNX file of YuNet: faces are counted with it.")]
-    text: TextTaken
+    ] = None
+    faces: Annotated[
+        ImagePath | None, Flag("The ONNX file of YuNet: faces are counted with it.")
+    ] = None
+    text: TextTaken = "caption"
     call_log: Annotated[
         ImagePath,
-        Flag(
-            "Folder of the call log: what is in there is not asked again.",
-            "--calls",
-            default=CALL_LOG,
-        ),
-    ]
-    progress: Watch | None
+        Flag("Folder of the call log: what is in there is not asked again.", "--calls"),
+    ] = CALL_LOG
 
 
 @overload
-async def analyze_async(image: ImagePath, **options: Unpack[AnalyzeOptions]) -> Analysis: ...
+async def analyze_async(
+    image: ImagePath,
+    *,
+    model: str | None = ...,
+    detector: ImagePath | None = ...,
+    parts: LocalParts | None = ...,
+    settings: AnalyzeSettings | None = ...,
+    calls: CallSettings | None = ...,
+    progress: Watch | None = ...,
+) -> Analysis: ...
 
 
 @overload
-async def analyze_async(image: ImagePaths, **options: Unpack[AnalyzeOptions]) -> Analyses: ...
+async def analyze_async(
+    image: ImagePaths,
+    *,
+    model: str | None = ...,
+    detector: ImagePath | None = ...,
+    parts: LocalParts | None = ...,
+    settings: AnalyzeSettings | None = ...,
+    calls: CallSettings | None = ...,
+    progress: Watch | None = ...,
+) -> Analyses: ...
 
 
 async def analyze_async(
-    image: ImagePath | ImagePaths, **options: Unpack[AnalyzeOptions]
+    image: ImagePath | ImagePaths,
+    *,
+    model: str | None = None,
+    detector: ImagePath | None = None,
+    parts: LocalParts | None = None,
+    settings: AnalyzeSettings | None = None,
+    calls: CallSettings | None = None,
+    progress: Watch | None = None,
 ) -> Analysis | Analyses:
-    """Analyse one meme, or several; without a model only this machine's parts speak.
+    """Analyse one meme or several (async version of :func:`analyze`).
 
-    ``image`` is a file, or several: one that cannot be read does not end the others.
+    See :func:`analyze` for arguments, result and errors.
+
+    Example:
+        >>> found = await mm.analyze_async("meme.png")  # doctest: +SKIP
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
-    made = await analyze_memes(_name_memes(paths), options)
+    memes, settings = _name_memes(paths), settings or AnalyzeSettings()
+    if parts is None:
+        made = await analyze_memes(memes, model, detector, settings, calls, progress)
+    else:
+        made = await analyze_with(parts, memes, model, settings, calls, progress)
     if alone and made.refused:
         raise made.refused[0]
     return made[0] if alone else made
 
 
 @overload
-def analyze(image: ImagePath, **options: Unpack[AnalyzeOptions]) -> Analysis: ...
+def analyze(
+    image: ImagePath,
+    *,
+    model: str | None = ...,
+    detector: ImagePath | None = ...,
+    parts: LocalParts | None = ...,
+    settings: AnalyzeSettings | None = ...,
+    calls: CallSettings | None = ...,
+    progress: Watch | None = ...,
+) -> Analysis: ...
 
 
 @overload
-def analyze(image: ImagePaths, **options: Unpack[AnalyzeOptions]) -> Analyses: ...
+def analyze(
+    image: ImagePaths,
+    *,
+    model: str | None = ...,
+    detector: ImagePath | None = ...,
+    parts: LocalParts | None = ...,
+    settings: AnalyzeSettings | None = ...,
+    calls: CallSettings | None = ...,
+    progress: Watch | None = ...,
+) -> Analyses: ...
 
 
 def analyze(
     image: Annotated[ImagePath | ImagePaths, Argument("Image files.", "images", kind=list[Path])],
-    **options: Unpack[AnalyzeOptions],
+    *,
+    model: Annotated[
+        str | None,
+        Flag("KIND/NAME; without one only this machine's parts speak.", "--model -m"),
+    ] = None,
+    detector: Annotated[
+        ImagePath | None,
+        Flag("A detector file. Default: a tiny one trained on the sample data."),
+    ] = None,
+    parts: LocalParts | None = None,
+    settings: AnalyzeSettings | None = None,
+    calls: CallSettings | None = None,
+    progress: Watch | None = None,
 ) -> Analysis | Analyses:
-    """:func:`analyze_async`, waited for."""
-    if isinstance(image, Path | str):
-        return run_sync(analyze_async(image, **options))
-    return run_sync(analyze_async(image, **options))
+    """Analyse memes: text, homophone readings, harm, and with a model what they show and mean.
+
+    Without ``model`` only OCR, homophone readings and the local detector run. In a list, an image
+    that cannot be read does not end the others.
+
+    Args:
+        image: One image file, or a list of them.
+        model: Vision-language model, ``KIND/NAME``, such as ``openai/NAME``.
+        detector: A detector file. Default: the one in use, else the sample detector that ships.
+        parts: Detector and OCR loaded before, for many calls; replaces ``detector``.
+        settings: Language, known memes, faces and call log; see :class:`AnalyzeSettings`.
+        calls: How the model is called; see :class:`CallSettings`.
+        progress: Called with the counts so far.
+
+    Returns:
+        An :class:`Analysis` for one image; ``Analyses`` for a list, with the images that could
+        not be read in ``refused``.
+
+    Raises:
+        ImageError: The single image cannot be read.
+        InputError: A folder is given, or the model or the detector cannot be opened.
+
+    Example:
+        >>> found = mm.analyze("meme.png")  # doctest: +SKIP
+        >>> found.text, found.harm, found.readings  # doctest: +SKIP
+    """
+    given: Any = image  # the two overloads of the async version take one kind each
+    waiting: Coroutine[Any, Any, Analysis | Analyses] = analyze_async(
+        given,
+        model=model,
+        detector=detector,
+        parts=parts,
+        settings=settings,
+        calls=calls,
+        progress=progress,
+    )
+    return run_sync(waiting)
 
 
 def _name_memes(images: Sequence[Path]) -> list[Meme]:
@@ -289,31 +377,62 @@ def _name_memes(images: Sequence[Path]) -> list[Meme]:
     return name_apart(Meme(path.stem, path) for path in images)
 
 
-async def analyze_memes(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+async def analyze_memes(
+    memes: Sequence[Meme],
+    model: str | None = None,
+    detector: ImagePath | None = None,
+    settings: AnalyzeSettings | None = None,
+    calls: CallSettings | None = None,
+    progress: Watch | None = None,
+) -> Analyses:
     """Analyse memes that are known already, text and language included."""
-    seen, refused = await asyncio.to_thread(_look_all, memes, options)
-    model, tokens = options.get("model"), (0, 0)
+    settings = settings or AnalyzeSettings()
+    seen, refused = await asyncio.to_thread(_look_all, memes, detector, settings)
+    return await _complete(seen, refused, model, settings, calls, progress)
+
+
+async def analyze_with(
+    parts: LocalParts,
+    memes: Sequence[Meme],
+    model: str | None,
+    settings: AnalyzeSettings,
+    calls: CallSettings | None = None,
+    progress: Watch | None = None,
+) -> Analyses:
+    """The same with parts that are loaded already."""
+    seen, refused = await asyncio.to_thread(_look_each, memes, parts.tools)
+    return await _complete(seen, refused, model, settings, calls, progress)
+
+
+async def _complete(
+    seen: list[Findings],
+    refused: Sequence[ImageError],
+    model: str | None,
+    settings: AnalyzeSettings,
+    calls: CallSettings | None,
+    progress: Watch | None,
+) -> Analyses:
+    """Add what a model says, where one is named."""
+    tokens = (0, 0)
     if model is not None and seen:
-        seen, tokens = await _ask_all(model, seen, options)
+        async with open_client(
+            model, calls or CallSettings(), Path(settings.call_log), progress
+        ) as client:
+            seen = await _ask_all(client, seen, settings.language)
+            tokens = (client.progress.tokens_in, client.progress.tokens_out)
     return Analyses(tuple(map(_publish, seen)), tuple(refused), tokens)
 
 
 def _look_all(
-    memes: Sequence[Meme], options: AnalyzeOptions
+    memes: Sequence[Meme], detector: ImagePath | None, settings: AnalyzeSettings
 ) -> tuple[list[Findings], list[ImageError]]:
     """What this machine says; one bad image must not end the others."""
-    parts = options.get("parts")
-    if parts is not None:
-        return _look_each(memes, parts.tools)
-    file = find_detector(options.get("detector"))
-    with open_reader(text=options.get("text", "caption")) as ocr:
-        detector = Detector.load(file) if file is not None else Detector.load_sample()
-        places = options.get("known")
-        known = None if places is None else open_known(places)
-        faces = options.get("faces")
-        yunet = None if faces is None else Path(faces)
-        parts = LocalParts(detector, ocr, None, known, yunet)
-        return _look_each(memes, parts.tools)
+    file = find_detector(detector)
+    with open_reader(text=settings.text) as ocr:
+        opened = Detector.load(file) if file is not None else Detector.load_sample()
+        known = None if settings.known is None else open_known(settings.known)
+        faces = None if settings.faces is None else Path(settings.faces)
+        return _look_each(memes, LocalParts(opened, ocr, None, known, faces).tools)
 
 
 def _look_each(memes: Sequence[Meme], tools: Tools) -> tuple[list[Findings], list[ImageError]]:
@@ -327,25 +446,21 @@ def _look_each(memes: Sequence[Meme], tools: Tools) -> tuple[list[Findings], lis
 
 
 async def _ask_all(
-    model: str, seen: Sequence[Findings], options: AnalyzeOptions
-) -> tuple[list[Findings], tuple[int, int]]:
-    """What a model says of each, and the tokens that this took."""
-    call_log = Path(options.get("call_log", CALL_LOG))
-    async with open_client(model, asking_of(options), call_log, options.get("progress")) as client:
+    client: ModelClient, seen: Sequence[Findings], language: str | None
+) -> list[Findings]:
+    """What a model says of each."""
 
-        async def ask(found: Findings, asker: ModelClient | Trial = client) -> Findings:
-            known = found.language if found.language != UNKNOWN else "en"
-            language = options.get("language") or known
-            settings = ExtractSettings(language=language, toxicity="reviewer")
-            asker.expect(settings.steps + VERDICTS)
-            return await ask_all(asker, found, settings)
+    async def ask(found: Findings, asker: ModelClient | Trial = client) -> Findings:
+        known = found.language if found.language != UNKNOWN else "en"
+        settings = ExtractSettings(language=language or known, toxicity="reviewer")
+        asker.expect(settings.steps + VERDICTS)
+        return await ask_all(asker, found, settings)
 
-        async def ask_few(trial: Trial) -> None:
-            await asyncio.gather(*(ask(found, trial) for found in seen[:SAMPLE]))
+    async def ask_few(trial: Trial) -> None:
+        await asyncio.gather(*(ask(found, trial) for found in seen[:SAMPLE]))
 
-        await foresee(client, len(seen), ask_few)
-        found = list(await asyncio.gather(*map(ask, seen)))
-        return found, (client.progress.tokens_in, client.progress.tokens_out)
+    await foresee(client, len(seen), ask_few)
+    return list(await asyncio.gather(*map(ask, seen)))
 
 
 def _publish(found: Findings) -> Analysis:

@@ -25,9 +25,8 @@ from memantics.core.result import Result
 from memantics.core.samples import SampleMeme, image_path, read_samples
 from memantics.core.samples import copy as copy_samples
 from memantics.evaluation.audits.published import is_certain, is_checkable, violations
-from memantics.evaluation.evaluate import evaluate
+from memantics.evaluation.evaluate import EvaluationSettings, evaluate_suite
 from memantics.evaluation.report import report
-from memantics.evaluation.reports.runs import Run
 from memantics.evaluation.reports.standings import Standings, Trivial, make_standings
 from memantics.moderation.detect import Detector
 from memantics.moderation.explanation import Explanation
@@ -329,9 +328,21 @@ def demo(
     out: Annotated[str | Path, Flag("Folder of the pages.")] = "demo",
     progress: Callable[[str], None] | None = None,
 ) -> Tour:
-    """Take the sample data through every part of Memantics, offline; returns where the page is.
+    """Take the sample data through every part of Memantics, offline, and write one page.
 
-    ``progress`` is told what is done next.
+    Args:
+        out: Folder of the pages.
+        progress: Called with the name of each step.
+
+    Returns:
+        The page, the report of the baselines, and the highlights.
+
+    Raises:
+        MemanticsError: A part that the demo needs is not installed.
+
+    Example:
+        >>> mm.demo("demo").page  # doctest: +SKIP
+        PosixPath('demo/index.html')
     """
     tell, folder = progress or (lambda _: None), Path(out)
     memes = {meme.id: meme for meme in read_samples()}
@@ -475,8 +486,9 @@ def rank_published() -> Iterator[Standings]:
 
 def _evaluate(folder: Path) -> Path:
     """Run the embedded reader and two baselines on sample tasks, and write their report."""
-    made = evaluate(TASKS, model=MODELS, data="sample", limit=12, out=folder / "runs")
-    return report([made] if isinstance(made, Run) else list(made), folder / "report.html")
+    settings = EvaluationSettings(data="sample", limit=12)
+    made = evaluate_suite(TASKS, MODELS, settings=settings, out=folder / "runs")
+    return report(list(made), folder / "report.html")
 
 
 def _find_highlights(

@@ -1,7 +1,7 @@
 """Analyses, knowledge or captions of any number of memes: one Parquet part and call log a shard.
 
 Workers are processes (or Ray's) and do what this machine does; each keeps as many calls in flight
-as its asking allows. So CPU work and calls to a model server grow apart.
+as its call settings allow. So CPU work and calls to a model server grow apart.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from memantics.core.errors import ImageError, InputError
 from memantics.core.files import replace_file, whole_file
 from memantics.core.images import probe
 from memantics.core.memes import CAPTIONS, Meme
-from memantics.core.parameters import Flag, MadeBy
+from memantics.core.parameters import Flag
 from memantics.core.result import Result
 from memantics.core.tables import need_parquet
 from memantics.core.waiting import run_sync
-from memantics.models.client import Asking, make_asking, open_client
+from memantics.models.client import CallSettings, open_client
 from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.detect import Detector
 from memantics.moderation.scale.driver import ScaleProgress, ScaleSettings, run_shards
@@ -39,7 +39,7 @@ from memantics.understanding.captions.mine import make_line, mine_captions
 from memantics.understanding.extraction.chain import ExtractSettings, extract_memes
 from memantics.understanding.knowledge.records import KNOWLEDGE, dump_knowledge
 from memantics.understanding.reading import read_once
-from memantics.workbench.analyze import LocalParts, analyze_memes
+from memantics.workbench.analyze import AnalyzeSettings, LocalParts, analyze_memes, analyze_with
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +60,7 @@ class ShardSettings:
     model: Annotated[str | None, Flag("KIND/NAME of the model that is asked.", "--model -m")] = None
     language: Annotated[str, Flag("Language of what the model writes.")] = ""
     detector: Annotated[Path | None, Flag("A detector file, for analyses.")] = None
-    asking: Annotated[Asking, MadeBy(make_asking)] = field(default_factory=Asking)
+    calls: CallSettings = field(default_factory=CallSettings)
 
     def __post_init__(self) -> None:
         if self.product != "analysis" and not self.model:
@@ -134,16 +134,11 @@ class _Builder:
 
     async def _analyze(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
         settings = self._settings
-        made = await analyze_memes(
-            memes,
-            {
-                "model": settings.model,
-                "language": settings.language or None,
-                "call_log": call_log,
-                "asking": settings.asking,
-                "parts": self._parts,
-            },
-        )
+        wanted = AnalyzeSettings(language=settings.language or None, call_log=call_log)
+        if self._parts is None:
+            made = await analyze_memes(memes, settings.model, None, wanted, settings.calls)
+        else:
+            made = await analyze_with(self._parts, memes, settings.model, wanted, settings.calls)
         rows = {one.meme.id: _row(one.meme.id, one.to_dict(), one.statuses) for one in made}
         missing = [meme.id for meme in memes if meme.id not in rows]
         for name, error in zip(missing, made.refused, strict=True):
@@ -157,9 +152,9 @@ class _Builder:
         settings = ExtractSettings(
             language=shard_settings.language or "en", collection=self._work.folder.name
         )
-        async with open_client(shard_settings.model, shard_settings.asking, call_log) as client:
+        async with open_client(shard_settings.model, shard_settings.calls, call_log) as client:
             async for made in extract_memes(
-                client, known, settings, 2 * shard_settings.asking.concurrency
+                client, known, settings, 2 * shard_settings.calls.concurrency
             ):
                 statuses = Counter(str(step.status) for step in made.steps)
                 line = orjson.loads(dump_knowledge(made.knowledge))
@@ -169,7 +164,7 @@ class _Builder:
     async def _mine(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
         settings = self._settings
         known = await read_once(memes)
-        async with open_client(settings.model, settings.asking, call_log) as client:
+        async with open_client(settings.model, settings.calls, call_log) as client:
             report = await mine_captions(client, known, settings.language)
         ended: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for miss in report.tally.misses:

@@ -28,7 +28,7 @@ from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.core.samples import SampleMeme, image_path, read_samples
-from memantics.models.client import Asking, Watch, open_client
+from memantics.models.client import CallSettings, Watch, open_client
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.engine import Progress
 from memantics.moderation.detect import Detector
@@ -39,6 +39,7 @@ from memantics.moderation.verdict import HARMFUL
 from memantics.moderation.verdict import judge as judge_subjects
 from memantics.understanding.analysis.gather import VERDICTS, ask_all
 from memantics.understanding.analysis.records import Feeling, Findings, Harm, Missing
+from memantics.understanding.editing import DraftSettings, line_reader, open_planner
 from memantics.understanding.extraction.chain import ExtractSettings
 from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
@@ -54,7 +55,6 @@ from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.reappraisal.stages import Planner
 from memantics.understanding.reappraisal.whole import EditWish, WishPlanner
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
-from memantics.understanding.reappraise import EditingOptions, line_reader, open_planner
 from memantics.understanding.versions import offer_version
 from memantics.understanding.vision.appearance import (
     PictureKind,
@@ -87,7 +87,7 @@ class Studio:
 
     detector: Detector
     models: tuple[str, ...] = ()
-    asking: Asking = field(default_factory=Asking)
+    calls: CallSettings = field(default_factory=CallSettings)
     ocr: RememberingOcr = field(default_factory=lambda: RememberingOcr(RapidReader(), None))
 
     def find_model(self, name: str) -> str:
@@ -286,8 +286,8 @@ async def ask_meaning(
         lines = tuple(line.text for line in read.lines if line.role == "caption")
         seen = Findings(known, lines, read.language, read.panels)
         settings = ExtractSettings(language=language, toxicity="reviewer")
-        asking = replace(studio.asking, use_cache=False)
-        async with open_client(name, asking, folder / "call_log", watch) as client:
+        calls = replace(studio.calls, use_cache=False)
+        async with open_client(name, calls, folder / "call_log", watch) as client:
             client.expect(settings.steps + VERDICTS)
             found = await ask_all(client, seen, settings)
             tokens = client.progress.tokens_in + client.progress.tokens_out
@@ -397,10 +397,10 @@ async def soften(
 ) -> KinderFound:
     """Kinder versions, planned from a lexicon (a baseline) or by a model; the best comes first."""
     name = model if model == EMBEDDED else studio.find_model(model)
-    asking = replace(studio.asking, use_cache=False)
-    options: EditingOptions = {"model": name, "asking": asking, "mood": False}
+    calls = replace(studio.calls, use_cache=False)
+    settings = DraftSettings(mood=False)
     with lay_out(picture) as (meme, folder):
-        async with open_planner(options, folder / "plan", 1) as planner:
+        async with open_planner(name, settings, calls, folder / "plan", 1) as planner:
             made = await take_through(meme, _open_shop(studio, planner, folder, versions))
         return await _show(studio, picture, made, name)
 

@@ -14,6 +14,7 @@ from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme
 from memantics.core.records import Field, Form, Option
 from memantics.core.samples import image_path, read_samples
+from memantics.models.client import CallSettings
 from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
@@ -22,12 +23,13 @@ from memantics.moderation.classifier import Classifier, find_labelled, use_class
 from memantics.moderation.classifiers import open_judges
 from memantics.moderation.screen import screen
 from memantics.understanding.analysis.gather import Tools, look
+from memantics.understanding.editing import DraftSettings, open_planner
 from memantics.understanding.reappraisal.planner import UNTOLD, EmbeddedPlanner
 from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.reappraisal.stages import ReappraisalSubject
-from memantics.understanding.reappraise import open_planner
+from memantics.understanding.reappraise import EMBEDDED
 from memantics.understanding.vision.page import Page
-from memantics.workbench.analyze import analyze, describe
+from memantics.workbench.analyze import AnalyzeSettings, analyze, describe
 from tests.places import SHARED_DATA, needs_shared_data
 
 pytestmark = pytest.mark.slow
@@ -65,7 +67,7 @@ def classifier(tmp_path: Path) -> Classifier:
 
 
 def test_an_analysis_says_who_tells_the_emotion_and_how_well(classifier: Classifier) -> None:
-    found = analyze(image_path("en-001"), known="sample")
+    found = analyze(image_path("en-001"), settings=AnalyzeSettings(known="sample"))
     (feeling,) = found.feelings
     assert feeling.emotion == "tense"
     assert feeling.emotion in classifier.classes
@@ -131,7 +133,7 @@ def test_the_planner_names_its_source() -> None:
 
 
 async def _open(folder: Path) -> str:
-    async with open_planner({}, folder, 1) as planner:
+    async with open_planner(EMBEDDED, DraftSettings(), CallSettings(), folder, 1) as planner:
         return planner.name
 
 

@@ -107,8 +107,12 @@ def test_a_lora_answers_as_it_judges(tmp_path: Path) -> None:
     tune(base, draw_cases(tmp_path / "images", 8), wording, quick, tmp_path / "out", tools())
     items = list(pose_one(TASK, TaskChoiceSettings(limit=3)).task.items())
     memes = [Example(i.id, i.form.context["text"], image=i.images[0].path) for i in items]
-    run = mm.evaluate(TASK, model=f"detector/{tmp_path / 'out'}", limit=3, out=tmp_path / "runs")
-    assert isinstance(run, mm.Run)
+    run = mm.evaluate(
+        TASK,
+        f"detector/{tmp_path / 'out'}",
+        out=tmp_path / "runs",
+        settings=mm.EvaluationSettings(limit=3),
+    )
     answers = last_answers(run.folder)
     judged = open_judge(tmp_path / "out").predict(memes)
     assert [answers[one.id].value for one in judged] == [one.name for one in judged]

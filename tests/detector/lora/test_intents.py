@@ -96,7 +96,12 @@ def test_the_lessons_are_the_task_s_own_requests(tmp_path: Path) -> None:
         LocalModel(f"local/{adapter}")
     (tmp_path / "out" / "tuning.json").write_text("{}", encoding="utf-8")
     with pytest.raises(StoreError, match="damaged"):
-        mm.evaluate(TASK, model=f"detector/{tmp_path / 'out'}", limit=1, out=tmp_path / "runs")
+        mm.evaluate(
+            TASK,
+            f"detector/{tmp_path / 'out'}",
+            out=tmp_path / "runs",
+            settings=mm.EvaluationSettings(limit=1),
+        )
 
 
 def test_a_published_set_of_intents_is_learnt_from(shell: Shell, tmp_path: Path) -> None:

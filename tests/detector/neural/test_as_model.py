@@ -33,8 +33,9 @@ def trained(fusion: Backbones, tmp_path_factory: pytest.TempPathFactory) -> Path
 def test_mke_answers_as_it_judges(task: str, trained: Path, tmp_path: Path) -> None:
     items = list(pose_one(task, TaskChoiceSettings(limit=6)).task.items())
     memes = [Example(i.id, i.form.context["text"], image=i.images[0].path) for i in items]
-    run = mm.evaluate(task, model=f"detector/{trained}", limit=6, out=tmp_path / "runs")
-    assert isinstance(run, mm.Run)
+    run = mm.evaluate(
+        task, f"detector/{trained}", out=tmp_path / "runs", settings=mm.EvaluationSettings(limit=6)
+    )
     assert run.counts["answered"] == 6
     answers = last_answers(run.folder)
     for said in predict_neural(load_neural(trained, "cpu"), memes).predictions:

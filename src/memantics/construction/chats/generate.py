@@ -49,10 +49,20 @@ def find_topics(names: Sequence[str]) -> tuple[Topic, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """How chats are written, which stay, and what their wrong answers are.
+    """How chats are written, which are kept, and what their wrong answers are.
 
-    ``candidates`` chats are written for each meme and topic; ``temperature`` keeps them apart.
-    ``topics`` of a meme are the ``per_meme`` that go best with it.
+    Attributes:
+        language: Write in this language. Default: the meme's.
+        topics: Topics to choose from.
+        per_meme: Topics for each meme, those that fit it best.
+        candidates: Chats written for each meme and topic.
+        keep: Chats of a meme that are kept at most.
+        turns: Messages at most, the meme included.
+        nearest: Length of the lists of near memes.
+        check: Ask whether a wrong answer means the same as the correct one.
+        seed: Seed of topics and samples.
+        attempts: Tries at a reply that can be parsed.
+        temperature: Sampling temperature; it makes the candidates differ.
     """
 
     language: Annotated[str, Flag("Write in this language.")] = ""

@@ -203,8 +203,19 @@ def measure_chats(
 ) -> ChatFigures:
     """Measure files of chats: fluency, coherence of neighbouring turns, diversity.
 
-    ``perplexity`` and ``bert`` name models; without ``bert`` coherence is the cosine of sentence
-    vectors, without ``perplexity`` there is none.
+    Args:
+        files: One file or several: PunMemeCN's chats, ours, or any JSON with lists of utterances.
+        perplexity: Language model that measures fluency. Default: fluency is not measured.
+        bert: Folder of a BERT model for coherence. Default: cosine of sentence embeddings.
+
+    Returns:
+        The metrics of each file, and a note on what was not measured.
+
+    Raises:
+        DataError: A file holds no chats.
+
+    Example:
+        >>> mm.measure_chats("chats.json").files[0].distinct_2  # doctest: +SKIP
     """
     paths = [Path(folder) for folder in ([files] if isinstance(files, str | Path) else files)]
     if not paths:

@@ -137,8 +137,22 @@ def collect(
 ) -> Collected:
     """Read a folder of images: text, language, copies, templates, filters.
 
-    What is kept is listed in ``memes.jsonl``; a ``page`` shows what was dropped, and why.
-    ``settings`` say what is kept and how it is read, ``progress`` is told how far it is.
+    The memes that are kept are listed in ``memes.jsonl``.
+
+    Args:
+        folder: Folder of images, searched with its subfolders.
+        settings: Rules and where ``memes.jsonl`` goes. Default: beside the images.
+        page: Write the page of what was dropped, and why.
+        progress: Called with the counts so far.
+
+    Returns:
+        The memes that were kept and dropped, with the reasons.
+
+    Raises:
+        InputError: The folder holds no images.
+
+    Example:
+        >>> mm.collect("memes/").folder  # doctest: +SKIP
     """
     begin = time.monotonic()
 

@@ -46,9 +46,16 @@ _LOOK = TypeAdapter(Look)
 
 @dataclass(frozen=True, slots=True)
 class CollectSettings:
-    """``out`` None: ``memes.jsonl`` goes beside the images, which stay where they are.
+    """How a folder of images is read, and which memes are kept.
 
-    ``text`` is which text of an image is its caption.
+    Attributes:
+        out: Copy the memes that are kept there. Default: ``memes.jsonl`` goes beside the images.
+        rules: Rules that drop images, with their thresholds.
+        duplicate_bits: Bits of the perceptual hash within which the same text is a copy.
+        family_bits: Bits within which images belong to one template cluster.
+        workers: Processes that read images.
+        text: Which text of an image is its caption: lines with that role (``"caption"``), or
+            ``"all"``.
     """
 
     out: Path | None = None

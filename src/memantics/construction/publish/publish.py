@@ -85,11 +85,34 @@ def publish(
 ) -> Published:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
 
-    The folder runs at once under its ``name``. What people dropped stays out; nothing of the queue
-    is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so. Without
-    ``images`` memes are named by id, file name and checksum, for images that may not be passed on.
-    ``split`` divides memes into a training and a test part, such as ``8:2``; memes of one template
-    family stay together.
+    The benchmark runs at once under its name. Items that people dropped are left out; the queue is
+    not changed.
+
+    Args:
+        queue: A reviewed queue, or the folder of a build.
+        name: The name under which ``memantics run`` finds it.
+        licence: Licence of the data, such as ``CC-BY-4.0``.
+        verdicts: Annotations. Default: ``verdicts.jsonl`` in the queue.
+        title: Title. Default: the queue's.
+        summary: One sentence on what it is.
+        citation: How to cite it.
+        version: Version of the data.
+        out: The benchmark's folder is made in here.
+        chats: Chats that become a task of their own.
+        unreviewed: Include drafts that nobody annotated; the card says so.
+        split: Divide memes into a training and a test part, such as ``8:2``; memes of one template
+            cluster stay together.
+        images: Include the images. Without them memes are named by id, file name and checksum.
+
+    Returns:
+        The folder, the number of memes and records, and what was left out.
+
+    Raises:
+        InputError: The name is taken or not valid, or nothing was reviewed.
+        DataError: Annotations do not fit the queue.
+
+    Example:
+        >>> mm.publish("builds/mine", name="mine", licence="CC0-1.0").folder  # doctest: +SKIP
     """
     need_parquet()
     judged = Path(verdicts) if verdicts else None

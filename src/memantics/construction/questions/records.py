@@ -26,14 +26,26 @@ ABSENT_TEXTS: Mapping[str, str] = {"en": "Right would be “{}”.", "zh": "正�
 
 @dataclass(frozen=True, slots=True)
 class QuestionSettings:
-    """How questions are built.
+    """How questions are written and tested.
 
-    ``none_share`` is the share of items whose key is "None of the others". ``words`` bounds the
-    length of an option. Blind questions of one call (``at_once``) are about different memes.
-    ``tolerance`` is how far, at the end, the rates at which length or a blind solver finds the key
-    may lie from chance. ``rewrites`` bounds how often the critic sends a finished item back.
-    ``from_image`` has a toxicity question written from the image alone where nothing is known of
-    toxicity; it is marked. ``specs`` are dimensions that the user wrote.
+    Attributes:
+        per_dimension: Questions for each dimension of each meme.
+        dimensions: Ask about these dimensions only.
+        none_share: Proportion of questions whose correct option is "None of the others".
+        words: Words of an option at most.
+        attempts: Tries at a reply that can be parsed.
+        rewrites: How often a question that the critic solved is rewritten.
+        seed: Seed of every sample.
+        language: Language of the questions.
+        critic: Who tries to solve questions without the image: statistics, a model, or both.
+        at_once: Questions that the critic answers in one call, each about a different meme.
+        keep_per_dimension: Keep so many of each dimension even if a critic solves them; marked.
+        tolerance: How far the rates at which length or a solver without the image finds the
+            correct option may be from the chance level.
+        sampling: Sampling parameters of the model.
+        from_image: Where nothing is known about toxicity, write its question from the image;
+            marked.
+        specs: Dimensions that the user defined.
     """
 
     per_dimension: Annotated[

@@ -210,10 +210,20 @@ def read_samples() -> tuple[SampleMeme, ...]:
 
 
 def image_path(meme: str) -> Path:
-    """The image of a meme, by id.
+    """Return the image of a sample meme.
 
-    >>> image_path("en-001").name
-    'en-001.png'
+    Args:
+        meme: The id of the meme.
+
+    Returns:
+        The image file.
+
+    Raises:
+        UnknownName: There is no such meme.
+
+    Example:
+        >>> image_path("en-001").name
+        'en-001.png'
     """
     known = {m.id: m.file for m in read_samples()}
     require_known("sample meme", meme, known)
@@ -221,10 +231,23 @@ def image_path(meme: str) -> Path:
 
 
 def copy(folder: Annotated[str | Path, Argument("Where to put them.")]) -> Path:
-    """Copy the pack to a folder of your own, to follow the guides with; returns the folder.
+    """Copy the sample data to a folder, to follow the guides with.
 
-    ``memes/`` holds the pictures, ``memes.jsonl`` all annotations, ``memes.csv`` a table with id,
-    image, text, language and harm. What is there already is left as it is.
+    ``memes/`` holds the images, ``memes.jsonl`` all annotations, ``memes.csv`` a table with id,
+    image, text, language and harm. Existing files are not changed.
+
+    Args:
+        folder: The folder to write to.
+
+    Returns:
+        The folder.
+
+    Raises:
+        InputError: ``folder`` is a file.
+
+    Example:
+        >>> mm.samples.copy("sample")  # doctest: +SKIP
+        PosixPath('sample')
     """
     target = Path(folder)
     if target.exists() and not target.is_dir():

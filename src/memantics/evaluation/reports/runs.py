@@ -170,7 +170,20 @@ def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -
 
 
 def load_run(folder: str | Path) -> Run:
-    """Read a run directory: ``folder`` is one that ``memantics run`` wrote."""
+    """Read a run directory.
+
+    Args:
+        folder: A folder that ``memantics run`` or :func:`evaluate` wrote.
+
+    Returns:
+        The run with its scores, counts and facts.
+
+    Raises:
+        StoreError: The folder is not a run, or is damaged.
+
+    Example:
+        >>> mm.load_run("runs/mquest-qa-longest").counts  # doctest: +SKIP
+    """
     return load_runs([Path(folder)])[0]
 
 

@@ -41,7 +41,7 @@ from memantics.moderation.neural.feeding import hold_out, split_rows
 from memantics.moderation.neural.seeds import PREDICTIONS, SeedPlan, train_neural
 from memantics.moderation.neural.settings import Pooling, Target, Training, check_training
 from memantics.moderation.study.variants import (
-    Encoding,
+    StudyEncoders,
     Variant,
     make_backbones,
     make_shape,
@@ -267,7 +267,7 @@ class StudyPlan:
     """
 
     variants: tuple[Variant, ...]
-    encoding: Encoding
+    encoding: StudyEncoders
     training: Training
     targets: tuple[Target, ...] = ("harmful", "type")
     epochs: int | None = None

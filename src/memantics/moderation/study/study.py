@@ -11,17 +11,18 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.parameters import Argument, Flag
 from memantics.moderation.data import Captions, DetectorData, LabelVersion, load_examples
 from memantics.moderation.examples import Loaded
-from memantics.moderation.neural import settings
+from memantics.moderation.neural import settings as neural
 from memantics.moderation.neural.feeding import hold_out
 from memantics.moderation.study.running import STUDY, Study, StudyPlan, run_study
-from memantics.moderation.study.variants import Encoding, choose_variants
+from memantics.moderation.study.variants import StudyEncoders, choose_variants
 
 __all__ = [
     "STUDY",
-    "Encoding",
     "Study",
     "StudyData",
+    "StudyEncoders",
     "StudyPlan",
+    "StudySettings",
     "choose_variants",
     "study",
     "study_detectors",
@@ -90,60 +91,104 @@ Variants = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class StudySettings:
+    """Data and training of every detector of a study.
+
+    Attributes:
+        test: Test data, where they are not part of the training data.
+        captions: File of mined captions, ``captions.jsonl`` of a build.
+        tasks: Two classes (``harmful``), five types (``type``), or ``both``.
+        seeds: One training for each seed.
+        epochs: Passes over the training data. Default: the paper's.
+        rate: Learning rate. Default: the paper's.
+        batch: Memes in a step.
+        patience: Epochs without improvement on the validation part before training ends.
+        hold_out: How the validation part is drawn.
+        share: Proportion of the training memes in the validation part.
+        pooling: How tokens become a vector, in every network; ``auto`` mixes two ways.
+        precision: Number format of training.
+        device: Where networks are trained.
+        labels: Label version of ToxiCN MM.
+    """
+
+    test: Annotated[str | None, Flag("Test data, where they are apart.")] = None
+    captions: Captions = None
+    tasks: Annotated[
+        Literal["both", "harmful", "type"], Flag("Two classes, five types, or both.")
+    ] = "both"
+    seeds: neural.Seeds = (0, 1, 2, 3, 4)
+    epochs: Annotated[int | None, Flag("Default: the paper's.", min=1)] = None
+    rate: Annotated[float | None, Flag("Default: the paper's.")] = None
+    batch: Annotated[int, Flag("Memes in a step.", min=1)] = 32
+    patience: neural.Patience = 3
+    hold_out: neural.HowHeldOut = "blocks"
+    share: neural.Share = 0.1
+    pooling: Annotated[
+        neural.Pooling, Flag("How tokens become a vector, in every network; auto mixes two ways.")
+    ] = "mean"
+    precision: neural.HowPrecise = "auto"
+    device: neural.Device = "auto"
+    labels: Annotated[LabelVersion, Flag("Label version.")] = "v1"
+
+
 def study(
     variants: Variants = (),
     *,
     data: DetectorData = None,
-    test: Annotated[str | None, Flag("Test data, where they are apart.")] = None,
     out: Annotated[str | Path, Flag("The folder to write.")] = "study",
-    encoding: Encoding | None = None,
-    captions: Captions = None,
-    tasks: Annotated[
-        Literal["both", "harmful", "type"], Flag("Two classes, five types, or both.")
-    ] = "both",
+    encoders: StudyEncoders | None = None,
     against: Annotated[str, Flag("Compare all variants with this one.")] = "",
-    seeds: settings.Seeds = (0, 1, 2, 3, 4),
-    epochs: Annotated[int | None, Flag("Default: the paper's.", min=1)] = None,
-    rate: Annotated[float | None, Flag("Default: the paper's.")] = None,
-    batch: Annotated[int, Flag("Memes in a step.", min=1)] = 32,
-    patience: settings.Patience = 3,
-    hold_out: settings.HowHeldOut = "blocks",
-    share: settings.Share = 0.1,
-    pooling: Annotated[
-        settings.Pooling, Flag("How tokens become a vector, in every network; auto mixes two ways.")
-    ] = "mean",
-    precision: settings.HowPrecise = "auto",
-    device: settings.Device = "auto",
-    labels: Annotated[LabelVersion, Flag("Label version.")] = "v1",
-    say: Callable[[str], None] | None = None,
+    settings: StudySettings | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Study:
-    """Train many detectors alike, test each once, and compare them, as ToxiCN MM's Table 5 does.
+    """Train several detectors alike, test each once, and compare them, as ToxiCN MM's Table 5.
 
-    ``variants`` are named as ``FAMILY[+CAPTIONS][@WAY]``; without any, the paper's that the
-    encoders allow. ``encoding`` says which encoders make vectors of texts and images. Called again,
-    it goes on where it stopped; ``say`` is told each step in words.
+    Called again, it goes on where it stopped.
+
+    Args:
+        variants: Variants, ``FAMILY[+CAPTIONS][@WAY]``, such as ``fusion+both``, or presets of the
+            fast detectors. Default: the paper's that the encoders allow.
+        data: Training data: a benchmark, a table, or ``sample``. Default: ToxiCN MM.
+        out: Folder for the results.
+        encoders: Encoders of texts and images; see :class:`StudyEncoders`.
+        against: Compare all variants with this one. Default: every pair.
+        settings: Data and training; see :class:`StudySettings`.
+        progress: Called with each step in words.
+
+    Returns:
+        The scores of every variant and the comparisons, also as tables.
+
+    Raises:
+        InputError: A variant is unknown, or needs an encoder that is not given.
+        DataError: The data are missing or damaged.
+
+    Example:
+        >>> tried = mm.study(["ridge", "linear"], data="sample")  # doctest: +SKIP
+        >>> tried.table()  # doctest: +SKIP
     """
-    training = settings.Training(
-        seeds=seeds,
-        batch=batch,
-        patience=patience,
-        hold_out=hold_out,
-        share=share,
-        precision=precision,
-        device=device,
+    wanted = settings or StudySettings()
+    training = neural.Training(
+        seeds=wanted.seeds,
+        batch=wanted.batch,
+        patience=wanted.patience,
+        hold_out=wanted.hold_out,
+        share=wanted.share,
+        precision=wanted.precision,
+        device=wanted.device,
     )
-    targets: tuple[settings.Target, ...] = ("harmful", "type") if tasks == "both" else (tasks,)
-    encoders = encoding or Encoding()
-    chosen = choose_variants(variants, encoders)
+    tasks = wanted.tasks
+    targets: tuple[neural.Target, ...] = ("harmful", "type") if tasks == "both" else (tasks,)
+    found_encoders = encoders or StudyEncoders()
     plan = StudyPlan(
-        chosen,
-        encoders,
+        choose_variants(variants, found_encoders),
+        found_encoders,
         training,
         targets,
-        epochs=epochs,
-        rate=rate,
-        pooling=pooling,
+        epochs=wanted.epochs,
+        rate=wanted.rate,
+        pooling=wanted.pooling,
         against=against,
     )
-    found = StudyData(data, test, labels, captions)
-    return study_detectors(found, plan, Path(out), say or (lambda _: None))
+    found = StudyData(data, wanted.test, wanted.labels, wanted.captions)
+    return study_detectors(found, plan, Path(out), progress or (lambda _: None))

@@ -38,7 +38,7 @@ CHECKS: tuple[str, ...] = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Encoding:
+class StudyEncoders:
     """Folders of encoders as transformers saves them; ``text`` may be the word ``scratch``."""
 
     text: settings.TextBackbone = None
@@ -112,7 +112,7 @@ def read_variant(name: str) -> Variant:
     return Variant(name, str(family), cast("CaptionUse", captions or "none"), way or "")
 
 
-def choose_variants(names: Sequence[str], encoding: Encoding) -> tuple[Variant, ...]:
+def choose_variants(names: Sequence[str], encoding: StudyEncoders) -> tuple[Variant, ...]:
     """The variants that were named, else the paper's that the encoders at hand allow, and fast.
 
     ``paper`` stands for the paper's rows, ``checks`` for the other ways in which captions join.
@@ -157,7 +157,7 @@ def make_shape(
     )
 
 
-def make_backbones(variant: Variant, encoding: Encoding) -> settings.Backbones:
+def make_backbones(variant: Variant, encoding: StudyEncoders) -> settings.Backbones:
     """The folders that a variant's network is built on."""
     image = encoding.resnet if variant.family == "resnet" else encoding.image
     needs = set(variant.needs)

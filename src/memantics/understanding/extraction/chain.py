@@ -28,11 +28,22 @@ STAGES = ("individuals", "relations")
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
-    """How knowledge is extracted. ``refine`` is the plan's own where it is None.
+    """How knowledge is extracted.
 
-    With a ``retriever``, every meme is told the ``retrieved`` statements nearest to what it says;
-    what comes of such a step names their sources. ``askers`` answer the steps that name a model of
-    their own; ``files`` are the user's dimensions. ``toxicity`` says what counts as toxic.
+    Attributes:
+        plan: The dimensions and their order.
+        refine: When relations are extracted: with the individuals, in a second pass, or off.
+            Default: the plan's.
+        language: Language of labels and descriptions.
+        background: Background knowledge, given in every prompt.
+        attempts: Tries at a reply that can be parsed.
+        sampling: Sampling parameters of the model.
+        collection: Name of the collection, stored with the knowledge.
+        retriever: Finds statements nearest to the text of a meme; its sources are cited.
+        retrieved: How many statements are retrieved for each meme.
+        askers: Models of steps that name one.
+        files: Files of dimensions that the user defined.
+        toxicity: What counts as toxic: the paper's six kinds, or what a reviewer calls harmful.
     """
 
     plan: ExtractionPlan = DEFAULT

@@ -136,7 +136,14 @@ WORKFLOW = "collect-and-edit"
 
 @dataclass(frozen=True, slots=True)
 class IntentSettings:
-    """``language`` "" drafts in each meme's own; at most so many intents and sentences."""
+    """How intents and background are drafted.
+
+    Attributes:
+        language: Write in this language. Default: the meme's.
+        intents: Intents of a meme at most.
+        sentences: Sentences of background at most.
+        attempts: Tries at a reply that can be parsed.
+    """
 
     language: Annotated[str, Flag("Write in this language.")] = ""
     intents: Annotated[int, Flag("Intents of a meme at most.", "--most", min=1, max=10)] = (

@@ -1,0 +1,85 @@
+"""How knowledge is extracted, from what a user says: order, background, dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from memantics.core.parameters import (
+    Attempts,
+    Flag,
+)
+from memantics.understanding.analysis.asking import ToxicityRule
+from memantics.understanding.extraction.chain import ExtractSettings
+from memantics.understanding.extraction.plan import Refine, adapt_plan, find_plan
+from memantics.understanding.extraction.report import (
+    read_background,
+)
+from memantics.understanding.kb import open_known
+from memantics.understanding.knowledge.ontology.vocabulary import read_specs
+
+
+def make_extract_settings(
+    order: str = "default",
+    refine: Refine | None = None,
+    language: str = "en",
+    background: Path | None = None,
+    attempts: int = 3,
+) -> ExtractSettings:
+    """How knowledge is extracted; ``background`` is a text file, or a folder of them."""
+    told = read_background(background) if background else ""
+    return ExtractSettings(find_plan(order), refine, language, told, attempts)
+
+
+def with_retrieval(
+    settings: ExtractSettings, places: Sequence[Path], count: int = 5
+) -> ExtractSettings:
+    """The same settings, with background retrieved from stores, builds or folders of texts."""
+    if not places:
+        return settings
+    return replace(settings, retriever=open_known(places), retrieved=count)
+
+
+def with_dimensions(settings: ExtractSettings, folder: Path | None) -> ExtractSettings:
+    """The same settings, with dimensions of the user's own: a folder of TOML files."""
+    if folder is None:
+        return settings
+    given = read_specs(folder)
+    files = tuple(sorted(folder.glob("*.toml")))
+    return replace(settings, plan=adapt_plan(settings.plan, given), files=files)
+
+
+def read_extract_settings(
+    *,
+    order: Annotated[str, Flag("Order of the dimensions: default, paper or official.")] = "default",
+    refine: Annotated[
+        Refine | None, Flag("Relations with the individuals, in a second pass, or off.")
+    ] = None,
+    background: Annotated[
+        Path | None, Flag("Background knowledge: a text file, or a folder of them.")
+    ] = None,
+    dimensions: Annotated[
+        Path | None,
+        Flag("Dimensions of your own, changed or dropped: a folder of NAME.toml files."),
+    ] = None,
+    retrieve: Annotated[
+        Sequence[Path],
+        Flag(
+            "Retrieve background for each meme from a store, a build or a folder of texts; may be "
+            "repeated."
+        ),
+    ] = (),
+    retrieved: Annotated[int, Flag("How many statements to retrieve.", min=1, max=50)] = 5,
+    language: Annotated[str, Flag("Language of labels, descriptions and questions.")] = "en",
+    attempts: Attempts = 3,
+    toxicity: Annotated[
+        ToxicityRule,
+        Flag("What counts as toxic: the paper's six kinds, or what a reviewer calls harmful."),
+    ] = "paper",
+) -> ExtractSettings:
+    """How knowledge is extracted, from all that a user can say."""
+    settings = make_extract_settings(order, refine, language, background, attempts)
+    settings = replace(settings, toxicity=toxicity)
+    return with_dimensions(with_retrieval(settings, retrieve, retrieved), dimensions)

@@ -1,0 +1,199 @@
+"""How memes are edited: settings with their flags, the planner, and the image editor."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from memantics.core.errors import InputError
+from memantics.core.labels import find_judges
+from memantics.core.lines import TextLine, explain_unread
+from memantics.core.model import Editor
+from memantics.core.parameters import Flag, TextTaken
+from memantics.models.client import CallSettings, Watch, open_client
+from memantics.models.editors import open_editor
+from memantics.models.embedded.ocr import RememberingOcr
+from memantics.models.kinds import ModelSettings
+from memantics.understanding.captions.mine import sees_nothing
+from memantics.understanding.reappraisal.faces import BY_MODEL, FaceEditor, FaceFinder, open_faces
+from memantics.understanding.reappraisal.grading import EmbeddedEditor
+from memantics.understanding.reappraisal.planner import EMBEDDED, EmbeddedPlanner
+from memantics.understanding.reappraisal.stages import ModelPlanner, MoodJudge, Planner
+from memantics.understanding.vision.regions import ReadLines
+from memantics.understanding.vision.roles import read_image_text
+
+BEST_OF = 3
+
+
+@dataclass(frozen=True, slots=True)
+class EditorSettings:
+    """How captions are read, and how the image editor is reached.
+
+    Attributes:
+        text: Which lines of an image are captions and may be rewritten: those with the role of a
+            caption (``"caption"``), or ``"all"``.
+        editor_url: URL of an image-edit server. Default: ``OPENAI_BASE_URL``.
+        editor_params: Settings of the editor, such as ``{"seed": "7"}``.
+    """
+
+    text: TextTaken = "caption"
+    editor_url: Annotated[
+        str | None, Flag("Address of an image-edit server. Default: OPENAI_BASE_URL.")
+    ] = None
+    editor_params: Annotated[
+        Mapping[str, str], Flag("A setting of the editor.", "--editor-param", metavar="NAME=VALUE")
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSettings(EditorSettings):
+    """How a reappraisal is planned and repainted, besides model and editor.
+
+    Attributes:
+        text: See :class:`EditorSettings`.
+        editor_url: See :class:`EditorSettings`.
+        editor_params: See :class:`EditorSettings`.
+        best_of: Plans that a model makes in one call; the best by the checks is taken. 1 asks for
+            a single plan, as the authors of MER-Bench do.
+        mood: Ask a model that sees images whether faces match the new captions.
+        face: Let a generative editor repaint faces alone: boxes (``X,Y,W,H`` in pixels),
+            ``model``, or the file of a YuNet detector.
+    """
+
+    best_of: Annotated[
+        int,
+        Flag(
+            "Plans that a model makes in one call; the best by our checks is taken. 1: as the"
+            " authors of MER-Bench ask.",
+            min=1,
+            max=8,
+        ),
+    ] = BEST_OF
+    mood: Annotated[bool, Flag("Ask the model whether faces go with the new captions: a call.")] = (
+        True
+    )
+    face: Annotated[
+        Sequence[str],
+        Flag(
+            "Let --editor repaint faces alone: X,Y,W,H in pixels (may be repeated), 'model' to ask"
+            " --model, or the file of a YuNet detector (.onnx).",
+            metavar="WHERE",
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReappraiseSettings(DraftSettings):
+    """Settings of :func:`reappraise`.
+
+    Attributes:
+        text: See :class:`EditorSettings`.
+        editor_url: See :class:`EditorSettings`.
+        editor_params: See :class:`EditorSettings`.
+        best_of: See :class:`DraftSettings`.
+        mood: See :class:`DraftSettings`.
+        face: See :class:`DraftSettings`.
+        sticker: Let the embedded editor add a sticker.
+        force: Also reappraise memes in whose words the lexicon finds nothing negative.
+        versions: Number of versions that pass every check, with a contact sheet.
+        choose: Take this version of the contact sheet and store it as a preference; 0 returns to
+            the best version.
+    """
+
+    sticker: Annotated[
+        bool | None,
+        Flag("Embedded editor: add a sticker. Default: no.", "--sticker/--no-sticker"),
+    ] = None
+    force: Annotated[bool, Flag("Turn memes around in which our words find nothing negative.")] = (
+        False
+    )
+    versions: Annotated[
+        int, Flag("Versions that pass all checks, on a contact sheet.", min=1, max=8)
+    ] = 1
+    choose: Annotated[
+        int | None,
+        Flag("Take this version of the contact sheet; 0 takes the choice back.", min=0, max=16),
+    ] = None
+
+
+EMOTION = "emotion"  # the topic of classifiers that tell what a meme feels like
+PlanModel = Annotated[str, Flag("Who plans: KIND/NAME, or our lexicon, a baseline.", "--model -m")]
+
+
+@asynccontextmanager
+async def open_painter(
+    name: str, settings: EditorSettings, calls: CallSettings
+) -> AsyncIterator[Editor | None]:
+    """The editor of that name; None where only captions change."""
+    sticker = settings.sticker if isinstance(settings, ReappraiseSettings) else None
+    faces = isinstance(settings, DraftSettings) and bool(settings.face)
+    if sticker and name != "embedded" and not faces:
+        raise InputError("--sticker goes with the embedded editor", hint="leave one of them out")
+    if faces and name in ("embedded", "none"):
+        raise InputError(
+            f"editor {name!r} repaints no faces",
+            hint="--editor diffusers/PATH, or leave --face out",
+        )
+    if name == "none":
+        yield None
+        return
+    reached = ModelSettings(
+        settings.editor_url, timeout=calls.timeout, params=settings.editor_params
+    )
+    painter: Editor = EmbeddedEditor(sticker=sticker is True)
+    if name != "embedded":
+        painter = open_editor(name, reached)
+        painter = FaceEditor(painter, sticker=sticker is True) if faces else painter
+    try:
+        yield painter
+    finally:
+        await painter.close()
+
+
+@asynccontextmanager
+async def open_planner(
+    model: str,
+    settings: DraftSettings,
+    calls: CallSettings,
+    out: Path,
+    memes: int,
+    progress: Watch | None = None,
+) -> AsyncIterator[Planner]:
+    """A model's planner with its call log in the folder, or the embedded one."""
+    if model == EMBEDDED:
+        force = isinstance(settings, ReappraiseSettings) and settings.force
+        yield EmbeddedPlanner(judge=find_judges([EMOTION]).get(EMOTION), force=force)
+        return
+    async with open_client(model, calls, out, progress) as client:
+        planner = ModelPlanner(client, settings.best_of)
+        asked = 2 + (BY_MODEL in settings.face)
+        client.expect((asked + (find_judge(planner, settings) is not None)) * memes)
+        yield planner
+
+
+def find_judge(planner: Planner, settings: DraftSettings) -> MoodJudge | None:
+    """The planner, where it is a model that sees pictures and may be asked."""
+    if not isinstance(planner, ModelPlanner) or sees_nothing(planner.name):
+        return None
+    return planner if settings.mood else None
+
+
+def find_faces(planner: Planner, settings: DraftSettings, memes: int) -> FaceFinder | None:
+    """Who says where faces are, where they are to be repainted."""
+    asker = planner.asker if isinstance(planner, ModelPlanner) else None
+    return open_faces(settings.face, asker, memes)
+
+
+def line_reader(ocr: RememberingOcr) -> ReadLines:
+    """How a reappraisal reads captions."""
+
+    def read(data: bytes, name: str) -> Sequence[TextLine]:
+        found = read_image_text(ocr, data, name)
+        if found.unread:  # captions would stay that nobody knows of
+            raise InputError(explain_unread(found.unread), hint="cut out the part that matters")
+        return found.lines
+
+    return read
