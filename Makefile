@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 # Pinned here too: the newest build may bring gigabytes of GPU libraries along.
 TORCH  ?= torch==2.13.0
-EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,shacl,tables,text,tokenizers,train
+EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,tables,text,tokenizers,train
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50

@@ -14,11 +14,11 @@ from memantics.evaluation.audits.options import find_chance, find_shortcuts
 from memantics.evaluation.audits.subject import Exam
 from memantics.evaluation.audits.texts import (
     FOLDS,
-    Learner,
     assign_fold,
     choose_options,
     find_text_shortcuts,
 )
+from memantics.metrics.naive_bayes import NaiveBayes
 from tests.audit.toys import Flaws, make_exam, make_items, trivial
 
 
@@ -82,7 +82,7 @@ def test_a_meme_is_never_learnt_from_itself() -> None:
 def test_the_learner_agrees_with_scikit_learn() -> None:
     texts = [" ".join(o.text for o in item.form.fields[0].options) for item in make_items(80)]
     labels = [str(number % 3) for number in range(len(texts))]
-    learner = Learner()
+    learner = NaiveBayes()
     for text, label in zip(texts, labels, strict=True):
         learner.add(_count(text), label)
     counts = CountVectorizer(tokenizer=split_pieces, token_pattern=None, lowercase=False)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import memantics as mm
 from memantics.core import errors
 from memantics.core.errors import MissingExtra, need_packages
 from memantics.moderation.neural.encoding import read_splitter
@@ -85,14 +84,12 @@ def test_verdicts_leave_the_annotation_app_without_parquet(tmp_path: Path) -> No
     assert "Parquet tables need an optional package; pip install 'memantics[parquet]'" in told
 
 
-def test_networks_and_the_second_engine_for_shapes_say_what_they_need(
+def test_networks_say_what_they_need(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(errors, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"networks need .*memantics\[tokenizers\]"):
         read_splitter(b"{}", 0)
-    with pytest.raises(MissingExtra, match=r"pyshacl need .*memantics\[shacl\]"):
-        mm.KnowledgeStore.in_memory().validate(engine="pyshacl")
 
 
 def test_one_absent_package_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from memantics.moderation.calibration import (
     fit_even,
     fit_softmax,
     fit_types,
-    macro_f1,
     normalise,
     reliability,
 )
@@ -85,11 +84,6 @@ def test_logits_are_weighted_scaled_scores() -> None:
     made = Softmax(np.array([1.0]), np.array([2.0]), np.array([[3.0, -1.0]]), np.array([0.5, 0]))
     assert made.logits(np.array([[5.0]])).tolist() == [[6.5, -2.0]]
     assert normalise(np.array([[1e4, 0.0]])).tolist() == [[1.0, 0.0]]
-
-
-def test_macro_f1_counts_the_classes_that_occur() -> None:
-    assert macro_f1(np.array([0, 0]), np.array([0, 0]), 3) == 1.0
-    assert macro_f1(np.array([0, 0]), np.array([0, 2]), 3) == pytest.approx((2 / 3 + 0) / 2)
 
 
 def test_a_threshold_lies_between_the_classes() -> None:

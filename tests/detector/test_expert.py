@@ -20,6 +20,7 @@ from memantics.moderation.classifier import (
     find_labelled,
     list_labels,
 )
+from memantics.moderation.classifiers import find_in_use
 from memantics.moderation.examples import Example, Loaded
 from memantics.moderation.explanation import explain_label
 from memantics.moderation.fast import Trained, fit_labels
@@ -275,13 +276,13 @@ def test_a_table_of_ones_own_is_learnt_saved_used_and_forgotten(tmp_path: Path) 
     assert again.checksum == made.checksum
     assert again.predict(["my friends, my cake"])[0].label == "glad"
     assert classifiers.use_classifier("mine.jsonl/mood") == ("mood", place)
-    assert list(classifiers.find_used_classifiers()) == ["mood"]
-    assert classifiers.find_used_classifiers(["emotion"]) == {}
+    assert find_in_use("mood") == place
+    assert find_in_use("emotion") is None
     assert classifiers.tabulate_used().rows[0][1] == "mine.jsonl/mood"
     place.unlink()
     assert classifiers.tabulate_used().rows[0][1] == "gone"
     with pytest.raises(InputError, match="in use is gone"):
-        classifiers.find_used_classifiers()
+        find_in_use("mood")
     classifiers.forget_classifier("mood")
     with pytest.raises(InputError, match="no classifier is in use for 'mood'"):
         classifiers.forget_classifier("mood")

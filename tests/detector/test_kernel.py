@@ -8,6 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import f1_score
 
 from memantics.core.errors import InputError
+from memantics.metrics.classification import place_macro_f1
 from memantics.moderation import calibration
 from memantics.moderation.examples import split_random
 from memantics.moderation.kernel import (
@@ -115,21 +116,14 @@ def test_the_threshold_is_near_the_best_one() -> None:
     assert figure(best) >= max(figure(t) for t in np.linspace(0, 1, 201)) - 0.02
 
 
-def test_macro_f1_is_that_of_scikit_learn() -> None:
-    rng = np.random.default_rng(1)
-    truth, said = rng.integers(0, 5, 300), rng.integers(0, 5, 300)
-    own = calibration.macro_f1(truth, said, 5)
-    assert own == pytest.approx(f1_score(truth, said, average="macro"))
-
-
 def test_biases_raise_macro_f1_on_rare_classes() -> None:
     rng = np.random.default_rng(2)
     truth = np.where(rng.random(600) < 0.1, 1, 0)
     logits = np.stack([np.ones(600), truth * 1.0 + rng.normal(size=600) * 0.3 - 0.2], axis=1)
     biases = calibration.choose_biases(logits, truth)
-    plain = calibration.macro_f1(truth, logits.argmax(axis=1), 2)
+    plain = place_macro_f1(truth, logits.argmax(axis=1), 2)
     assert biases[0] == 0
-    assert calibration.macro_f1(truth, (logits + biases).argmax(axis=1), 2) > plain
+    assert place_macro_f1(truth, (logits + biases).argmax(axis=1), 2) > plain
 
 
 def test_chances_are_calibrated() -> None:

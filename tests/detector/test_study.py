@@ -186,6 +186,17 @@ def test_figures_are_scikit_learn_s_averaged_over_seeds() -> None:
     assert next(own for own in silent if own.key == "f1_harmful").value == 0.0
 
 
+def test_a_class_that_never_occurs_has_no_figure_and_lowers_no_mean() -> None:
+    gold = np.array([0, 1] * 20)
+    classes = ("none", "targeted", "sexual")
+    sheet = VariantVerdicts(tuple(map(str, range(40))), gold, gold[None], classes)
+    scores = {(own.key, own.label): own for own in score_sheet(sheet, {})}
+    assert scores["macro_f1", ""].value == scores["macro_recall", ""].value == 1.0
+    assert scores["f1", "targeted"].value == 1.0
+    absent = scores["f1", "sexual"]
+    assert (absent.value, absent.low, absent.note) == (None, None, "does not occur")
+
+
 def test_contrasts_are_by_memes_and_by_seeds() -> None:
     gold = [0, 1] * 30
     worse = [[own if n % 3 else 1 - own for n, own in enumerate(gold)] for _ in range(2)]

@@ -28,8 +28,8 @@ from memantics.understanding.knowledge.validation import (
     Breach,
     compile_shapes,
     validate,
-    validate_slowly,
 )
+from tests.knowledge.pyshacl_engine import validate_by_pyshacl
 from tests.knowledge.samples import DUEL, MADE, UNTIDY
 from tests.places import SHARED_DATA
 
@@ -60,7 +60,7 @@ def changed(add: Iterable[Quad] = (), drop: str = "") -> GraphStore:
 
 
 def assert_agreement(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
-    ours, theirs = validate(store, shapes), validate_slowly(store, shapes)
+    ours, theirs = validate(store, shapes), validate_by_pyshacl(store, shapes)
     assert ours == theirs
     return ours
 

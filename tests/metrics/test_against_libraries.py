@@ -13,9 +13,9 @@ from memantics.metrics.classification import (
     accuracy,
     balanced_accuracy,
     binary_intervals,
+    binary_macro_f1,
     count_binary,
     f1,
-    macro_f1,
     macro_interval,
     precision,
     tnr,
@@ -36,7 +36,7 @@ def test_binary_figures_equal_scikit_learn(rows: list[tuple[bool, bool]]) -> Non
     assert tnr(counts) == pytest.approx(sk.recall_score(gold, guess, pos_label=False))
     assert balanced_accuracy(counts) == pytest.approx(sk.balanced_accuracy_score(gold, guess))
     assert f1(counts) == pytest.approx(sk.f1_score(gold, guess))
-    assert macro_f1(counts) == pytest.approx(sk.f1_score(gold, guess, average="macro"))
+    assert binary_macro_f1(counts) == pytest.approx(sk.f1_score(gold, guess, average="macro"))
     if any(guess):
         assert precision(counts) == pytest.approx(sk.precision_score(gold, guess))
     assert accuracy([g == p for g, p in rows]) == pytest.approx(sk.accuracy_score(gold, guess))

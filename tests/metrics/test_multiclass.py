@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,14 +13,18 @@ from sklearn import metrics as sk
 
 from memantics.metrics.classification import (
     binary_intervals,
-    class_precision,
-    class_recall,
+    binary_macro_f1,
+    count_binary,
     count_classes,
     f1,
+    macro_f1,
     macro_figures,
     multiclass_intervals,
+    place_macro_f1,
+    split_confusions,
 )
 from memantics.metrics.interval import Floats, bootstrap
+from memantics.metrics.weighted import Case, Figure, prepare
 
 CLASSES = ("none", "targeted", "offence", "sexual")
 rows = st.lists(
@@ -37,20 +42,67 @@ def test_figures_equal_scikit_learn(pairs: list[tuple[str, str | None]]) -> None
     expected = sk.precision_recall_fscore_support(
         gold, answers, labels=occurring, zero_division=0.0
     )
-    for name, p, r, f in zip(occurring, *expected[:3], strict=True):
-        own = (class_precision(counts[name]), class_recall(counts[name]), f1(counts[name]))
-        assert own == pytest.approx((p, r, f))
+    for name, value in zip(occurring, expected[2], strict=True):
+        assert f1(counts[name]) == pytest.approx(value)
     macro = macro_figures(counts)
     means = [float(np.mean(column)) for column in expected[:3]]
     assert [macro.precision, macro.recall, macro.f1] == pytest.approx(means)
     assert all(f1(counts[name]) is None for name in CLASSES if name not in occurring)
 
 
+def expect_macro_f1(gold: Sequence[str], said: Sequence[str | None]) -> float:
+    answers = [guess or "no answer" for guess in said]
+    occurring = sorted({*gold, *said} - {None}, key=str)
+    return float(sk.f1_score(gold, answers, labels=occurring, average="macro", zero_division=0.0))
+
+
+@given(rows)
+def test_every_way_to_macro_f1_is_that_of_scikit_learn(
+    pairs: list[tuple[str, str | None]],
+) -> None:
+    gold, said = [g for g, _ in pairs], [p for _, p in pairs]
+    expected = pytest.approx(expect_macro_f1(gold, said))
+    assert macro_figures(count_classes(gold, said, CLASSES)).f1 == expected
+    cases = [Case(str(n), str(n), g, p) for n, (g, p) in enumerate(pairs)]
+    assert prepare(cases, Figure("macro_f1"))(np.ones(len(cases))) == expected
+    two = [(g == "none", None if p is None else p == "none") for g, p in pairs]
+    counts = count_binary([g for g, _ in two], [p for _, p in two], positive=True)
+    names = ("no", "yes")
+    assert binary_macro_f1(counts) == pytest.approx(
+        expect_macro_f1([names[g] for g, _ in two], [p if p is None else names[p] for _, p in two])
+    )
+    answered = [(CLASSES.index(g), CLASSES.index(p)) for g, p in pairs if p is not None]
+    if answered:
+        truth, guess = np.array(answered, np.int64).T
+        assert place_macro_f1(truth, guess, len(CLASSES)) == pytest.approx(
+            sk.f1_score(truth, guess, average="macro", zero_division=0.0)
+        )
+        table = sk.confusion_matrix(truth, guess, labels=range(len(CLASSES)))
+        many = macro_f1(*split_confusions(np.stack([table, np.zeros_like(table)])))
+        assert many[0] == pytest.approx(place_macro_f1(truth, guess, len(CLASSES)))
+        assert np.isnan(many[1])
+
+
+def test_a_claimed_class_without_members_counts_and_an_absent_one_does_not() -> None:
+    assert place_macro_f1(np.array([0, 0]), np.array([0, 0]), 3) == 1.0
+    assert place_macro_f1(np.array([0, 0]), np.array([0, 2]), 3) == pytest.approx(2 / 3 / 2)
+    assert binary_macro_f1(count_binary(["a"], ["a"], "a")) == 1.0
+    assert binary_macro_f1(count_binary([], [], "a")) is None
+
+
+def test_silence_about_negatives_does_not_raise_f1_of_the_positive_class() -> None:
+    gold = ["p", "p", "n", "n"]
+    silent, wrong = (count_binary(gold, ["p", "p", said, said], "p") for said in (None, "p"))
+    assert f1(silent) == f1(wrong) == pytest.approx(2 / 3)
+    assert binary_macro_f1(silent) == 0.5
+    assert binary_macro_f1(wrong) == pytest.approx(1 / 3)
+
+
 def test_no_answer_lowers_recall_and_never_precision() -> None:
-    answered = count_classes(["a", "a", "b"], ["a", "b", "b"], ("a", "b"))
-    silent = count_classes(["a", "a", "b"], ["a", None, "b"], ("a", "b"))
-    assert class_recall(answered["a"]) == class_recall(silent["a"]) == 0.5
-    assert (class_precision(answered["b"]), class_precision(silent["b"])) == (0.5, 1.0)
+    answered = macro_figures(count_classes(["a", "a", "b"], ["a", "b", "b"], ("a", "b")))
+    silent = macro_figures(count_classes(["a", "a", "b"], ["a", None, "b"], ("a", "b")))
+    assert answered.recall == silent.recall == 0.75
+    assert (answered.precision, silent.precision) == (0.75, 1.0)
 
 
 def test_nothing_has_no_figures() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import orjson
@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memantics.metrics.text import (
-    SMOOTHINGS,
+    Smoothing,
     bleu_4,
     find_best_constant,
     load_porter,
@@ -52,7 +52,7 @@ def test_the_digits_are_those_of_before(row: dict[str, Any]) -> None:
         found = rouge_l(*texts, stem)
         assert same([found.precision, found.recall, found.f1], expected)
     own, other = (tokenize(text, row["tokenizer"], lower=row["lower"]) for text in texts)
-    assert same([bleu_4(own, other, smoothing) for smoothing in SMOOTHINGS], row["bleu_4"])
+    assert same([bleu_4(own, other, smoothing) for smoothing in get_args(Smoothing)], row["bleu_4"])
 
 
 def test_the_golden_pairs_cover_what_can_go_wrong() -> None:

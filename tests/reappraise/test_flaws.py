@@ -24,11 +24,12 @@ from memantics.understanding.reappraisal.chain import (
 from memantics.understanding.reappraisal.dataset import KeptPlanner
 from memantics.understanding.reappraisal.kindness import rate_kindness
 from memantics.understanding.reappraisal.records import Checks, MemeFeeling, ReappraisalPlan
-from memantics.understanding.reappraisal.rendering import MadeMeme, check_result, draw_meme
+from memantics.understanding.reappraisal.rendering import MadeMeme, check_result
 from memantics.understanding.reappraisal.workshop import RateKindness, Reappraisal
 from memantics.understanding.vision.fidelity import find_damage
 from memantics.understanding.vision.page import LetteredCaption, Page, read_page
 from tests.reappraise.benches import make_meme, make_shop
+from tests.reappraise.drawing import draw_meme
 from tests.vision.pictures import BLACK, REGULAR, Print, blank, photo, print_on
 
 FEELING = MemeFeeling(

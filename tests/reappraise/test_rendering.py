@@ -28,12 +28,12 @@ from memantics.understanding.reappraisal.rendering import (
     DrawnMeme,
     MadeMeme,
     check_result,
-    draw_meme,
     measure_reading,
     show_both,
 )
 from memantics.understanding.vision.hashes import share_changed
 from memantics.understanding.vision.page import Page, read_page
+from tests.reappraise.drawing import draw_meme
 from tests.vision.pictures import BALOO, Print, photo, print_on
 
 

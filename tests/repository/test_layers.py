@@ -46,7 +46,6 @@ HEAVY |= {
     "safetensors",
     "diffusers",
     "pyarrow",
-    "pyshacl",
     "rdflib",
     "xllamacpp",
 }

@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 
 from memantics.serve.settings import Bounds, Models, Reach, ServeSettings, Token, digest
-from tests.serve.site import Site, serving
+from tests.serve.site import Clock, Site, serving
 
 TOKENS = (
     Token("shop", digest("shop-secret")),
     Token("mod", digest("mod-secret"), ("moderate",)),
     Token("slow", digest("slow-secret"), ("moderate",), rate=12),
 )
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture(scope="session")

@@ -69,3 +69,12 @@ def serving(settings: ServeSettings, home: Path) -> Iterator[Site]:
 
 def data_url(data: bytes, kind: str = "image/png") -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+class Clock:
+    """Time that stands still until a test moves it."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now

@@ -20,6 +20,7 @@ from memantics.core.errors import (
 from memantics.serve.jobs import LEASE, TRIES, JobStore
 from memantics.serve.refusals import Refusal, answer_refusal, make_busy, read_refusal
 from memantics.serve.settings import SCOPES, Token, digest, make_token, read_tokens
+from tests.serve.site import Clock
 
 
 @pytest.mark.parametrize(
@@ -69,18 +70,6 @@ def test_who_is_refused_is_told_when_to_come_back(seconds: float, wait: str) -> 
         {"retry-after": wait},
     )
     assert busy.message == f"the service is busy; try again in {wait} s"
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

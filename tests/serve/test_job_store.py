@@ -13,19 +13,7 @@ import pytest
 
 from memantics.serve.jobs import LEASE, TRIES, JobStore, Runner
 from memantics.serve.refusals import Refusal
-from tests.serve.site import Site
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from tests.serve.site import Clock, Site
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from memantics.serve.inputs import JobRecord
 from memantics.serve.jobs import LEASE, TRIES, JobStore
 from memantics.serve.refusals import Refusal
 from tests.commands import Shell
-from tests.serve.site import MEME, Site
+from tests.serve.site import MEME, Clock, Site
 
 pytestmark = pytest.mark.slow
 
@@ -105,19 +105,6 @@ def test_jobs_belong_to_the_token_that_sent_them_and_are_bounded(guarded: Site) 
     with guarded.client("shop-secret") as client:
         assert client.delete(location).status_code == 204  # while it waits or runs
         assert client.get(location).json()["status"] == "cancelled"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

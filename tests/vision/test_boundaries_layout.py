@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from memantics.understanding.vision.hashes import count_bits
 from memantics.understanding.vision.panels import Region, _is_bar, count_panels, find_panels
@@ -16,8 +16,8 @@ from memantics.understanding.vision.regions import (
     measure_overlap,
     share_matched,
 )
-from memantics.understanding.vision.spacing import draw_profile, part_words
-from memantics.understanding.vision.typefaces import ANTON
+from memantics.understanding.vision.spacing import Profile, part_words
+from memantics.understanding.vision.typefaces import ANTON, Typeface
 from memantics.understanding.vision.typesetting import _halve, break_lines, split_pieces
 
 
@@ -168,6 +168,15 @@ def test_marks_stay_with_their_characters() -> None:
     assert split_pieces("他说：“好。”走") == ("他", "说：", "“好。”", "走")
     assert split_pieces("用 GPT 写 ok") == ("用 ", "GPT ", "写 ", "ok")
     assert split_pieces("  two   words ") == ("two ", "words")
+
+
+def draw_profile(text: str, face: Typeface, size: int = 32) -> Profile:
+    """How much ink each column of a drawn text holds."""
+    font = face.at(size)
+    left, top, right, bottom = (int(value) for value in font.getbbox(text))
+    plate = Image.new("L", (max(1, right - left), max(1, bottom - top)))
+    ImageDraw.Draw(plate).text((-left, -top), text, font=font, fill=255)
+    return np.asarray(np.asarray(plate).sum(axis=0) / 255.0, np.float64)
 
 
 def test_spaces_are_found_only_where_gaps_are_wide() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.tree import Tree
@@ -117,17 +117,13 @@ def validate_knowledge(
     shapes: Annotated[
         Path | None, Flag("A SHACL file of your own instead of the ontology's.")
     ] = None,
-    engine: Annotated[
-        Literal["store", "pyshacl"],
-        Flag("Who checks: the store (fast), or pyshacl (independent, slow)."),
-    ] = "store",
     every: Annotated[bool, Flag("List every breach, not kinds of it.", "--all")] = False,
     timeout: Timeout = understanding.PATIENCE,
     as_json: AsJson = False,
 ) -> None:
     """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
     opened = understanding.KnowledgeStore.open(store)
-    found = opened.validate(shapes, engine, timeout)
+    found = opened.validate(shapes, timeout)
     violations = [breach for breach in found if breach.severity == "Violation"]
     if as_json:
         print_json({"memes": len(opened.ids()), "breaches": [asdict(breach) for breach in found]})

@@ -1,34 +1,46 @@
 """Figures of a classifier from gold and predicted labels. A prediction may be None: no answer.
 
-Over several classes, no answer is a miss of its class and a claim of no other: it lowers recall,
-never precision. A class that neither the gold labels nor the predictions hold has no figures and
-stays out of the means; a class that is never predicted has precision 0.
+Macro-F1 is defined once, in :func:`macro_f1`, as scikit-learn defines it when ``labels`` are the
+classes that occur: no answer is a miss of its class and a claim of no other, so that it lowers
+recall and never precision. A class that neither the gold labels nor the predictions hold has no
+figures and stays out of the means; a class that is predicted but has no member counts with 0.
+
+TPR, TNR, precision and F1 of one positive class follow the convention of PunMemeCN instead: no
+answer is a wrong answer. Otherwise a model that is silent about all negatives would reach F1 1.
 
 Figures of multiple-choice answers: accuracy over items, over groups, over kinds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memantics.metrics import interval
 from memantics.metrics.interval import Floats, bootstrap, sum_by_cluster
 
+Places = NDArray[np.int64]
 Span = tuple[float, float]
 _FEWEST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryCounts:
-    """The four cells. An invalid answer is a miss of its class, never a hit of the other."""
+    """The four cells. An invalid answer is a miss of its class, never a hit of the other.
+
+    ``silent_positives`` of ``fn`` and ``silent_negatives`` of ``fp`` are items without an answer.
+    """
 
     tp: int
     fn: int
     tn: int
     fp: int
+    silent_positives: int = 0
+    silent_negatives: int = 0
 
 
 def count_binary(
@@ -37,10 +49,9 @@ def count_binary(
     """Count the cells; no answer counts against the classifier on both sides.
 
     >>> count_binary(["p", "p", "n", "n"], ["p", None, "n", None], "p")
-    BinaryCounts(tp=1, fn=1, tn=1, fp=1)
+    BinaryCounts(tp=1, fn=1, tn=1, fp=1, silent_positives=1, silent_negatives=1)
     """
-    rows = _cells(gold, predicted, positive).sum(axis=0).astype(int)
-    return BinaryCounts(*(int(cell) for cell in rows))
+    return BinaryCounts(*map(int, _cells(gold, predicted, positive).sum(axis=0)))
 
 
 def tpr(counts: BinaryCounts) -> float | None:
@@ -79,15 +90,15 @@ def f1(counts: BinaryCounts | ClassCounts) -> float | None:
     return _ratio(2 * counts.tp, 2 * counts.tp + counts.fp + counts.fn)
 
 
-def macro_f1(counts: BinaryCounts) -> float | None:
-    """Mean of the F1 of both classes.
+def binary_macro_f1(counts: BinaryCounts) -> float | None:
+    """Mean F1 over both classes, or over the one that occurs; None without items.
 
-    >>> macro_f1(BinaryCounts(tp=1, fn=1, tn=1, fp=1))
+    >>> binary_macro_f1(BinaryCounts(tp=1, fn=1, tn=1, fp=1))
     0.5
     """
-    other = f1(BinaryCounts(tp=counts.tn, fn=counts.fp, tn=counts.tp, fp=counts.fn))
-    value = f1(counts)
-    return None if value is None or other is None else (value + other) / 2
+    cells = np.array([astuple(counts)], float)
+    value = float(macro_f1(*_split_cells(cells))[0])
+    return None if math.isnan(value) else value
 
 
 def balanced_accuracy(counts: BinaryCounts) -> float | None:
@@ -126,24 +137,22 @@ def binary_intervals(
     """
     sums = interval.sum_by_cluster(_cells(gold, predicted, positive), clusters)
 
-    def recall(s: interval.Floats) -> interval.Floats:
+    def recall(s: Floats) -> Floats:
         return s[:, 0] / (s[:, 0] + s[:, 1])
 
-    def specificity(s: interval.Floats) -> interval.Floats:
+    def specificity(s: Floats) -> Floats:
         return s[:, 2] / (s[:, 2] + s[:, 3])
 
-    def f_positive(s: interval.Floats) -> interval.Floats:
-        return 2 * s[:, 0] / (2 * s[:, 0] + s[:, 1] + s[:, 3])
-
-    def f_negative(s: interval.Floats) -> interval.Floats:
-        return 2 * s[:, 2] / (2 * s[:, 2] + s[:, 1] + s[:, 3])
+    def macro(s: Floats) -> Floats:
+        by_class = f1_by_class(*_split_cells(s))
+        return np.asarray(by_class[:, _occur(*_split_cells(sums.sum(axis=0)[None]))[0]].mean(-1))
 
     return BinaryIntervals(
         tpr=_rate_interval(gold, predicted, clusters, lambda truth: truth == positive),
         tnr=_rate_interval(gold, predicted, clusters, lambda truth: truth != positive),
         precision=interval.bootstrap(sums, lambda s: s[:, 0] / (s[:, 0] + s[:, 3])),
-        f1=interval.bootstrap(sums, f_positive),
-        macro_f1=interval.bootstrap(sums, lambda s: (f_positive(s) + f_negative(s)) / 2),
+        f1=interval.bootstrap(sums, lambda s: 2 * s[:, 0] / (2 * s[:, 0] + s[:, 1] + s[:, 3])),
+        macro_f1=interval.bootstrap(sums, macro),
         balanced_accuracy=interval.bootstrap(sums, lambda s: (recall(s) + specificity(s)) / 2),
     )
 
@@ -164,13 +173,22 @@ def _rate_interval(
 
 def _cells(
     gold: Sequence[Hashable], predicted: Sequence[Hashable | None], positive: Hashable
-) -> interval.Floats:
-    """One row per item: tp, fn, tn, fp."""
-    rows = np.zeros((len(gold), 4))
+) -> Floats:
+    """One row per item: tp, fn, tn, fp, and which of fn and fp have no answer."""
+    rows = np.zeros((len(gold), 6))
     for row, truth, guess in zip(rows, gold, predicted, strict=True):
         right = guess == truth
         row[(0 if right else 1) if truth == positive else (2 if right else 3)] = 1
+        if guess is None:
+            row[4 if truth == positive else 5] = 1
     return rows
+
+
+def _split_cells(cells: Floats) -> tuple[Floats, Floats, Floats]:
+    """Hits, claims and members of the positive and the negative class, from rows of six cells."""
+    tp, fn, tn, fp, silent_positives, silent_negatives = cells.T
+    claims = (tp + fp - silent_negatives, tn + fn - silent_positives)
+    return np.stack((tp, tn), -1), np.stack(claims, -1), np.stack((tp + fn, tn + fp), -1)
 
 
 def _ratio(part: int, whole: int) -> float | None:
@@ -206,24 +224,6 @@ def count_classes(
     }
 
 
-def class_precision(counts: ClassCounts) -> float | None:
-    """Share of claims that are right; 0 for a class that occurs but is never claimed.
-
-    >>> class_precision(ClassCounts(1, fp=3, fn=0)), class_precision(ClassCounts(0, fp=0, fn=2))
-    (0.25, 0.0)
-    """
-    return counts.tp / max(1, counts.tp + counts.fp) if counts.occurs else None
-
-
-def class_recall(counts: ClassCounts) -> float | None:
-    """Share of members that are found; 0 for a class that is claimed but has no member.
-
-    >>> class_recall(ClassCounts(tp=1, fp=0, fn=3))
-    0.25
-    """
-    return counts.tp / max(1, counts.tp + counts.fn) if counts.occurs else None
-
-
 @dataclass(frozen=True, slots=True)
 class MacroFigures:
     """Unweighted means over the classes that occur; F1 is the mean of the classes' F1."""
@@ -239,11 +239,81 @@ def macro_figures(counts: Mapping[str, ClassCounts]) -> MacroFigures:
     >>> macro_figures(count_classes(["a", "b"], ["a", "a"], ["a", "b"]))
     MacroFigures(precision=0.25, recall=0.5, f1=0.3333333333333333)
     """
-    means: list[float | None] = []
-    for figure in (class_precision, class_recall, f1):
-        values = [value for count in counts.values() if (value := figure(count)) is not None]
-        means.append(sum(values) / len(values) if values else None)
-    return MacroFigures(*means)
+    if not any(count.occurs for count in counts.values()):
+        return MacroFigures(None, None, None)
+    tp, fp, fn = np.array([(one.tp, one.fp, one.fn) for one in counts.values()], float).T
+    table = (tp, tp + fp, tp + fn)
+    return MacroFigures(
+        float(macro_precision(*table)), float(macro_recall(*table)), float(macro_f1(*table))
+    )
+
+
+# The same figures of many tables at once: draws of a bootstrap, seeds of a study, thresholds.
+# Arrays end in an axis of classes; counts may be weighted.
+
+
+def f1_by_class(hits: Floats, claims: Floats, members: Floats) -> Floats:
+    """F1 of each class: 2 hits / (claims + members); NaN for a class that does not occur.
+
+    Args:
+        hits: Items of a class that were predicted to be of it.
+        claims: Items that were predicted to be of a class.
+        members: Items of a class.
+
+    Returns:
+        An array of the same shape.
+
+    >>> f1_by_class(np.array([1.0, 0.0, 0.0]), np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    array([0.5, 0. , nan])
+    """
+    occurs = _occur(hits, claims, members)
+    return np.where(occurs, 2 * hits / np.where(occurs, claims + members, 1), np.nan)
+
+
+def macro_f1(hits: Floats, claims: Floats, members: Floats) -> Floats:
+    """Mean F1 over the classes that occur among claims or members; NaN where none does.
+
+    The arguments are those of :func:`f1_by_class`. No answer is a member of its class and no
+    claim. Equals scikit-learn's ``f1_score(average="macro")`` over the classes that occur.
+
+    >>> macro_f1(np.array([1.0, 0.0, 0.0]), np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    array(0.25)
+    """
+    return _mean_over(f1_by_class(hits, claims, members), _occur(hits, claims, members))
+
+
+def macro_precision(hits: Floats, claims: Floats, members: Floats) -> Floats:
+    """Mean precision over the classes that occur; 0 for one that is never claimed."""
+    return _mean_over(hits / np.where(claims > 0, claims, 1), _occur(hits, claims, members))
+
+
+def macro_recall(hits: Floats, claims: Floats, members: Floats) -> Floats:
+    """Mean recall over the classes that occur; 0 for one that has no member."""
+    return _mean_over(hits / np.where(members > 0, members, 1), _occur(hits, claims, members))
+
+
+def split_confusions(tables: Floats | Places) -> tuple[Floats, Floats, Floats]:
+    """Hits, claims and members of confusion tables whose last axes are gold and predicted.
+
+    >>> [part.tolist() for part in split_confusions(np.array([[3, 1], [0, 2]]))]
+    [[3.0, 2.0], [3.0, 3.0], [4.0, 2.0]]
+    """
+    hits = np.diagonal(tables, axis1=-2, axis2=-1)
+    return np.asarray(hits, float), tables.sum(-2, dtype=float), tables.sum(-1, dtype=float)
+
+
+def place_macro_f1(gold: Places, said: Places, count: int) -> float:
+    """Macro-F1 of places among ``count`` classes; NaN without items.
+
+    >>> place_macro_f1(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
+    0.6666666666666666
+    """
+    cells = np.bincount(gold * count + said, minlength=count * count).reshape(count, count)
+    return float(macro_f1(*split_confusions(np.asarray(cells, np.int64))))
+
+
+def _occur(hits: Floats, claims: Floats, members: Floats) -> NDArray[np.bool_]:
+    return np.asarray(hits + claims + members > 0, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,22 +348,21 @@ def multiclass_intervals(
     parts = list(interval.draw_sums(sums, draws, by_kind=True))
     drawn = np.concatenate(parts).reshape(draws, 3, len(classes))
     tp, fp, fn = drawn[:, 0], drawn[:, 1], drawn[:, 2]
-    occurs = tp + fp + fn > 0
-    whole = occurs[:, sums.reshape(-1, 3, len(classes)).sum(axis=(0, 1)) > 0]
+    tables = (tp, tp + fp, tp + fn)
+    whole = _occur(*tables)[:, sums.reshape(-1, 3, len(classes)).sum(axis=(0, 1)) > 0]
     kept = whole.all(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_class = np.where(occurs, 2 * tp / (2 * tp + fp + fn), np.nan)
+    by_class = f1_by_class(*tables)
     return MulticlassIntervals(
-        precision=_span(_mean_over(tp / np.maximum(1, tp + fp), occurs)[kept]),
-        recall=_span(_mean_over(tp / np.maximum(1, tp + fn), occurs)[kept]),
-        f1=_span(_mean_over(by_class, occurs)[kept]),
+        precision=_span(macro_precision(*tables)[kept]),
+        recall=_span(macro_recall(*tables)[kept]),
+        f1=_span(macro_f1(*tables)[kept]),
         f1_by_class={name: _span(by_class[:, place]) for place, name in enumerate(classes)},
     )
 
 
 def _class_cells(
     gold: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str]
-) -> interval.Floats:
+) -> Floats:
     """One row per item: hits, false claims and misses, a column per class each."""
     places = {name: place for place, name in enumerate(classes)}
     size = len(classes)
@@ -309,15 +378,14 @@ def _class_cells(
     return rows
 
 
-def _mean_over(
-    values: interval.Floats, occurs: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-) -> interval.Floats:
-    """Means over the classes that occur in a draw; there is always one."""
-    means: interval.Floats = np.where(occurs, values, 0.0).sum(axis=1) / occurs.sum(axis=1)
-    return means
+def _mean_over(values: Floats, occurs: NDArray[np.bool_]) -> Floats:
+    """Means over the classes that occur; NaN where none does."""
+    count = occurs.sum(axis=-1)
+    total = np.where(occurs, values, 0.0).sum(axis=-1)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), float)
 
 
-def _span(values: interval.Floats) -> Span | None:
+def _span(values: Floats) -> Span | None:
     known = values[~np.isnan(values)]
     if len(known) < _FEWEST:
         return None

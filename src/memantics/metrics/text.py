@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ Smoothing = Literal[
     "chen-cherry-4",
     "chen-cherry-5",
 ]
-SMOOTHINGS: tuple[Smoothing, ...] = get_args(Smoothing)
 Tokenizer = Literal["words", "13a", "space"]
 
 _ORDER = 4

@@ -6,6 +6,7 @@ on memes of another composition. Each figure is therefore a function of weights 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.metrics.classification import macro_f1
 from memantics.metrics.interval import percentile_span
 from memantics.metrics.rounding import settle
 
@@ -122,20 +124,18 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _prepare_macro_f1(cases: Sequence[Case]) -> Callable[[Floats], float | None]:
-    classes = {name: place for place, name in enumerate(sorted({case.gold for case in cases}))}
+    names = {case.gold for case in cases} | {case.said for case in cases if case.said is not None}
+    classes = {name: place for place, name in enumerate(sorted(names))}
     count = len(classes)
     gold = np.array([classes[case.gold] for case in cases], np.int64)
     said = np.array([classes.get(case.said or "", count) for case in cases], np.int64)
 
     def rate(weights: Floats) -> float | None:
         hits = np.bincount(gold[gold == said], weights[gold == said], count)
-        members = np.bincount(gold, weights, count)
         claims = np.bincount(said, weights, count + 1)[:count]
-        known = members > 0
-        # A class that no drawn case belongs to has no recall: the mean is over those that occur.
-        if not known.any():
-            return None
-        return float((2 * hits[known] / (members + claims)[known]).mean())
+        table = (hits, claims, np.bincount(gold, weights, count))
+        value = float(macro_f1(*(np.asarray(part, float) for part in table)))
+        return None if math.isnan(value) else value
 
     return rate
 

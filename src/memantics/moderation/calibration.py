@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.metrics.classification import macro_f1, place_macro_f1
 from memantics.metrics.rounding import settle
 from memantics.moderation.examples import Example
 from memantics.moderation.kernel import list_types
@@ -126,18 +127,6 @@ def even_out(labels: Ints, groups: Ints, power: float = 1.0) -> Floats:
     return even
 
 
-def macro_f1(truth: Ints, said: Ints, count: int) -> float:
-    """Mean F1 over the classes that occur; quick, for searches.
-
-    >>> macro_f1(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
-    0.6666666666666666
-    """
-    cells = np.bincount(truth * count + said, minlength=count * count).reshape(count, count)
-    both = cells.sum(axis=0) + cells.sum(axis=1)
-    occurs = both > 0
-    return float((2 * np.diag(cells)[occurs] / both[occurs]).mean())
-
-
 def choose_threshold(chances: Floats, truth: Ints) -> float:
     """The threshold with the best macro-F1, once its curve is smoothed.
 
@@ -153,10 +142,10 @@ def choose_threshold(chances: Floats, truth: Ints) -> float:
     hits = positives - np.concatenate([[0], np.cumsum(truth[order])])
     calls = total - np.arange(total + 1)
     other = total - positives - (calls - hits)
-    f_harmful = 2 * hits / np.maximum(1, positives + calls)
-    f_harmless = 2 * other / np.maximum(1, 2 * total - positives - calls)
+    members = np.broadcast_to([float(positives), float(total - positives)], (total + 1, 2))
+    values = macro_f1(np.stack([hits, other], -1), np.stack([calls, total - calls], -1), members)
     grid = np.linspace(0.02, 0.98, 193)
-    curve = ((f_harmful + f_harmless) / 2)[np.searchsorted(chances[order], grid)]
+    curve = values[np.searchsorted(chances[order], grid)]
     pull = np.exp(-0.5 * ((grid[:, None] - grid) / _WIDTH) ** 2)
     smooth = (pull / pull.sum(axis=1, keepdims=True)) @ curve
     high = np.flatnonzero(smooth >= smooth.max() - 1e-9)
@@ -167,13 +156,13 @@ def choose_biases(logits: Floats, truth: Ints, rounds: int = 4) -> Floats:
     """Additive biases per class by coordinate ascent on macro-F1; the first stays 0."""
     count = logits.shape[1]
     biases = np.zeros(count)
-    best = macro_f1(truth, logits.argmax(axis=1), count)
+    best = place_macro_f1(truth, logits.argmax(axis=1), count)
     for turn in range(rounds):
         for place in range(1, count):
             for step in np.linspace(-1.5, 1.5, 31) / (turn + 1):
                 tried = biases.copy()
                 tried[place] += step
-                value = macro_f1(truth, (logits + tried).argmax(axis=1), count)
+                value = place_macro_f1(truth, (logits + tried).argmax(axis=1), count)
                 if value > best + 1e-9:
                     best, kept = value, tried
                     biases = kept
@@ -256,7 +245,7 @@ def rate_harm(table: Floats, labels: Ints, groups: Ints) -> float:
     """Macro-F1 of held-out scores at their best threshold."""
     chances = fit_even(table, labels, groups).probabilities(table)[:, 1]
     said = (chances >= choose_threshold(chances, labels)).astype(np.int64)
-    return macro_f1(labels, said, 2)
+    return place_macro_f1(labels, said, 2)
 
 
 def fit_harm_decision(
@@ -319,9 +308,9 @@ def _decide_nested(
     held = np.array([[number in said for number in classes] for said in places])
     if several:
         pairs = [(signs[:, n].astype(np.int64), held[:, n].astype(np.int64)) for n in classes]
-        figure = float(np.mean([macro_f1(gold, said, 2) for gold, said in pairs]))
+        figure = float(np.mean([place_macro_f1(gold, said, 2) for gold, said in pairs]))
     else:
-        figure = macro_f1(signs.argmax(axis=1), held.argmax(axis=1), len(classes))
+        figure = place_macro_f1(signs.argmax(axis=1), held.argmax(axis=1), len(classes))
     return Nested(chances, places, figure, biased)
 
 

@@ -30,7 +30,6 @@ from memantics.models.embedders import LOCAL
 from memantics.moderation.classifiers import (
     ask,
     find_accuracy,
-    find_in_use,
     forget_in_use,
     list_in_use,
     set_in_use,
@@ -343,13 +342,6 @@ def forget_classifier(topic: str) -> None:
     if not forget_in_use(topic):
         known = ", ".join(list_in_use()) or "none is in use"
         raise InputError(f"no classifier is in use for {topic!r}", hint=f"in use: {known}")
-
-
-def find_used_classifiers(topics: Sequence[str] | None = None) -> dict[str, Classifier]:
-    """The classifiers in use, by topic, opened."""
-    wanted = list_in_use() if topics is None else topics
-    places = {topic: find_in_use(topic) for topic in wanted}
-    return {topic: Classifier.load(place) for topic, place in places.items() if place is not None}
 
 
 def tabulate_used() -> Table:

@@ -15,7 +15,7 @@ from memantics.metrics import classification
 from memantics.metrics.comparison import mcnemar
 from memantics.metrics.interval import Floats, bootstrap, wilson
 from memantics.metrics.weighted import Case, Figure, measure
-from memantics.moderation.calibration import calibration_error, macro_f1, reliability
+from memantics.moderation.calibration import calibration_error, reliability
 from memantics.moderation.examples import LABELS, MODALITIES, TYPES, Example, need_labels
 from memantics.moderation.fast import Prediction
 from memantics.moderation.operating_points import (
@@ -226,14 +226,14 @@ def _score_baselines(examples: Sequence[Example]) -> dict[str, tuple[float, floa
     whole = bool(kinds) and len(kinds) >= 0.99 * len(examples)
     none = kinds.count("none") / len(kinds) if kinds else 0.0
     # Claiming a class at random by its share p hits p of it: precision, recall and F1 are p.
-    values = {
-        "always harmless": ((1 - rate) * 2 / (2 - rate) / 2, 2 * none / (1 + none)),
-        "always harmful": (2 * rate / (1 + rate) / 2, None),
-        "random by shares": (0.5, sum(shares)),
-    }
+    members = np.array([1 - rate, rate])
+    claims = np.array([[1.0, 0.0], [0.0, 1.0], members])
+    firsts = classification.macro_f1(claims * members, claims, members).tolist()
+    seconds = (2 * none / (1 + none), None, sum(shares))
+    names = ("always harmless", "always harmful", "random by shares")
     return {
         name: (first, second / len(shares) if whole and second is not None else None)
-        for name, (first, second) in values.items()
+        for name, first, second in zip(names, firsts, seconds, strict=True)
     }
 
 
@@ -295,7 +295,7 @@ def compare(
     right_one, right_two = one == truth, two == truth
     only_first = int((right_one & ~right_two).sum())
     only_second = int((right_two & ~right_one).sum())
-    before, after = macro_f1(truth, one, 2), macro_f1(truth, two, 2)
+    before, after = (classification.place_macro_f1(truth, said, 2) for said in (one, two))
     return DetectorComparison(
         count=len(examples),
         first=before,
@@ -318,10 +318,5 @@ def _cells(truth: NDArray[np.int64], said: NDArray[np.int64]) -> Floats:
 
 
 def _macro(sums: Floats) -> Floats:
-    """Mean F1 over the classes that occur, as :func:`macro_f1` has it."""
-    found, missed, left, alarms = sums.T
-    tops, wrong = np.stack([2 * found, 2 * left]), missed + alarms
-    occurs = tops + wrong > 0
-    scores = np.where(occurs, tops / np.where(occurs, tops + wrong, 1), 0)
-    value: Floats = scores.sum(axis=0) / occurs.sum(axis=0)
-    return value
+    tables = sums[:, [0, 1, 3, 2]].reshape(-1, 2, 2)
+    return classification.macro_f1(*classification.split_confusions(tables))

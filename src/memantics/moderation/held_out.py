@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.metrics.naive_bayes import log_rates
 from memantics.metrics.rounding import settle
 from memantics.moderation import kernel as kernels
 from memantics.moderation.calibration import decide_nested
@@ -164,9 +165,8 @@ def _judge_by_pieces(rows: kernels.Rows, flags: NDArray[np.bool_], folds: Ints) 
     table = np.zeros(flags.shape)
     for fold in np.unique(folds):
         out = folds == fold
-        counts = np.asarray((matrix[~out].T @ flags[~out].astype(np.float64)).T) + _SMOOTH
-        logs = np.log(counts / counts.sum(axis=1, keepdims=True))
-        table[out] = matrix[out] @ logs.T
+        counts = np.asarray((matrix[~out].T @ flags[~out].astype(np.float64)).T)
+        table[out] = matrix[out] @ log_rates(counts, _SMOOTH).T
     return table
 
 

@@ -19,9 +19,9 @@ import numpy as np
 from memantics.core.errors import InputError
 from memantics.core.language import find_converter
 from memantics.core.result import Result, Table
+from memantics.metrics.classification import place_macro_f1
 from memantics.metrics.grouping import find_near_duplicates, find_twins
 from memantics.metrics.interval import wilson
-from memantics.moderation.calibration import macro_f1
 from memantics.moderation.evaluation import percent
 from memantics.moderation.examples import Example
 from memantics.moderation.explanation import explain
@@ -301,7 +301,7 @@ def measure_leakage(
     return Leakage(
         duplicates=int(sum(twins)),
         count=len(examples),
-        everything=macro_f1(truth, said, 2),
-        clean=macro_f1(truth[kept], said[kept], 2) if kept.any() else None,
+        everything=place_macro_f1(truth, said, 2),
+        clean=place_macro_f1(truth[kept], said[kept], 2) if kept.any() else None,
         where="the training data" if folds is None else "another fold",
     )

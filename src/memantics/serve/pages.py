@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from fastapi import Request
 from starlette.responses import Response
@@ -12,7 +11,6 @@ from starlette.responses import Response
 from memantics.core.errors import ImageError, MemanticsError
 from memantics.web.site import LANGUAGES, Catalogue, Site, choose_language
 
-HERE = Path(__file__).parent
 COOKIE = "memantics-language"
 # Pictures are shown from memory (blob:) and from answers (data:); nothing becomes markup.
 POLICY = (

@@ -10,7 +10,6 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
 from markupsafe import Markup
 
@@ -55,7 +54,6 @@ from memantics.understanding.knowledge.validation import (
     list_dangling,
     measure,
     validate,
-    validate_slowly,
 )
 from memantics.web.page import Thumbnail, make_thumbnail
 
@@ -128,13 +126,10 @@ class KnowledgeStore(GraphStore):
     def validate(
         self,
         shapes: Path | None = None,
-        engine: Literal["store", "pyshacl"] = "store",
         timeout: float = PATIENCE,
     ) -> tuple[Breach, ...]:
         """Every breach of the ontology's SHACL shapes, or of those in a file."""
-        if engine == "store":
-            return validate(self, shapes, timeout)
-        return validate_slowly(self, shapes)
+        return validate(self, shapes, timeout)
 
     def figures(self, timeout: float = PATIENCE) -> StoreFigures:
         """What the store holds, in figures; an error after ``timeout`` seconds."""

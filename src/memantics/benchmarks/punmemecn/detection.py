@@ -178,6 +178,6 @@ def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
             records.Score("balanced_accuracy", figures.balanced_accuracy(counts), n),
             spans.balanced_accuracy,
         ),
-        spanned(records.Score("macro_f1", figures.macro_f1(counts), n), spans.macro_f1),
+        spanned(records.Score("macro_f1", figures.binary_macro_f1(counts), n), spans.macro_f1),
         *share_by(outcomes, "role", ROLES, lambda outcome: outcome.item.tags["role"]),
     )

@@ -30,8 +30,12 @@ from memantics.benchmarks.toxicn_mm.load import (
 from memantics.core.data import Found, checksum
 from memantics.core.finding import Finding, FindingWords, rank
 from memantics.core.records import Score
-from memantics.metrics.classification import balanced_accuracy, binary_intervals, count_binary
-from memantics.metrics.classification import macro_f1 as macro
+from memantics.metrics.classification import (
+    balanced_accuracy,
+    binary_intervals,
+    binary_macro_f1,
+    count_binary,
+)
 
 SIZES = {"train": 9_600, "test": 2_400}
 
@@ -370,7 +374,7 @@ def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
     groups = [meme.id for meme in ordered]
     counts, spans = count_binary(gold, said, True), binary_intervals(gold, said, True, groups)
     low, high = spans.macro_f1 or (None, None)
-    value = macro(counts)
+    value = binary_macro_f1(counts)
     tenth = max(1, len(ordered) // 10)
     rates = [_rate(ordered[start : start + tenth]) for start in range(0, 10 * tenth, tenth)]
     leak = low is not None and low > 0.5

@@ -9,9 +9,8 @@ Texts that come twice: from train into test, and from one meme to another.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from memantics.benchmarks.factories import share
@@ -28,6 +27,7 @@ from memantics.evaluation.audits.options import (
 )
 from memantics.evaluation.audits.subject import Exam, choice_field, find_all_text, find_text
 from memantics.metrics.grouping import find_near_duplicates, find_twins
+from memantics.metrics.naive_bayes import Features, NaiveBayes
 
 THRESHOLD = 0.8
 _SHORTEST = 4
@@ -100,9 +100,6 @@ def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:
 
 FOLDS = 5
 FEWEST = 40
-_ALPHA = 0.5
-
-Features = Counter[str]
 
 
 def find_text_shortcuts(exam: Exam, chance: Chance) -> tuple[list[Finding], list[Gap]]:
@@ -160,7 +157,7 @@ def choose_options(
     folds = [assign_fold(item.group) for item in items]
     chosen: dict[str, Outcome] = {}
     for fold_number in range(FOLDS):
-        learner = Learner()
+        learner = NaiveBayes()
         for (item, options), number in zip(held, folds, strict=True):
             if number != fold_number:
                 for option, features in options:
@@ -190,7 +187,7 @@ def _classify(exam: Exam) -> list[Outcome]:
     folds = [assign_fold(item.group) for item in items]
     outcomes: dict[str, Outcome] = {}
     for number in range(FOLDS):
-        learner = Learner()
+        learner = NaiveBayes()
         for item, features, count in zip(items, held, folds, strict=True):
             if count != number:
                 learner.add(features, str(item.gold))
@@ -199,60 +196,6 @@ def _classify(exam: Exam) -> list[Outcome]:
                 name = str(learner.classify(features))
                 outcomes[item.id] = reader.read(item, keys.get(name, name))
     return [outcomes[item.id] for item in items]
-
-
-class Learner:
-    """Multinomial naive Bayes over any classes.
-
-    >>> learner = Learner()
-    >>> learner.add(Counter(["cat"]), "a")
-    >>> learner.add(Counter(["dog"]), "b")
-    >>> learner.classify(Counter(["dog"]))
-    'b'
-    """
-
-    def __init__(self) -> None:
-        self._features: dict[Hashable, Features] = {}
-        self._totals: Counter[Hashable] = Counter()
-        self._items: Counter[Hashable] = Counter()
-        self._known: set[str] = set()
-        self._logs: dict[Hashable, tuple[dict[str, float], float]] = {}
-
-    def add(self, features: Features, name: Hashable) -> None:
-        """Learn one example."""
-        self._logs.clear()
-        self._features.setdefault(name, Counter()).update(features)
-        self._totals[name] += features.total()
-        self._items[name] += 1
-        self._known.update(features)
-
-    def odds(self, features: Features, one: Hashable, other: Hashable) -> float:
-        """By how much the features speak for one class against another, without priors."""
-        return self._likelihood(features, one) - self._likelihood(features, other)
-
-    def classify(self, features: Features) -> Hashable:
-        """The likeliest class."""
-        return max(
-            sorted(self._items, key=str),
-            key=lambda name: math.log(self._items[name]) + self._likelihood(features, name),
-        )
-
-    def _likelihood(self, features: Features, name: Hashable) -> float:
-        if name not in self._logs:
-            self._logs[name] = self._weigh(name)
-        logs, unseen = self._logs[name]
-        return sum(
-            count * logs.get(piece, unseen)
-            for piece, count in features.items()
-            if piece in self._known
-        )
-
-    def _weigh(self, name: Hashable) -> tuple[dict[str, float], float]:
-        """The logarithms of a class, worked out when it is first asked about."""
-        whole = self._totals[name] + _ALPHA * max(1, len(self._known))
-        counts = self._features.get(name, Counter())
-        logs = {piece: math.log((count + _ALPHA) / whole) for piece, count in counts.items()}
-        return logs, math.log(_ALPHA / whole)
 
 
 def assign_fold(group: str) -> int:

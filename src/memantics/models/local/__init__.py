@@ -2,9 +2,9 @@
 
 from memantics.models.kinds import ModelKind
 from memantics.models.local.model import LocalModel
-from memantics.models.local.settings import LocalSettings, read_settings
+from memantics.models.local.settings import read_settings
 
-__all__ = ["KIND", "LocalModel", "LocalSettings", "read_settings"]
+__all__ = ["KIND"]
 
 KIND = ModelKind(
     "local",

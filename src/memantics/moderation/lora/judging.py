@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from memantics.core.errors import InputError, StoreError, first_fault
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Form, Image, Message, Part, Request
-from memantics.metrics.classification import count_binary, f1, macro_f1, tnr, tpr
+from memantics.metrics.classification import binary_macro_f1, count_binary, f1, tnr, tpr
 from memantics.models.chat import ChatTemplate, move, open_processor
 from memantics.models.local.settings import LocalSettings
 from memantics.moderation.examples import Example
@@ -121,7 +121,6 @@ Question = Literal["pun", "harm"]
 Style = Literal["image", "caption", "reasons"]
 Language = Literal["zh", "en"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
-STYLES: tuple[Style, ...] = get_args(Style)
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 WORDS: dict[Language, tuple[str, str]] = {"zh": ("否", "是"), "en": ("No", "Yes")}
 _MARKS: dict[Language, tuple[str, str]] = {"zh": ("", "判断："), "en": ("", "Verdict: ")}
@@ -476,7 +475,7 @@ def rate(verdicts: Sequence[LoraVerdict]) -> Rates:
         tpr(counts),
         tnr(counts),
         f1(counts) if both else None,
-        macro_f1(counts) if both else None,
+        binary_macro_f1(counts) if both else None,
         len(verdicts),
         sum(verdict.said is None for verdict in verdicts),
     )

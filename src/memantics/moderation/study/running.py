@@ -6,6 +6,7 @@ Figures of a study: means over seeds, intervals over memes, and two kinds of tes
 from __future__ import annotations
 
 import hashlib
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -22,6 +23,13 @@ from memantics.core.errors import InputError, StoreError, UnknownName, first_fau
 from memantics.core.files import replace_file
 from memantics.core.records import Score
 from memantics.core.result import Result, Table, to_plain
+from memantics.metrics.classification import (
+    f1_by_class,
+    macro_f1,
+    macro_precision,
+    macro_recall,
+    split_confusions,
+)
 from memantics.metrics.comparison import correct_known, resampled_p, welch_t_test
 from memantics.metrics.interval import Floats, bootstrap, draw_sums, percentile_span
 from memantics.moderation.evaluation import percent
@@ -81,50 +89,30 @@ class VariantVerdicts:
         return sums.reshape(len(sums), -1, size, size)
 
 
-def precisions(tables: Floats) -> Floats:
-    """By class: the share of claims that are right; 0 where nothing is claimed."""
-    return _divide(_diagonal(tables), tables.sum(-2))
-
-
-def recalls(tables: Floats) -> Floats:
-    """By class: the share of memes that are found."""
-    return _divide(_diagonal(tables), tables.sum(-1))
-
-
-def f1s(tables: Floats) -> Floats:
-    """By class: 2TP / (2TP + FP + FN)."""
-    return _divide(2 * _diagonal(tables), tables.sum(-1) + tables.sum(-2))
-
-
-def _diagonal(tables: Floats) -> Floats:
-    return np.asarray(np.diagonal(tables, axis1=-2, axis2=-1), float)
-
-
-def _divide(above: Floats, below: Floats) -> Floats:
-    found: Floats = np.divide(above, below, out=np.zeros_like(above, float), where=below > 0)
-    return found
-
-
 Figure = Callable[[Floats], Floats]
 
 
 def list_figures(classes: Sequence[str]) -> Mapping[tuple[str, str, str], Figure]:
     """The figures of the paper's table, by key, breakdown and part; one value for each seed."""
     figures: dict[tuple[str, str, str], Figure] = {
-        ("macro_precision", "", ""): lambda tables: precisions(tables).mean(-1),
-        ("macro_recall", "", ""): lambda tables: recalls(tables).mean(-1),
-        ("macro_f1", "", ""): lambda tables: f1s(tables).mean(-1),
+        ("macro_precision", "", ""): lambda tables: macro_precision(*split_confusions(tables)),
+        ("macro_recall", "", ""): lambda tables: macro_recall(*split_confusions(tables)),
+        ("macro_f1", "", ""): _macro_f1,
     }
     if len(classes) == 2:
-        figures["f1_harmful", "", ""] = lambda tables: f1s(tables)[..., 1]
+        figures["f1_harmful", "", ""] = partial(_f1_of, 1)
         return figures
     for place, name in enumerate(classes):
         figures["f1", "type", name] = partial(_f1_of, place)
     return figures
 
 
+def _macro_f1(tables: Floats) -> Floats:
+    return macro_f1(*split_confusions(tables))
+
+
 def _f1_of(place: int, tables: Floats) -> Floats:
-    return f1s(tables)[..., place]
+    return np.asarray(f1_by_class(*split_confusions(tables))[..., place], float)
 
 
 def score_sheet(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> tuple[Score, ...]:
@@ -153,8 +141,10 @@ def _score(
 ) -> Score:
     low, high = span or (None, None)
     key, by, label = name
-    mean = statistics.fmean(by_seed)
-    return Score(key, mean, n, low, high, by=by, label=label, note=say_spread(by_seed))
+    known = [value for value in by_seed if not math.isnan(value)]
+    mean = statistics.fmean(known) if known else None
+    note = say_spread(known) if known else "does not occur"
+    return Score(key, mean, n, low, high, by=by, label=label, note=note)
 
 
 def say_spread(by_seed: Sequence[float]) -> str:
@@ -221,11 +211,11 @@ def contrast(
     one, other = one.keep(shared), other.keep(shared)
     width = one.cells.shape[1]
 
-    def macro(sheet: VariantVerdicts, sums: Floats) -> Floats:
-        return np.asarray(f1s(sheet.count(sums)).mean(-1), float)
-
     def difference(sums: Floats) -> Floats:
-        second, first = macro(other, sums[:, width:]), macro(one, sums[:, :width])
+        second, first = (
+            _macro_f1(sheet.count(part))
+            for sheet, part in ((other, sums[:, width:]), (one, sums[:, :width]))
+        )
         return np.asarray(second.mean(-1) - first.mean(-1), float)
 
     cells = np.hstack([one.cells, other.cells])
@@ -234,7 +224,9 @@ def contrast(
     if len(shared) > 1:
         drawn = np.concatenate([difference(part) for part in draw_sums(cells, _DRAWS)])
         (low, high), p = percentile_span(drawn), resampled_p(drawn, seen)
-    by_seed = [macro(value, value.cells.sum(0)[None])[0].tolist() for value in (one, other)]
+    by_seed = [
+        _macro_f1(value.count(value.cells.sum(0)[None]))[0].tolist() for value in (one, other)
+    ]
     seeds = welch_t_test(*by_seed)
     return Contrast(
         task, *names, len(shared), seen, low, high, p, seeds.p if seeds is not None else None

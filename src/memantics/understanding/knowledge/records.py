@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import DataError, first_fault
 from memantics.core.meaning import DIMENSIONS, Dimension
-from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, ToxicityKind
+from memantics.understanding.knowledge.ontology.vocabulary import ToxicityKind
 
 # A URN names without promising a host that would have to answer.
 ONTOLOGY = "urn:memantics:ontology"
@@ -161,7 +161,7 @@ class Provenance:
 class Relation:
     """A link to another individual of the same meme.
 
-    ``relation`` is a name of :data:`RELATIONS` or, for what models said in words of their own,
+    ``relation`` is a relation of the ontology or, for what models said in words of their own,
     any other. ``target`` is ``Dimension/name``; one that names no individual dangles and is
     reported. ``provenance`` is given where it is not the individual's; ``written`` keeps the
     statement's own words where reading it took a repair.
@@ -171,11 +171,6 @@ class Relation:
     target: str
     provenance: Provenance | None = None
     written: str = ""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the ontology has this relation."""
-        return self.relation in RELATIONS
 
 
 @dataclass(frozen=True, slots=True)

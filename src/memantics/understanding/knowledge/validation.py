@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memantics.core.data import read_file
-from memantics.core.errors import DataError, need_packages
+from memantics.core.errors import DataError
 from memantics.core.meaning import DIMENSIONS
 from memantics.understanding.knowledge.formats import check_nesting
 from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, TOXICITY_KINDS
@@ -240,7 +240,7 @@ class _Compiler:
             yield from self.constraints(place, target, self.path(place))
 
     def constraints(self, shape: Term, target: str, path: str) -> Iterator[Check]:
-        severity = _severity(self.one(shape, "severity"))
+        severity = read_severity(self.one(shape, "severity"))
         message = _text(self.one(shape, "message"))
         for parameter, values in self.said.get(shape, {}).items():
             known = parameter.removeprefix(SH)
@@ -379,7 +379,8 @@ def _text(term: object) -> str:
     return "" if term is None else str(getattr(term, "value", term))
 
 
-def _severity(term: object) -> Severity:
+def read_severity(term: object) -> Severity:
+    """The severity that a term of SHACL names; ``Violation`` where it names none."""
     name = _text(term).removeprefix(SH)
     return "Warning" if name == "Warning" else "Info" if name == "Info" else "Violation"
 
@@ -406,7 +407,7 @@ def validate(
     """Every breach in a store, by meme, the gravest first; with a file, of its shapes instead."""
     checks = _own_checks() if shapes is None else compile_shapes(read_file(shapes), shapes.name)
     answers = select(store, *(check.query for check in checks), timeout=timeout)
-    return _in_order(
+    return sort_breaches(
         _read_breach(check, row)
         for check, rows in zip(checks, answers, strict=True)
         for row in rows
@@ -430,46 +431,8 @@ def _read_breach(check: Check, row: Row) -> Breach:
     )
 
 
-def validate_slowly(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
-    """The same through pyshacl, an independent engine, some hundred times slower."""
-    need_packages("checks by pyshacl", "shacl", "pyshacl")
-    import pyshacl
-    import rdflib
-
-    from memantics.understanding.knowledge.formats import serialize
-
-    quads = [quad for meme in store.ids() for quad in store.quads(meme)]
-    data = rdflib.Graph().parse(data=serialize(quads, "turtle"), format="turtle")
-    rules = read_ontology("shapes") if shapes is None else read_file(shapes)
-    _, report, _ = pyshacl.validate(
-        data, shacl_graph=rdflib.Graph().parse(data=rules, format="turtle"), inference="none"
-    )
-    term = rdflib.Namespace(SH)
-    found = []
-    for result in report.subjects(rdflib.RDF.type, term.ValidationResult):
-
-        def read(name: str, result: rdflib.term.Node = result) -> str:
-            value = report.value(result, term[name])
-            if isinstance(value, rdflib.BNode):
-                value = report.value(value, term.inversePath)
-            return "" if value is None else str(value)
-
-        focus = read("focusNode")
-        found.append(
-            Breach(
-                meme_of(focus) or "",
-                focus,
-                read("resultPath"),
-                read("value"),
-                read("sourceConstraintComponent").removeprefix(SH),
-                _severity(read("resultSeverity")),
-                read("resultMessage"),
-            )
-        )
-    return _in_order(found)
-
-
-def _in_order(found: Iterable[Breach]) -> tuple[Breach, ...]:
+def sort_breaches(found: Iterable[Breach]) -> tuple[Breach, ...]:
+    """Each breach once, by meme, the gravest first."""
     return tuple(
         sorted(
             set(found),

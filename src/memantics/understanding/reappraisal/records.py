@@ -30,8 +30,6 @@ Layout = Literal["SinglePanel", "MultiPanel"]
 EMOTIONS: tuple[Emotion, ...] = get_args(Emotion)
 TARGETS: tuple[Target, ...] = get_args(Target)
 BROKEN = "breaks a rule"  # so begins why a plan cannot be drawn
-VISUAL_TYPES: tuple[VisualType, ...] = get_args(VisualType)
-POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 # The only pairs there are: a reappraisal keeps the situation and turns its feeling.
 PAIRS: dict[Emotion, Target] = {
     "sad": "happy",

@@ -237,13 +237,6 @@ class Painted:
     plate: Image.Image
 
 
-async def draw_meme(
-    image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor | None = None
-) -> DrawnMeme:
-    """Make the new meme; without an editor only captions change."""
-    return set_captions(await paint_meme(image, page, plan, editor), page, plan)
-
-
 async def paint_meme(
     image: Image.Image,
     page: Page,

@@ -12,7 +12,6 @@ from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
 
 from memantics.understanding.vision.typefaces import ANTON, BALOO, REGULAR, Typeface
 
@@ -71,12 +70,7 @@ def _read_frequencies() -> dict[str, float]:
 
 
 def part_words(text: str, profile: Profile, height: float) -> str:
-    """A line with the spaces it lacks; ``profile`` is how much ink each of its columns holds.
-
-    >>> profile = draw_profile("SO AM I", ANTON)
-    >>> part_words("SOAMI", profile, 32), part_words("SO AM I", profile, 32)
-    ('SO AM I', 'SO AM I')
-    """
+    """A line with the spaces it lacks; ``profile`` is how much ink each of its columns holds."""
     text = " ".join(text.split())
     letters = text.replace(" ", "")
     least = _LEAST_CAPITAL if text.isupper() else _LEAST
@@ -147,12 +141,3 @@ def _list_spaces(text: str) -> set[int]:
         else:
             seen += 1
     return places
-
-
-def draw_profile(text: str, face: Typeface, size: int = 32) -> Profile:
-    """How much ink each column of a drawn text holds."""
-    font = face.at(size)
-    left, top, right, bottom = (int(value) for value in font.getbbox(text))
-    plate = Image.new("L", (max(1, right - left), max(1, bottom - top)))
-    ImageDraw.Draw(plate).text((-left, -top), text, font=font, fill=255)
-    return np.asarray(np.asarray(plate).sum(axis=0) / 255.0, np.float64)

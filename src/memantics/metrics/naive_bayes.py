@@ -1,0 +1,76 @@
+"""Multinomial naive Bayes: the learner that needs nothing but counts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Features = Counter[str]
+_ALPHA = 0.5
+
+
+def log_rates(counts: Floats, alpha: float) -> Floats:
+    """Smoothed logarithms of how often a class has each feature.
+
+    Args:
+        counts: How often each feature occurs: one row per class, one column per feature.
+        alpha: What is added to every count.
+
+    Returns:
+        An array of the same shape; ``features @ log_rates(...).T`` are log-likelihoods.
+
+    >>> np.exp(log_rates(np.array([[3.0, 0.0]]), 0.5)).round(3).tolist()
+    [[0.875, 0.125]]
+    """
+    smooth = counts + alpha
+    rates: Floats = np.log(smooth / smooth.sum(axis=1, keepdims=True))
+    return rates
+
+
+class NaiveBayes:
+    """Multinomial naive Bayes over named features, learnt one example at a time.
+
+    >>> learner = NaiveBayes()
+    >>> learner.add(Counter(["cat"]), "a")
+    >>> learner.add(Counter(["dog"]), "b")
+    >>> learner.classify(Counter(["dog"]))
+    'b'
+    """
+
+    def __init__(self, alpha: float = _ALPHA) -> None:
+        self._alpha = alpha
+        self._features: dict[Hashable, Features] = {}
+        self._items: Counter[Hashable] = Counter()
+        self._rates: dict[Hashable, dict[str, float]] = {}
+
+    def add(self, features: Features, name: Hashable) -> None:
+        """Learn one example of the class ``name``."""
+        self._rates.clear()
+        self._features.setdefault(name, Counter()).update(features)
+        self._items[name] += 1
+
+    def odds(self, features: Features, one: Hashable, other: Hashable) -> float:
+        """The log-likelihood ratio of two classes, without priors."""
+        return self._likelihood(features, one) - self._likelihood(features, other)
+
+    def classify(self, features: Features) -> Hashable:
+        """The likeliest class, with priors; the first in alphabetical order of equally likely."""
+        return max(
+            sorted(self._items, key=str),
+            key=lambda name: math.log(self._items[name]) + self._likelihood(features, name),
+        )
+
+    def _likelihood(self, features: Features, name: Hashable) -> float:
+        """Features that no example had say nothing; a class without examples is uniform."""
+        if name not in self._rates:
+            known = list(dict.fromkeys(key for each in self._features.values() for key in each))
+            counts = self._features.get(name, Counter())
+            rates = log_rates(np.array([[counts[key] for key in known]], float), self._alpha)
+            self._rates[name] = dict(zip(known, rates[0].tolist(), strict=True))
+        logs = self._rates[name]
+        return sum(count * logs[key] for key, count in features.items() if key in logs)
