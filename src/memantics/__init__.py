@@ -4,8 +4,8 @@
 >>> mm.read_aloud("压力山大").caption
 '压力山大'
 
-``docs/python.md`` shows every function. A name is loaded when it is first used, so that importing
-the package costs next to nothing.
+``docs/python.md`` documents every function. Each name is loaded at its first use, so that the
+import is fast.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""People validate, edit and agree: queues come in, verdicts go out.
+"""The annotation web app: import queues, annotate in the browser, export aggregated annotations.
 
-``service.open_service`` is the way in; ``workflows/`` holds the rules as data. Nothing here is
-imported before the extra ``annotate`` is known to be there: see :func:`require_extra`.
+``service.open_service`` opens a database; ``workflows/`` holds the workflows as TOML. Modules here
+need the extra ``annotate``: call :func:`require_extra` before importing them.
 """
 
 from __future__ import annotations

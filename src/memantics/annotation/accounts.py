@@ -1,9 +1,8 @@
-"""Accounts, sessions and invitations. Passwords and tokens are stored only as hashes.
+"""Accounts, sessions and invitations, with a limit on password attempts.
 
-Limits on guessing passwords: attempts are counted in the database, before anything is hashed.
-
-Counting after a failure would let every request that is already under way pass: twenty at once
-would all be admitted at a limit of eight. In the database, several servers count together.
+Passwords and tokens are stored only as hashes. Attempts are counted in the database before anything
+is hashed: counting after a failure would admit twenty simultaneous requests at a limit of eight.
+In the database, several servers count together.
 """
 
 from __future__ import annotations
@@ -42,11 +41,26 @@ from memantics.annotation.values import clean_text
 from memantics.annotation.workflow import ROLES
 
 WINDOW = 900.0
-# Few at one account from one address, more from one address at all, and so many at one account
-# from everywhere that nobody locks somebody else out by mistake.
+# Few per account and address, more per address, and so many per account from all addresses that
+# nobody locks somebody else out by mistake.
 PER_PAIR, PER_ADDRESS, PER_ACCOUNT = 8, 30, 100
 # Any fixed number: on PostgreSQL, attempts are counted one after the other.
 _LOCK = 5_417_234
+SESSION_DAYS = 14
+LINK_SECONDS = 3600
+_NAME = re.compile(r"[\w.@+-]{1,80}")
+_FEWEST, _MOST = 10, 200
+_users, _sessions, _invitations = schema.users, schema.sessions, schema.invitations
+_OFFERS = (
+    sa.select(
+        _invitations,
+        _invitations.c.expires_at.label("expires"),
+        _invitations.c.project_id.label("project"),
+        schema.projects.c.title.label("project_title"),
+    )
+    .join(schema.projects)
+    .where(_invitations.c.revoked.is_(False))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +133,6 @@ def hash_token(token: str) -> str:
     Tokens are random and long: one round is enough.
     """
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-
-
-SESSION_DAYS = 14
-LINK_SECONDS = 3600
-_NAME = re.compile(r"[\w.@+-]{1,80}")
-_FEWEST, _MOST = 10, 200
-_users, _sessions, _invitations = schema.users, schema.sessions, schema.invitations
-_OFFERS = (
-    sa.select(
-        _invitations,
-        _invitations.c.expires_at.label("expires"),
-        _invitations.c.project_id.label("project"),
-        schema.projects.c.title.label("project_title"),
-    )
-    .join(schema.projects)
-    .where(_invitations.c.revoked.is_(False))
-)
 
 
 class Accounts:

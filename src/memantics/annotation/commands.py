@@ -1,12 +1,6 @@
-"""``annotate export``: the tables, folders and files that come out of a project.
+"""Functions behind ``memantics annotate``: serve, import, set up, export, accounts and backups.
 
-What a lead decides about an annotation project, as flags of the commands.
-
-A model that drafts a clarification of a guideline, for the app and for the command.
-
-Annotate: serve the web app, bring work in, take results out, keep accounts and backups.
-
-``annotate setup``: the settings of a project, shown or changed.
+A model can draft a clarification of the guideline, for the app and for the command.
 """
 
 from __future__ import annotations
@@ -43,6 +37,18 @@ if TYPE_CHECKING:
     from memantics.annotation.service import AnnotationService
 
 _SET = "training_set"
+What = Literal[
+    "verdicts",
+    "data",
+    "votes",
+    "resolved",
+    "agreement",
+    "huggingface",
+    "labelstudio",
+    "raw",
+    "audit",
+]
+_FORMS = {"labelstudio": "json", "huggingface": "zip"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +137,6 @@ def make_drafter(model: str, calls: CallSettings) -> Callable[[str], Words]:
 
     return lambda prompt: run_sync(draft(prompt))
 
-
-if TYPE_CHECKING:
-    from memantics.annotation.records import Actor
-    from memantics.annotation.service import AnnotationService
 
 FIRST_NAME = "lead"
 Workflow = Annotated[str | None, Flag("Workflow of a folder of memes: a name, or a TOML file.")]
@@ -256,7 +258,6 @@ def serve_annotations(
     ``started`` is called once, before the first request is answered.
     """
     require_extra()
-    # merged
     from memantics.annotation.web.app import make_app
     from memantics.annotation.web.settings import WebSettings, find_secret
     from memantics.models.client import CallSettings
@@ -467,20 +468,6 @@ def set_up_project(
     mark = flow.training.threshold if flow.training else ""
     now = {"people": flow.stages[flow.judging].people, "pass_mark": mark, "language": held.language}
     return settings.model_dump(exclude={"clarifications"}) | now
-
-
-What = Literal[
-    "verdicts",
-    "data",
-    "votes",
-    "resolved",
-    "agreement",
-    "huggingface",
-    "labelstudio",
-    "raw",
-    "audit",
-]
-_FORMS = {"labelstudio": "json", "huggingface": "zip"}
 
 
 def export_annotations(

@@ -1,10 +1,9 @@
-"""One engine over SQLite or PostgreSQL, with short transactions and migrations.
+"""The database engine over SQLite or PostgreSQL: short transactions, migrations, group commit.
 
-Group commit for SQLite: writers that wait for each other anyway share one trip to the disk.
-
-Each writer runs inside a savepoint of a shared transaction, one after the other. Whoever finds
-nobody waiting behind them commits for all; the others are told only then. So an answer that was
-acknowledged is on disk, and a writer who fails takes nobody along.
+In SQLite, waiting writers share one commit. Each writer runs inside a savepoint of a shared
+transaction, one after the other, and the last one waiting commits for all. Writers are acknowledged
+only after that commit, so an acknowledged answer is on disk, and a writer that fails does not
+affect the others.
 """
 
 from __future__ import annotations
@@ -32,6 +31,11 @@ from memantics.core.errors import InputError, StoreError
 _MOST = 64
 _LONGEST = 0.05
 _PATIENCE = 0.2
+BUSY_MS = 15_000
+MIGRATIONS = Path(__file__).parent / "migrations"
+Bound = Mapping[str, object]
+# Any fixed number: two servers that start at once must not both migrate.
+_MIGRATION_LOCK = 5_417_233
 
 
 class _Turnstile:
@@ -187,13 +191,6 @@ def _savepoint(connection: Connection) -> Iterator[None]:
 def _in_transaction(connection: Connection) -> bool:
     driver = connection.connection.driver_connection
     return bool(getattr(driver, "in_transaction", False))
-
-
-BUSY_MS = 15_000
-MIGRATIONS = Path(__file__).parent / "migrations"
-Bound = Mapping[str, object]
-# Any fixed number: two servers that start at once must not both migrate.
-_MIGRATION_LOCK = 5_417_233
 
 
 class Database:

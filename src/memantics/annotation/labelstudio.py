@@ -1,11 +1,9 @@
-"""Label Studio's JSON and ZIP files, both ways.
+"""Import and export of Label Studio tasks, as JSON or ZIP.
 
-A task's ``data`` carries the whole item under ``memantics``, an annotation's results carry the
-answer field by field in the shapes of Label Studio. What Label Studio does not know (stage, seat,
-earlier versions) is kept beside it and used when it comes back; values are always read from the
-results, because those are what somebody may have changed there.
-
-Tasks that come back from Label Studio, or come from it for the first time.
+A task's ``data`` holds the whole item under ``memantics``; the results of an annotation hold the
+answer field by field in Label Studio's format. Stage, seat and earlier versions, which Label Studio
+does not have, are stored beside them and used on import. Values are always read from the results,
+since those may have been edited in Label Studio. Tasks first created in Label Studio are read too.
 """
 
 from __future__ import annotations
@@ -44,6 +42,13 @@ from memantics.core.queue import QueueItem, Shown
 _SIDES = {"a": "left", "b": "right", "tie": "tie"}
 _LATEST = 253_402_300_799  # the end of the year 9999: later than any calendar here goes
 _BACK = {side: letter for letter, side in _SIDES.items()}
+TASKS = "tasks.json"
+IMAGES = "images"
+MAX_TASKS = 60 * 1024 * 1024
+MAX_IMAGES = 4 * 1024 * 1024 * 1024
+_NAME = re.compile(r"\w[\w.-]{0,199}")
+# The last two: a method or a password that we never use.
+DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
 class Past(BaseModel, extra="ignore"):
@@ -283,15 +288,6 @@ def _write_control(field: WorkflowField) -> list[str]:
             return [f'  <Pairwise name="{field.id}" toName="image,text"/>']
         case _:
             return [f'  <TextArea {head} maxSubmissions="{field.max_items}"/>']
-
-
-TASKS = "tasks.json"
-IMAGES = "images"
-MAX_TASKS = 60 * 1024 * 1024
-MAX_IMAGES = 4 * 1024 * 1024 * 1024
-_NAME = re.compile(r"\w[\w.-]{0,199}")
-# The last two: a method or a password that we never use.
-DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
 def _pack_tasks(snapshot: Snapshot, tasks: bytes, media: Path) -> bytes:

@@ -1,10 +1,8 @@
-"""What a lead sees and decides.
+"""The project lead's view: progress, agreement, history, corrections, and guideline clarifications.
 
-Guidelines that grow: find what divides people, settle it in words, have it judged again.
-
-A guideline is the instructions of the workflow and what a lead added since. The additions are kept
-with the project's settings; each is a version, and an answer belongs to the version that held when
-it was saved: a form that was opened under an older one is shown again first.
+A guideline is the workflow's instructions plus the lead's additions, which are stored with the
+project's settings. Each addition is a version, and an answer belongs to the version that was in
+force when it was saved. A form that was opened under an older version is shown again first.
 """
 
 from __future__ import annotations
@@ -52,6 +50,9 @@ from memantics.core.text import clean_line
 
 _REOPEN_DAYS = 7
 EVERY_ONE = DisagreementFilter()
+LONGEST = 2000
+_CASES = 12
+find_prompts = prompts_beside(__file__)
 
 
 class Lead:
@@ -286,11 +287,6 @@ def _win_rates(items: Sequence[SeatedItem], name: str) -> dict[str, float]:
                 for side, maker in sides.items():
                     won[maker].append(0.5 if vote == "tie" else float(vote == side))
     return {maker: fmean(points) for maker, points in sorted(won.items())}
-
-
-LONGEST = 2000
-_CASES = 12
-find_prompts = prompts_beside(__file__)
 
 
 class Guideline:

@@ -1,10 +1,9 @@
-"""Which seat a person gets: roles, distinct people, skips, limits, leases, training rounds.
+"""Assignment of items to annotators: roles, distinct people, limits, leases, training, item order.
 
-Which items come first: those on which people will likely differ, and that are unlike others.
-
-How far people will differ on an item is estimated from the votes on items with similar texts. A
-random share of items is dealt out evenly among the others in an order of its own, so that figures
-over that share do not depend on the votes.
+Ordered by uncertainty, items with high expected disagreement that differ from other items come
+first. Disagreement is estimated from the annotations of items with similar texts. A random part of
+the items is mixed in evenly in an order of its own, so that metrics over that part do not depend on
+the annotations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The daily work: take an item, answer it, change one's mind, step away from it.
+"""The annotator's work: take an item, answer it, revise or undo the answer, skip or release it.
 
-Saving answers: every change is a new revision, and no change overwrites one unseen.
-
-All of it happens inside a transaction that has read the place of the seat.
+Every change is a new revision, and no change overwrites one that its author has not seen. Changes
+happen inside a transaction that has read the position of the seat.
 """
 
 from __future__ import annotations

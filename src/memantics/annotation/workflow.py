@@ -1,9 +1,9 @@
-"""A workflow as data: one TOML file says fields, stages, roles, rules and thresholds.
+"""Annotation workflows as TOML: fields, stages, roles, aggregation rules and thresholds.
 
-The settings of a project laid over its workflow: how many people judge, and who settles ties.
-
-Every other module sees the workflow as it holds for the project. A stage for ties comes last, so
-that the places of the other stages stay; once there, it stays (closed, where nobody adjudicates).
+A project's settings are applied over its workflow: annotators per item, and who adjudicates ties.
+All other modules see the resulting workflow. The stage for ties is added last, so that the
+positions of the other stages do not change. Once added it stays, and is closed where nobody
+adjudicates.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""One folder each: card, reader, tasks, prompts, sample."""
+"""Benchmarks, one folder each (card, reader, writer, tasks, prompts, sample), and the registry."""

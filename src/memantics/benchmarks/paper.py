@@ -1,9 +1,7 @@
-"""A paper's tables and figures, cell by cell: what it prints beside what we compute.
+"""Reproduced papers as records: cells, rows, tables and figures, with printed and computed values.
 
-A benchmark declares its paper in ``paper.py``: ``PAPER = Paper(title, parts)``, where each part is
-a function from :class:`PaperMaterial` to a :class:`PaperPart`, in the paper's order.
-
-What a redone paper is made of: cells, rows, tables and figures, and the whole sheet.
+A benchmark declares its paper in ``paper.py``: ``PAPER = Paper(title, parts)``. Each part is a
+function from :class:`PaperMaterial` to a :class:`PaperPart`, in the paper's order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""``paper.toml`` beside a benchmark's card: a paper's tables, rows, systems and printed figures.
+"""``paper.toml``: a paper's tables, rows, systems and printed values, and tables filled with runs.
 
-What only repeats the paper or looks up statistics is whole in the file. A part that computes more
-has a function in ``paper.py``, which gets the :class:`DeclaredPart` and fills it.
-
-Tables of systems: the paper's rows with their runs, the user's other runs, trivial baselines.
+Parts that repeat the paper or look up statistics are declared entirely in the file. A part that
+computes more has a function in ``paper.py``, which gets the :class:`DeclaredPart` and fills it.
+Tables of systems show the paper's rows with their runs, the user's other runs and trivial
+baselines.
 """
 
 from __future__ import annotations

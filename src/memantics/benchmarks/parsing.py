@@ -1,6 +1,7 @@
-"""Texts that stand in somebody's Python file, read without running a line of it.
+"""Parsers of replies (letter, label, JSON object) and of text literals in Python files.
 
-From a reply's text to a value. A parser never guesses: no valid answer is ``Unparsed``.
+A reply parser never guesses: a text without a valid answer raises ``Unparsed``. Python files are
+parsed to a syntax tree, never run.
 """
 
 from __future__ import annotations

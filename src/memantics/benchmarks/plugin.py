@@ -1,10 +1,8 @@
-"""The contract of a benchmark's folder: its ``plugin.py`` holds one ``PLUGIN``.
+"""The contract of a benchmark: ``plugin.py`` in its folder holds one :class:`BenchmarkPlugin`.
 
-A benchmark is a reader of releases and a maker of tasks. What else it offers (statistics, audit
-hooks, human ratings) is optional, and everything is typed: a wrong
-signature is found by mypy, a missing plugin when the registry loads it.
-
-What exports for human ratings share: checks of the runs, images in the queue, the key apart.
+A benchmark is a reader of releases and a factory of tasks; statistics, audit hooks and human
+ratings are optional. Everything is typed: mypy finds a wrong signature, and loading a folder
+without a plugin fails. Exports for human ratings share the functions at the end of the module.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A paper's tables as data: ``expected/published.json`` of a benchmark.
+"""Published results of a paper: ``expected/published.json`` (tables), ``expected/statistics.json``.
 
-A paper's figures beside those of this copy: ``expected/statistics.json`` joined with values.
+The tables hold the paper's rows. Expected statistics are joined with those recomputed from a copy.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Names to benchmarks and tasks: ours, those of the user, and the published.
+"""Lookup of benchmarks, tasks, published results and data by name.
 
-A benchmark's folder: its card at once, its plugin (``plugin.py``) on demand.
+Benchmarks are those that ship, those below ``$MEMANTICS_BENCHMARKS``, dataset configs and published
+ones. A folder's card is read at once, its ``plugin.py`` on demand.
 """
 
 from __future__ import annotations
@@ -245,8 +246,7 @@ class TaskRef:
         return pick(source) if pick else self.card.splits[0]
 
 
-# Data sets that are told by a dataset config: those that ship, and ``*.toml`` of the user's
-# folders.
+# Data sets declared by a dataset config: those that ship, and ``*.toml`` in the user's folders.
 
 
 def find_dataset_configs() -> dict[str, Benchmark]:
@@ -371,7 +371,7 @@ def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
     return benchmark, writer
 
 
-# Which data a benchmark runs on, and what a run remembers of them.
+# The data that a benchmark runs on, and the facts about them that a run stores.
 
 
 def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:

@@ -1,1 +1,1 @@
-"""The command line: thin, no logic."""
+"""The command line interface: flags, tables and exit codes over the packages' public functions."""

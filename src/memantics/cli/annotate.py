@@ -1,6 +1,6 @@
-"""``memantics annotate``: the web app in which people validate, edit and agree.
+"""``memantics annotate``: the annotation app, imports and exports, accounts, and queue makers.
 
-``memantics annotate questionnaire``, ``texts``, ``apply-texts`` and ``errors``.
+The queue makers are ``questionnaire``, ``texts``, ``apply-texts`` and ``errors``.
 """
 
 from __future__ import annotations

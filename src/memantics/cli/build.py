@@ -1,15 +1,4 @@
-"""``memantics build``: knowledge, questions and their draws, captions, intents, chats.
-
-``memantics build chat-quality``: a table of chat data sets.
-
-``memantics build hard-negatives``: PunMemeCN's groups of three.
-
-``memantics build regenerate``: memes that people sent back, made again.
-
-``memantics collect``: from a folder of images to memes that can be worked with.
-
-``memantics publish``: a reviewed queue becomes a benchmark that runs, and a data set.
-"""
+"""``memantics build``, ``collect`` and ``publish``: from a folder of images to a benchmark."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""``memantics compare``: runs of one task item by item, and models over a suite of tasks.
-
-``memantics power``: how many memes a difference needs.
-
-``memantics report``, ``gallery`` and ``export-inspect``: runs shown elsewhere.
-
-``memantics audit``: what a benchmark measures besides what it means to measure.
-"""
+"""Commands over runs and benchmarks: compare, power, report, gallery, export-inspect and audits."""
 
 from __future__ import annotations
 

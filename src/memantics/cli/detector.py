@@ -1,10 +1,7 @@
-"""``memantics detector``: train, measure, use, compare, export and explain detectors.
+"""``memantics detector …``: train, evaluate, use, compare, export and explain detectors.
 
-``memantics detector teach|forget|precedents``: decided memes that a detector remembers.
-
-``memantics build pairs`` and ``memantics detector check``: minimal pairs.
-
-``memantics detector train-neural`` and ``memantics detector tune`` (extra ``detector``).
+Also the match list of decided memes, and ``memantics build pairs`` for minimal pairs. Training
+networks, LoRA tuning and studies need the extra ``detector``.
 """
 
 from __future__ import annotations

@@ -1,17 +1,4 @@
-"""``memantics run`` and ``score``: what they say before and after.
-
-``memantics judge``: free text judged by models.
-
-``memantics human-eval``: replies to a blind queue, and people's ratings to figures.
-
-``memantics paper``: a benchmark's paper, redone.
-
-``memantics prompts``: what a task sends, and its prompt files to change.
-
-``memantics perturb``: what a model's answers rest on.
-
-``memantics import-answers`` and ``export-task``: other tools' answers, and tasks for them.
-"""
+"""Commands around runs: run, score, judge, human-eval, paper, prompts, perturb, import, export."""
 
 from __future__ import annotations
 

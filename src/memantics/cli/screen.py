@@ -1,9 +1,4 @@
-"""``memantics screen``: images or texts in, verdicts out.
-
-``memantics drift``: whether what is screened now is still what was screened then.
-
-``memantics build shards``: analyses, knowledge or captions of any number of memes.
-"""
+"""``memantics screen``, ``memantics drift`` and ``memantics build shards``: work on many memes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Consoles and streams that text from outside cannot steer.
-
-How things look in a terminal: tables that fit 80 columns, JSON that others can read.
-"""
+"""Terminal output: tables of 80 columns, JSON, and data that cannot inject control codes."""
 
 from __future__ import annotations
 
@@ -27,6 +24,9 @@ from memantics.core.text import escape_unseen, mend_surrogates, neutralise
 __all__ = ["console", "plain"]
 
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+MOST_INPUT = 10_000_000
+# Characters of a cell that a table shows: wrapping a cell of 8 million takes minutes.
+_LONGEST_CELL = 2_000
 
 
 class SafeConsole(Console):
@@ -86,11 +86,6 @@ def guard_streams() -> Iterator[None]:
 def plain(text: str, style: str = "") -> Text:
     """Text from data: never read as markup, never able to steer the terminal."""
     return Text(neutralise(text), style=style)
-
-
-MOST_INPUT = 10_000_000
-# Characters of a cell that a table shows: wrapping a cell of 8 million takes minutes.
-_LONGEST_CELL = 2_000
 
 
 def read_input() -> str:

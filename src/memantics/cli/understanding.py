@@ -1,16 +1,6 @@
-"""``memantics reappraise`` and ``build reappraisal``: memes with a kinder feeling about them.
+"""Commands on single memes: analyze, pun, reappraise, edit, demo, samples and build reappraisal.
 
-``memantics analyze``: one meme, everything at once; an analysis as a card in a terminal.
-
-``memantics pun``: read a caption aloud and say what it may mean.
-
-``memantics edit``: an editor over MER-Bench's index.
-
-``memantics demo`` and ``memantics samples``: the memes that ship with the package.
-
-A record in the user's editor, as JSON.
-
-A person between two stages of a reappraisal: accept, edit or skip, in the terminal.
+``reappraise --interactive`` shows each stage in the terminal to accept, edit as JSON or skip.
 """
 
 from __future__ import annotations

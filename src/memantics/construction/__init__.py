@@ -1,4 +1,4 @@
-"""From memes to benchmarks: collect, questions, chats, pairs, publish."""
+"""Benchmark construction: collect memes, write questions, chats and pairs, regenerate, publish."""
 
 from __future__ import annotations
 

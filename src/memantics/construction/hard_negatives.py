@@ -1,9 +1,7 @@
-"""``build hard-negatives``: puns beside the memes nearest to them in picture and in words.
+"""``build hard-negatives``: for each pun, the non-puns nearest in image and in words.
 
-Each pun beside two memes that are none: the nearest in picture, and the nearest in words.
-
-PunMemeCN's groups of three. Both come from the memes of the same review that people called no puns,
-so that they are labelled; none serves two puns.
+These are PunMemeCN's groups of three. Both hard negatives come from memes of the same review that
+annotators labelled as non-puns, so they are labelled too. No meme serves two puns.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Records, cards, prompts, stores, errors and bounded images. Imports nothing of ours."""
+"""Records, errors, storage, bounded images, text and data readers that every other package uses.
+
+It imports no other package of Memantics.
+"""

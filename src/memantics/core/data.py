@@ -1,6 +1,8 @@
-"""What readers of releases return: where the files are, what was found, what was recomputed.
+"""Readers for benchmark data: checked JSON, JSON lines and TOML, checksums, paths, and split files.
 
-Split files: which meme is in which part, so that no group is in two, with a checksum.
+Errors name the file, the row and the field. Paths that lead outside a data folder are rejected.
+A split file assigns each meme to a part (train, dev, test). No group is in two parts, and a
+checksum pins ids and parts.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ Verdict = Literal[
 DataKind = Literal["sample", "release"]
 Shape = TypeVar("Shape", bound=BaseModel)
 R = TypeVar("R")
+GroupKind = Literal["template", "time", "source", "author", "text"]
+GROUP_KINDS: tuple[GroupKind, ...] = get_args(GroupKind)
+Part = Literal["train", "dev", "test"]
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,12 +359,6 @@ def toml_beside(file: str, name: str) -> dict[str, Any]:
 def dump_json(value: object) -> str:
     """Readable, stable JSON for people and files under version control."""
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-
-
-GroupKind = Literal["template", "time", "source", "author", "text"]
-GROUP_KINDS: tuple[GroupKind, ...] = get_args(GroupKind)
-Part = Literal["train", "dev", "test"]
-PARTS: tuple[Part, ...] = get_args(Part)
 
 
 class SplitRow(Closed):

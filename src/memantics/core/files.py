@@ -1,9 +1,8 @@
-"""Files that survive a kill: lines that are only appended, and files that are replaced whole.
+"""File writing that survives a kill, with secrets masked in everything that is written.
 
-Secrets that this process knows, masked in whatever it writes: call logs, caches, files, logs.
-
-A model that is opened names its key here, and what its address and its parameters hold under the
-name of a secret. Short values ("EMPTY", which local servers take) are no secrets: they are words.
+Files are either append-only lines or replaced in one step, so that no reader sees half a file.
+Opening a model registers its key and any secret in its URL and parameters. Short values such as
+"EMPTY", which local servers accept as a key, are not masked.
 """
 
 from __future__ import annotations
@@ -24,6 +23,9 @@ from urllib.parse import quote, quote_plus
 import orjson
 
 from memantics.core.errors import StoreError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 MASK = "***"
 _SHORTEST = 8
@@ -71,10 +73,6 @@ def hide_bytes(data: bytes) -> bytes:
 def hide(text: str) -> str:
     """A text likewise."""
     return hide_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 
 def lock_folder(folder: Path) -> IO[bytes]:

@@ -1,9 +1,8 @@
-"""Bounded image reading. Nothing here trusts a file: not its name, its size, nor its header.
+"""Bounded reading and decoding of images from untrusted files.
 
-What it costs to decode an image, counted in its bytes before a decoder sees them.
-
-Pillow walks through the blocks of a header in Python, one by one, and through bytes between them
-likewise; a progressive JPEG decodes all of its pixels once for each scan, and 59 bytes buy a scan.
+Names, sizes and headers are never trusted. The cost of decoding is counted in the bytes before a
+decoder sees them: Pillow walks through header blocks in Python one by one, and a progressive JPEG
+decodes all pixels once per scan, for which 59 bytes are enough.
 """
 
 from __future__ import annotations
@@ -35,6 +34,33 @@ _MARKER = re.compile(rb"\xff[^\xff\x00]")
 _GIF_BLOCK = re.compile(rb"[!,;]")
 _PNG_START = b"\x89PNG\r\n\x1a\n"
 _SCAN = 0xFFDA
+Reason = Literal[
+    "missing",
+    "unreadable",
+    "too many bytes",
+    "format",
+    "too many pixels",
+    "too much work",
+    "truncated",
+]
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+MIME = {
+    "PNG": "image/png",
+    "JPEG": "image/jpeg",
+    "WEBP": "image/webp",
+    "GIF": "image/gif",
+    "BMP": "image/bmp",
+}
+_ORIENTATION = 0x0112
+_TURNS: Mapping[object, Pillow.Transpose] = {
+    2: Pillow.Transpose.FLIP_LEFT_RIGHT,
+    3: Pillow.Transpose.ROTATE_180,
+    4: Pillow.Transpose.FLIP_TOP_BOTTOM,
+    5: Pillow.Transpose.TRANSPOSE,
+    6: Pillow.Transpose.ROTATE_270,
+    7: Pillow.Transpose.TRANSVERSE,
+    8: Pillow.Transpose.ROTATE_90,
+}
 
 
 def count_scans(data: bytes) -> int:
@@ -107,38 +133,10 @@ def _walk_gif(data: bytes) -> Iterator[int]:
     yield len(data) - place
 
 
-Reason = Literal[
-    "missing",
-    "unreadable",
-    "too many bytes",
-    "format",
-    "too many pixels",
-    "too much work",
-    "truncated",
-]
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-MIME = {
-    "PNG": "image/png",
-    "JPEG": "image/jpeg",
-    "WEBP": "image/webp",
-    "GIF": "image/gif",
-    "BMP": "image/bmp",
-}
-
 # Pillow only warns at a bomb; our own limit, below its, is the one that counts. Its remarks on
 # damaged metadata say nothing that a user could act on.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
-_ORIENTATION = 0x0112
-_TURNS: Mapping[object, Pillow.Transpose] = {
-    2: Pillow.Transpose.FLIP_LEFT_RIGHT,
-    3: Pillow.Transpose.ROTATE_180,
-    4: Pillow.Transpose.FLIP_TOP_BOTTOM,
-    5: Pillow.Transpose.TRANSPOSE,
-    6: Pillow.Transpose.ROTATE_270,
-    7: Pillow.Transpose.TRANSVERSE,
-    8: Pillow.Transpose.ROTATE_90,
-}
 
 
 @dataclass(frozen=True, slots=True)

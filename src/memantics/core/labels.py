@@ -1,10 +1,8 @@
-"""Which of several versions of a meme people chose, one JSON line for each choice.
+"""Labelled memes, label predictions of classifiers, and preferences between versions of a meme.
 
-Nobody's name is in it. A line that repeats the ``id`` of an earlier one takes its place.
-
-Memes with labels of any kind: what classifiers learn from, and what benchmarks offer for it.
-
-What a trained classifier says of one meme, with its source and how often it is right.
+``LabelledMeme`` is the training row of every classifier, and ``LabelSource`` is how a benchmark
+offers its labels. A ``ClassifierPrediction`` names its source and its accuracy. Preferences are
+JSON lines without names of people; a later line with the same ``id`` replaces the earlier one.
 """
 
 from __future__ import annotations
@@ -25,6 +23,10 @@ from memantics.core.records import Closed
 from memantics.core.result import Result
 
 R = TypeVar("R")
+UNKNOWN = "unknown"
+SURE = 0.5  # a label is said only where it is more likely than not
+PREFERENCES = "preferences.jsonl"
+_TEXT = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,6 @@ def name_group(text: str) -> str:
     ('somuchfun', '')
     """
     return "".join(name for name in text.casefold() if name.isalnum())
-
-
-UNKNOWN = "unknown"
-SURE = 0.5  # a label is said only where it is more likely than not
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +151,6 @@ def name_judges(judges: Judges) -> str:
     ''
     """
     return ", ".join(f"{judge.name}@{judge.version}" for _, judge in sorted(judges.items()))
-
-
-PREFERENCES = "preferences.jsonl"
-_TEXT = 4000
 
 
 class OfferedVersion(Closed):

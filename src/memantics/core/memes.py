@@ -1,6 +1,6 @@
-"""A folder of memes as a user has it: images alone, or images beside a ``memes.jsonl``.
+"""Folders of memes (images alone, or images with a ``memes.jsonl``), their captions and join keys.
 
-Which item an answer from elsewhere belongs to: by id, or by its image and question.
+The keys join answers from other tools to items: by id, or by image and question.
 """
 
 from __future__ import annotations

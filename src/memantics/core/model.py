@@ -1,11 +1,8 @@
-"""The seam between the engine and whatever answers: a model is a name and one coroutine.
+"""Protocols for models, image editors and multi-step chains, so that callers never see an engine.
 
-The seam between reappraisal and whatever repaints pictures: a name and one coroutine.
-
-One structured model call of a longer chain: what is asked, and how its reply is read.
-
-Construction, reappraisal and caption mining are chains of such steps. They never see an engine:
-they hand steps to an :class:`Asker` and get every one back with a status.
+``Model`` and ``Editor`` are each a name and one coroutine. A ``Step`` is one structured call of a
+chain: the request, and how its reply is parsed. Construction, reappraisal and caption mining hand
+steps to an ``Asker`` and get each one back with a status.
 """
 
 from __future__ import annotations
@@ -18,6 +15,9 @@ from pydantic import JsonValue
 
 from memantics.core.records import Message, Reply, Request, Status
 from memantics.core.text import clean_line
+
+Value = TypeVar("Value")
+_LONGEST_REPLY = 8000
 
 
 class Answerer(Protocol):
@@ -109,10 +109,6 @@ class Editor(Protocol):
     async def close(self) -> None:
         """Give back connections, threads and memory."""
         ...
-
-
-Value = TypeVar("Value")
-_LONGEST_REPLY = 8000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""Prompt files with named holes: ``prompts/NAME.md``, ``$hole`` for a value, ``$$`` for ``$``.
+"""Prompt files with named placeholders, and templates for documents and drawings.
 
-Documents and drawings as templates beside the modules that fill them: cards, LaTeX, SVG.
+A prompt is ``prompts/NAME.md``: ``$name`` is a placeholder and ``$$`` a dollar sign. Templates for
+cards, LaTeX and SVG are stored beside the modules that fill them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from memantics.core.errors import PromptError, require_known
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +121,6 @@ def read_prompts(folder: Path) -> Mapping[str, Prompt]:
     """All prompts of a folder by name (``detection.zh.md`` is ``detection.zh``)."""
     return {path.stem: read_prompt(path) for path in sorted(folder.glob("*.md"))}
 
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 Filters = Mapping[str, Callable[..., object]]
 

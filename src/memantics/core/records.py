@@ -1,14 +1,12 @@
-"""The records that every part shares: what is asked, what came back, how it scored.
+"""Shared records of an evaluation: items, requests, answers, outcomes and scores.
 
-An :class:`Item` is one question about memes with its gold answer. Its :class:`Form` says as data
-what is asked, so that models that are no language models (baselines, ``embedded/reader``) can
-answer, and so that raw answers can be parsed again later without the data set. A
-:class:`Request` is what goes over the wire. An :class:`Answer` is one attempt's result, an
-:class:`Outcome` an item with its last answer, a :class:`Score` one figure with its interval.
-
-The base of records that come from files, requests and replies of models.
-
-Show values and confidence intervals as text.
+An :class:`Item` is one question about memes with its gold answer. Its :class:`Form` describes the
+question as data, so that models other than language models (baselines, ``embedded/reader``) can
+answer it, and raw answers can be parsed again without the data set. A :class:`Request` is sent to
+a model, an :class:`Answer` is the result of one attempt, an :class:`Outcome` an item with its last
+answer, and a :class:`Score` one metric with its confidence interval. ``Closed`` and ``Lenient``
+are the bases of records that are read from files, HTTP requests and model replies. The last
+functions format values and confidence intervals as text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Where the files of a PunMemeCN release lie, and which of its groups are meant.
+"""Files of official releases that several packages read: PunMemeCN groups, M-QUEST knowledge bases.
 
-M-QUEST's knowledge files as they were released: raw JSON and refined Turtle, one meme each.
-
-The benchmark's reader and the knowledge store both start from here.
+PunMemeCN: the metadata folder in each official layout, and the choice of groups. M-QUEST: raw JSON
+and refined Turtle, one file per meme. Benchmark readers and the knowledge store both use these.
 """
 
 from __future__ import annotations
@@ -29,6 +28,10 @@ FOLDERS = ("output_reversed/hateful-memes-out", "hateful-memes-out", "kb", ".")
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 OWL = "http://www.w3.org/2002/07/owl#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+META = "_Meta.json"
+# A clone, the folder its README names, the data folder, the files alone.
+PLACES = ("", "cn", "pun_meme/cn", "data/pun_meme/cn", "PunMemeCN/data/pun_meme/cn")
+_RANGE = re.compile(r"(?:CN)?(\d{1,5})(?:-(?:CN)?(\d{1,5}))?", re.IGNORECASE)
 
 
 class FileStatement(NamedTuple):
@@ -145,12 +148,6 @@ def split_iri(iri: str) -> tuple[str, str]:
     """
     cut = max(iri.rfind("#"), iri.rfind("/")) + 1
     return iri[:cut], iri[cut:]
-
-
-META = "_Meta.json"
-# A clone, the folder its README names, the data folder, the files alone.
-PLACES = ("", "cn", "pun_meme/cn", "data/pun_meme/cn", "PunMemeCN/data/pun_meme/cn")
-_RANGE = re.compile(r"(?:CN)?(\d{1,5})(?:-(?:CN)?(\d{1,5}))?", re.IGNORECASE)
 
 
 def find_folder(root: Path) -> Path:

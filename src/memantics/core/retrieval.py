@@ -1,6 +1,6 @@
-"""Passages of texts on disk, and those that fit a question best (BM25), with their sources.
+"""Text retrieval with BM25 and its records: passages, nearby memes and templates, with sources.
 
-What is found near a meme among things that were said before, and who said them.
+A library is built from text files and from tables with a ``text`` column.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ BY_MEANING = (
 BY_PICTURE = "hash of the picture, 63 of 65 such pairs of 1,000 memes were one template"
 USES = ("OverallIntent", "intents", "intent", "meaning")  # dimensions and notes that say it
 SHOWN_FROM = 0.5  # how near a text must be for what was said of its meme to be shown
+_TEXTS = (".txt", ".md")
+_WORD = re.compile(r"[^\W_]+")
+_DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+# The usual constants of BM25.
+_K1, _B = 1.5, 0.75
+_LONGEST = 1200
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +147,6 @@ class Retriever(Protocol):
     ) -> tuple[Passage, ...]:
         """The statements nearest to a text, the nearest first."""
         ...
-
-
-_TEXTS = (".txt", ".md")
-_WORD = re.compile(r"[^\W_]+")
-_DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-# The usual constants of BM25.
-_K1, _B = 1.5, 0.75
-_LONGEST = 1200
 
 
 @dataclass(frozen=True, slots=True)

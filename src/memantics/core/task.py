@@ -1,8 +1,8 @@
-"""A task is data and pure functions; engines and models never know which one they run.
+"""The task contract: items, prompt, parser and metrics as data and pure functions.
 
-What a task may ask for besides its data: layouts, readings by sound, neural text scores.
-
-Benchmarks import no models, no ``vision`` and no ``phonetics``: the registry hands these in.
+Engines and models never know which task they run. ``Services`` holds what a task may need besides
+its data: layouts, homophone readings and neural text scores. Benchmarks import none of the
+packages behind these; the registry passes them in.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from pydantic import JsonValue
 from memantics.core.errors import InputError
 from memantics.core.records import Form, Item, Outcome, Request, Score
 from memantics.core.retrieval import Retriever
+
+Direction = Literal["generated_first", "reference_first"]
+LayoutTags = Callable[[Path, Path], Mapping[str, str]]
 
 
 class Unparsed(Exception):
@@ -135,10 +138,6 @@ class Task:
     perturbation: str = ""
     people: Callable[[Sequence[Outcome]], Mapping[str, tuple[Score, ...]]] | None = None
     kinds: tuple[str, ...] = ("kind",)
-
-
-Direction = Literal["generated_first", "reference_first"]
-LayoutTags = Callable[[Path, Path], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Evaluate models on meme benchmarks: tasks, runs, scores, comparisons, judges, audits, reports."""
+"""Evaluation of models on benchmarks: runs, scores, comparisons, judges, audits, reports."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""``import_answers`` and ``export_task``: answers from other tools, tasks for other tools.
+"""``import_answers`` and ``export_task``: answers from other tools, and tasks for other tools.
 
-A task in the files of other tools, with our own prompts: a cluster's tool can do the asking.
+An exported task holds the prompts of Memantics, so that another tool can do the calls.
 
-===============  ==================================================================
+================  ==================================================================
 ``openai-batch``  requests as OpenAI's batch interface takes them, in files of its size
 ``lmms-eval``     a folder for ``--include_path``: ``TASK.yaml``, ``utils.py``, data, images
 ``lm-eval``       the same for lm-eval's multimodal models
 ``vlmevalkit``    ``TASK.tsv`` for ``$LMUData``: images inside, the prompt as its question
-===============  ==================================================================
+================  ==================================================================
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Ask a model every item of a task, write each answer down, and lose nothing.
+"""Ask a model every item of a task and log each answer; score stated probabilities.
 
-Figures about stated probabilities: calibration, Brier score, risk at each coverage.
+The scores are calibration error, Brier score and risk at each coverage.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""``audit``: what a benchmark measures besides what it means to measure.
+"""``audit``: shortcuts, leaks and faulty tables of a benchmark, as a page, a badge and JSON.
 
-The audit as one self-contained page, in the style of the report: no script, no network.
+The page is self-contained, without scripts or network access.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _draw_nearness(finding: Finding) -> Markup:
     return draw_curve(points, across) if len(points) > 1 else Markup("")
 
 
-# What goes with an audit's page: a badge as SVG, a BibTeX entry, and JSON for other tools.
+# Companions of an audit's page: a badge as SVG, a BibTeX entry, and JSON for other tools.
 
 _LETTER = 6.4  # pixels of a letter at 11 pixels, on average
 _COLOURS = {"broken": "#b3261e", "worth knowing": "#8a5a00", "sound": "#2e6b34"}

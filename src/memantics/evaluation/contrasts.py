@@ -1,9 +1,8 @@
-"""What one factor of a grid of runs does: runs that differ in it alone, side by side.
+"""Comparisons over a grid of runs (one factor) or a suite of tasks, with corrected p-values.
 
-A factor is an option of the task, or the model. For each pair of its levels, runs that are alike
-in everything else are compared; the effect over the whole grid is the mean of these differences.
-
-Runs of several tasks compared at once: pairs within each task, p-values corrected over all.
+A factor is a task option or the model. For each pair of its levels, runs that agree in everything
+else are compared; the effect over the grid is the mean of these differences. In a suite, runs are
+compared within each task, and p-values are corrected over all comparisons.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Benchmarks, their data and the kinds of models: what there is, as records.
+"""Benchmarks, releases, data sets and model kinds as records, and ``data add`` for tables.
 
-``data add FILE``: a table of one's own, without a dataset config to write by hand.
+``data add FILE`` detects the columns of a table and writes its dataset config.
 """
 
 from __future__ import annotations

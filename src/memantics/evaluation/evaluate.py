@@ -1,8 +1,6 @@
-"""``evaluate``: ask models the questions of benchmarks, and score the answers.
+"""``evaluate`` and ``score``: ask models the questions of benchmarks, score answers, report costs.
 
-How far a suite of runs is, and what it cost.
-
-``score``: finished answers scored again; no model is asked.
+``score`` parses and scores finished answers again without calling a model.
 """
 
 from __future__ import annotations
@@ -74,6 +72,12 @@ __all__ = [
     "results",
     "tabulate_estimates",
 ]
+OptionValue = str | int | float | bool
+Prices = tuple[float, float] | None
+# Weights of several such models may not fit into one machine at a time.
+_ALONE = "local/"
+_REASONS = 3
+_SHOWN = 200
 
 
 class SuiteTotal:
@@ -122,13 +126,6 @@ def conclude(
     words = [f"{took} over calls", f"{progress.tokens_in:,} tokens in, {progress.tokens_out:,} out"]
     words += [f"cost {progress.cost(prices):.4f}"] if prices is not None else []
     return "; ".join(words)
-
-
-Prices = tuple[float, float] | None
-# Weights of several such models may not fit into one machine at a time.
-_ALONE = "local/"
-_REASONS = 3
-_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
-"""Files of answers in the formats of other tools, each row as one record.
+"""Answer files of other tools, read as records and joined to the items of a task.
 
 - ``inspect``: logs of Inspect, ``.eval`` or ``.json`` (extra ``inspect``).
 - ``lmms-eval``: ``*_samples_*.jsonl`` of lmms-eval, ``samples_*.jsonl`` of lm-eval.
 - ``vlmevalkit``: tables of VLMEvalKit, ``.xlsx`` (extra ``tables``), ``.tsv`` or ``.json``.
 - ``openai-batch``: the output file of OpenAI's batch interface.
-- ``table``: any CSV, TSV, JSON, JSON-lines or Excel table whose columns are named.
+- ``table``: any CSV, TSV, JSON, JSON-lines or Excel table with named columns.
 
-Rows of a file joined to the items of a task; what cannot be joined is listed, never guessed.
+Rows that cannot be joined are listed, never guessed.
 """
 
 from __future__ import annotations
@@ -35,12 +35,25 @@ from memantics.core.tables import Row, check_archive, check_size, read_rows, wri
 from memantics.core.text import mask_unseen, mend_surrogates
 from memantics.models.wire import decode_reply, split_thought
 
-# An answer that another tool wrote down, with all that says which item it belongs to.
+if TYPE_CHECKING:
+    from inspect_ai.model import ModelOutput
 
 AnswerFormat = Literal["inspect", "lmms-eval", "vlmevalkit", "openai-batch", "table"]
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat)
 Role = Literal["id", "image", "question", "answer", "gold", "gold_text"]
 ROLES: tuple[Role, ...] = get_args(Role)
+# Names that columns have where the user names none; the first that is there counts.
+KNOWN_COLUMNS: Mapping[Role, tuple[str, ...]] = {
+    "id": ("id", "item", "item_id", "index"),
+    "image": ("image_id", "image", "meme"),
+    "question": ("question",),
+    "answer": ("prediction", "model_choice", "response", "reply", "output", "answer"),
+    "gold": ("ground_truth", "gold", "target"),
+    "gold_text": ("ground_truth_text",),
+}
+# VLMEvalKit writes a call that failed into the cell of the answer.
+_FAILED_CALL = "Failed to obtain answer"
+_LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,23 +211,6 @@ def _differs(item: Item, given: GivenAnswer) -> str:
 def _leave(given: GivenAnswer, reason: str) -> LeftOut:
     shown = (mask_unseen(text)[:_SHOWN] for text in (given.id, given.image, given.question))
     return LeftOut(given.row, mask_unseen(reason)[:_SHOWN], *shown)
-
-
-if TYPE_CHECKING:
-    from inspect_ai.model import ModelOutput
-
-# Names that columns have where the user names none; the first that is there counts.
-KNOWN_COLUMNS: Mapping[Role, tuple[str, ...]] = {
-    "id": ("id", "item", "item_id", "index"),
-    "image": ("image_id", "image", "meme"),
-    "question": ("question",),
-    "answer": ("prediction", "model_choice", "response", "reply", "output", "answer"),
-    "gold": ("ground_truth", "gold", "target"),
-    "gold_text": ("ground_truth_text",),
-}
-# VLMEvalKit writes a call that failed into the cell of the answer.
-_FAILED_CALL = "Failed to obtain answer"
-_LONGEST = 1_000_000
 
 
 def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterator[GivenAnswer]]:

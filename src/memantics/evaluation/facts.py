@@ -1,6 +1,6 @@
-"""What a run is: the facts in ``run.json``, the fingerprint of its answers, its folder's name.
+"""The facts in ``run.json``: fingerprint, folder name, options, demonstrations and repeats.
 
-Options with several values: one run for every combination of them.
+An option with several values gives one run per combination.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# How a run may depart from its task's own way of asking: demonstrations, and repeats.
+# How a run may differ from its task's defaults: demonstrations and repeats.
 
 ScoreBy = Literal["reply", "logprobs"]
 # Later attempts add small numbers to a seed: repeats must stay apart from them.

@@ -1,8 +1,7 @@
-"""``humans``: replies rated blind by people, from the queue to the figures.
+"""``human-eval``: export replies for blind rating, and score the ratings.
 
-What people said of models' replies: means by setting, tests, agreement, and how metrics follow.
-
-The replies were rated blind; the key says which setting gave each.
+The key file names the setting behind each reply. Scores are means per setting, significance tests,
+agreement, and the correlation of metrics with ratings.
 """
 
 from __future__ import annotations

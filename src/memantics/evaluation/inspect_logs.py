@@ -1,6 +1,6 @@
-"""A run as a log of Inspect (extra ``inspect``): its viewer and its tools then read our runs.
+"""Inspect logs of runs (extra ``inspect``), and tasks as plain values for Inspect to run and score.
 
-Tasks for another harness (Inspect): made from names and plain values, judged text by text.
+With these logs, Inspect's viewer and tools can read our runs.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ if TYPE_CHECKING:
 
 SCORER = "memantics"
 Marks = Mapping[str, float | None]
+_ITEM = TypeAdapter(Item)
+_YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
+Role = Literal["captioner"]
+CAPTIONER: Role = "captioner"
 
 
 def check_inspect() -> None:
@@ -359,10 +363,6 @@ def _score(item: Item, answer: Answer, mark: float | None) -> Marked:
     )
 
 
-_ITEM = TypeAdapter(Item)
-_YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
-
-
 @dataclass(frozen=True, slots=True)
 class Setup:
     """Which task, on which data, with which options."""
@@ -488,7 +488,3 @@ def score_outcomes(
 def unpack_item(packed: object) -> Item:
     """An item from a sample's metadata."""
     return _ITEM.validate_python(packed)
-
-
-Role = Literal["captioner"]
-CAPTIONER: Role = "captioner"

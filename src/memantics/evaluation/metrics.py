@@ -26,7 +26,7 @@ from memantics.core.result import Result
 from memantics.core.rundir import read_scores
 from memantics.core.task import Task
 from memantics.metrics.agreement import cohen_kappa
-from memantics.metrics.classification import accuracy, class_recall, count_classes, macro_figures
+from memantics.metrics.classification import accuracy, count_classes, macro_figures
 from memantics.metrics.interval import bootstrap_items
 from memantics.metrics.text import rouge_l
 
@@ -258,8 +258,7 @@ def _compute_macro_f1(rows: Sequence[Prediction]) -> float | None:
 def _compute_balanced_accuracy(rows: Sequence[Prediction]) -> float | None:
     golds = [str(row.gold) for row in rows]
     counts = count_classes(golds, [_label(row.predicted) for row in rows], sorted(set(golds)))
-    recalls = [recall for count in counts.values() if (recall := class_recall(count)) is not None]
-    return fmean(recalls) if recalls else None
+    return macro_figures(counts).recall
 
 
 def _compute_kappa(rows: Sequence[Prediction]) -> float | None:

@@ -1,11 +1,8 @@
-"""Two runs of one task, item by item: which is better, by how much, how surely, and where.
+"""Paired comparison of two runs of one task: differences, confidence intervals, changed items.
 
-What a comparison of runs finds: figures that differ, and items that went differently.
-
-The difference of any figure between two runs, by scoring both on other sets of memes.
-
-Up to ``SMALL`` items a bootstrap over memes; beyond, where that would take minutes, a jackknife
-that leaves out one of fifty random blocks of memes at a time.
+The difference of any metric is resampled by scoring both runs on other sets of memes: up to
+``SMALL`` items by a bootstrap over memes. Beyond that a bootstrap would take minutes, and a
+jackknife leaves out one of fifty random blocks of memes at a time.
 """
 
 from __future__ import annotations
@@ -31,6 +28,12 @@ from memantics.evaluation.scoring import DEVIATION, REPEATS, counts, read_outcom
 from memantics.metrics import comparison
 from memantics.metrics.comparison import resampled_p, student_bound, student_tails
 from memantics.metrics.interval import percentile_span
+
+SMALL = 300
+_DRAWS, _BLOCKS = 1000, 50
+Pair = tuple[Outcome, Outcome]
+RIGHT = "right"
+PERMUTED = "options=permuted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +123,6 @@ def show_p(value: float | None) -> str:
     if value is None:
         return "–"
     return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-SMALL = 300
-_DRAWS, _BLOCKS = 1000, 50
-Pair = tuple[Outcome, Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +235,6 @@ def _rename(pair: Pair, copy: int) -> Pair:
         for outcome in pair
     )
     return first, second
-
-
-RIGHT = "right"
-PERMUTED = "options=permuted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""A redone paper as one self-contained page: its tables and figures in its layout and order.
+"""``paper``: reproduce every table and figure of a benchmark's paper from the material at hand.
 
-A redone paper as Markdown, LaTeX, CSV and JSON: the same cells in the paper's layout.
-
-``paper``: every table and figure of a benchmark's paper, redone from the material at hand.
+The result is written in the paper's layout and order as a self-contained page, Markdown, LaTeX,
+CSV or JSON.
 """
 
 from __future__ import annotations
@@ -65,6 +64,9 @@ _CSV_COLUMNS = (
     *("part", "section", "row", "kind", "column", "paper", "value", "low", "high", "sd", "n"),
     *("status", "fill", "reason", "note", "origin"),
 )
+PaperForm = Literal["html", "md", "latex", "csv", "json"]
+Paths = str | Path | Sequence[str | Path]
+_SCORES = TypeAdapter(dict[str, tuple[Score, ...]])
 
 
 def describe_cell(cell: Cell) -> str:
@@ -293,11 +295,6 @@ def _scores(cells: Sequence[Cell]) -> list[Score | None]:
             drawn = isinstance(value, int | float) and not isinstance(value, bool)
             found.append(Score("", float(value), cell.n, low, high) if drawn else None)  # type: ignore[arg-type]
     return found
-
-
-PaperForm = Literal["html", "md", "latex", "csv", "json"]
-Paths = str | Path | Sequence[str | Path]
-_SCORES = TypeAdapter(dict[str, tuple[Score, ...]])
 
 
 def paper(

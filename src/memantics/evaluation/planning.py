@@ -1,16 +1,14 @@
-"""What an evaluation runs: every task, every combination of options, every model, in order.
+"""The plan of an evaluation (tasks × options × models), and estimates of calls, tokens and cost.
 
-What a suite would send, before anything is sent: calls, images, tokens, cost.
+The estimates are not exact, since every server has its own tokenizer:
 
-The estimates are plain and documented, not exact: every server has its own tokenizer.
-
-- Text: one token for a Chinese, Japanese or Korean character, one for four other characters,
-  four for each message.
+- Text: one token per Chinese, Japanese or Korean character, one per four other characters,
+  four per message.
 - Images: scaled into 2,048 × 2,048 pixels, then to a shorter side of at most 768, then 170 tokens
-  for each tile of 512 × 512 and 85 for the whole, which is how hosted models charge. Servers that
+  per tile of 512 × 512 plus 85 for the whole, which is how hosted models charge. Servers that
   count patches of 28 × 28 pixels come to about the same for a meme.
-- Replies: 60 tokens for a letter with its reason or for a text, 30 for each field of a JSON reply,
-  never more than the task's token limit. Models that think aloud need many times that.
+- Replies: 60 tokens for a letter with its reason or for a text, 30 per field of a JSON reply,
+  never more than the task's token limit. Reasoning models need many times that.
 """
 
 from __future__ import annotations
@@ -54,6 +52,10 @@ from memantics.models.kinds import ModelSettings, open_model
 
 # Stands for an answer that is not there yet; about as long as one.
 _PLACEHOLDER = "words that are not there yet " * 8
+AskingEngine = Literal["calls", "batch"]
+_SERVER = "openai/"
+# The most log-probabilities that hosted servers give at a token.
+_TOP = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +208,6 @@ def _used(last: Answer | None) -> int:
     if last is None:
         return 0
     return last.attempt if last.status == "failed" else last.attempt + 1
-
-
-AskingEngine = Literal["calls", "batch"]
-_SERVER = "openai/"
-# The most log-probabilities that hosted servers give at a token.
-_TOP = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""``audit_reasoning``: what the chains of thought of a run say.
-
-Chains of thought: were they cut off, do they name what they must, do they fit the answer?
-"""
+"""``audit_reasoning``: chains of thought that are cut off, omit key words or contradict answers."""
 
 from __future__ import annotations
 

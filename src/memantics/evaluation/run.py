@@ -1,10 +1,8 @@
-"""Many runs at once: every model is kept busy, and no run waits for what it does not need.
+"""Execute runs: one task with one model from items to scores, and many runs concurrently.
 
-Runs of one model share its limiter, and a further one begins as soon as calls in flight fall below
-the limit; different models go on side by side. Two runs of one task by one model never overlap:
+Runs of one model share its rate limiter, and a further run begins as soon as calls in flight fall
+below the limit; different models run side by side. Two runs of one task by one model never overlap:
 what they have in common comes from the cache and is paid for once.
-
-One task, one model, from the first question to the figures.
 """
 
 from __future__ import annotations
@@ -34,14 +32,15 @@ from memantics.evaluation.scoring import read_outcomes, score_run
 from memantics.models.cache import Cache
 from memantics.models.engine import AskSettings, Limiter, Progress
 
-# Which items a limited run asks: in turn one of each language and kind, always the same ones.
-
 # The names under which forms hold what is printed on a meme.
 CAPTIONS = ("text", "caption")
 # The tag of items that ask the same question about the same meme again, under another seed.
 TURN = "turn"
 _TOLD = (*CAPTIONS, "source_caption")
 Stratum = tuple[str, ...]
+
+
+# Items of a limited run: one of each language and kind in turn, always the same ones.
 
 
 @dataclass(frozen=True, slots=True)

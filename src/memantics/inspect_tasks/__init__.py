@@ -1,1 +1,1 @@
-"""Every task of ours as a task of Inspect: ``inspect eval memantics/mquest_qa --model …``."""
+"""Every task as an Inspect task: ``inspect eval memantics/mquest_qa --model …``."""

@@ -1,1 +1,1 @@
-"""Pure functions from gold and predicted values to figures."""
+"""Every statistic of Memantics as a pure function from gold and predicted values."""

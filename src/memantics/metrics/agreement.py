@@ -1,10 +1,8 @@
-"""How far people agree, beyond chance.
+"""Inter-annotator agreement beyond chance, and rank correlation, with confidence intervals.
 
-Ratings are rows, one a unit (a meme), of labels by rater in fixed columns; None is "did not
+Ratings are rows, one per unit (a meme), with labels by rater in fixed columns; None means "did not
 rate". Every function returns None where its coefficient is undefined: too little data, or no
 variation at all (then chance agreement is total and nothing can exceed it).
-
-Whether two figures put the same things in the same order.
 """
 
 from __future__ import annotations
@@ -222,7 +220,7 @@ def _beyond_chance(observed: float, expected: float) -> float | None:
     return (observed - expected) / (1 - expected) if expected < 1 - 1e-12 else None
 
 
-# 95 % intervals of agreement: items are drawn again, with all that people said about them.
+# 95% confidence intervals of agreement: items are resampled with all their ratings.
 
 Span = tuple[float, float]
 _DRAWS = 1000

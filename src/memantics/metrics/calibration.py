@@ -1,12 +1,10 @@
-"""How far stated probabilities can be believed, and what abstaining would gain.
+"""Calibration and selective prediction from stated probabilities, and confident learning.
 
-Every function takes the probability that a model gave to its chosen answer (``confidence``), or to
-every option, and whether the answer was right.
-
-Confident learning: which labels are probably wrong, from chances of held-out predictions.
-
-Northcutt, Jiang and Chuang 2021 (Journal of Artificial Intelligence Research 70). A class is
-said with confidence where its chance reaches the mean chance of that class among memes labelled so.
+The calibration functions take the probability of the chosen answer (``confidence``) or of every
+option, and whether the answer was right. Confident learning finds labels that are probably wrong
+from held-out predictions (Northcutt, Jiang and Chuang 2021, Journal of Artificial Intelligence
+Research 70): a class is predicted with confidence where its probability reaches the mean
+probability of that class among items with that label.
 """
 
 from __future__ import annotations
@@ -19,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.metrics.rounding import settle
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def normalise(masses: Mapping[str, float], keys: Sequence[str]) -> dict[str, float]:
@@ -134,10 +135,6 @@ def area_under_risk(confidence: Sequence[float], right: Sequence[bool]) -> float
         total += point.risk * (point.n - before)
         before = point.n
     return total / before
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def find_thresholds(labels: Ints, chances: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Figures of a classifier from gold and predicted labels. A prediction may be None: no answer.
+"""Classification and multiple-choice metrics with clustered confidence intervals.
 
 Macro-F1 is defined once, in :func:`macro_f1`, as scikit-learn defines it when ``labels`` are the
 classes that occur: no answer is a miss of its class and a claim of no other, so that it lowers
@@ -8,7 +8,7 @@ figures and stays out of the means; a class that is predicted but has no member 
 TPR, TNR, precision and F1 of one positive class follow the convention of PunMemeCN instead: no
 answer is a wrong answer. Otherwise a model that is silent about all negatives would reach F1 1.
 
-Figures of multiple-choice answers: accuracy over items, over groups, over kinds.
+Multiple-choice accuracy is computed over items, groups and kinds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Two systems on the same items: tests, intervals of the difference, effect sizes, corrections.
+"""Significance tests, intervals of differences, effect sizes, corrections and power.
 
-Differences are always second minus first. Items of one meme hang together, so they are added up
-or averaged by meme before anything is resampled or tested.
-
-Whether two samples of categories differ: a chi-square test, and how far they lie apart.
+Differences are always second minus first. Items of one meme are not independent, so they are summed
+or averaged per meme before resampling or testing. Samples of categories are compared by Pearson's
+chi-square test and the total variation distance.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ from memantics.metrics.interval import Floats, draw_sums, percentile_span, sum_b
 
 Correction = Literal["holm", "bh"]
 _ONE_AT_A_TIME = threading.Lock()
+REST = "others, each too few to compare"
+_FEWEST = 5.0  # memes that a category must lead one to expect in either sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,10 +370,6 @@ def effect_seen(
 def _reach(power: float, level: float) -> float:
     normal = NormalDist()
     return normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(power)
-
-
-REST = "others, each too few to compare"
-_FEWEST = 5.0  # memes that a category must lead one to expect in either sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Items that hang together: joined to groups, dealt to folds, and what a group tells of a label.
+"""Groups of dependent items: joining, group-disjoint folds, label leakage and near-duplicate texts.
 
-Near-duplicates between texts, by what they are made of, without comparing every pair.
+Near-duplicates are found with an index over the parts of texts, without comparing every pair.
 """
 
 from __future__ import annotations

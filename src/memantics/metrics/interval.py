@@ -1,8 +1,7 @@
-"""95 % intervals. Items of one meme hang together, so every interval here knows its clusters.
+"""95% confidence intervals that respect clusters, and the spread of repeated runs.
 
-What repeating a run says: spread between repeats, and what several tries together can do.
-
-Every function takes a table: a row for each item, a mark for each repeat (1 right, 0 wrong).
+Items of one meme are not independent, so intervals take clusters. The functions for repeats take a
+table with one row per item and one mark per repeat (1 right, 0 wrong).
 """
 
 from __future__ import annotations

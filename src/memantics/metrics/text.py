@@ -1,8 +1,7 @@
-"""A generated text against its references: BLEU-4, ROUGE-L, and the choices papers leave unsaid.
+"""Metrics of generated texts (BLEU-4, ROUGE-L, Distinct-n) and the best constant reply.
 
 Several references mean the best of the pairwise values (:func:`best`), not multi-reference BLEU.
-
-The best constant text: what ROUGE-L gives to a reply that looks at no meme.
+The best constant text is the ROUGE-L baseline of a reply that ignores the meme.
 """
 
 from __future__ import annotations
@@ -46,6 +45,12 @@ _UNSPACED = (
 )
 _WORDS = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]+")
 _ROUGE = re.compile(rf"[a-z0-9]+|[{_UNSPACED}]")
+_CANDIDATES = 120
+_BEAM = 4
+_LONGEST = 16
+_MOST = 2_000
+Ints = NDArray[np.int32]
+Places = NDArray[np.intp]
 
 
 def strip_prefix(text: str, prefix: str) -> str:
@@ -306,7 +311,7 @@ def split_sentences(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-# How varied texts are: distinct n-grams among all n-grams.
+# Diversity of texts: distinct n-grams among all n-grams.
 
 Cut = Callable[[str], Iterable[str]]
 
@@ -338,15 +343,6 @@ def measure_distinct(utterances: Iterable[str], cut: Cut = str.split) -> dict[in
     """
     words = [list(cut(utterance)) for utterance in utterances]
     return {n: distinct(words, n) for n in (1, 2)}
-
-
-_CANDIDATES = 120
-_BEAM = 4
-_LONGEST = 16
-_MOST = 2_000
-
-Ints = NDArray[np.int32]
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)

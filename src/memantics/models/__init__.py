@@ -1,4 +1,4 @@
-"""Whatever answers requests."""
+"""Models and the client that calls them: kinds, engine, cache, retries, call log, local models."""
 
 from __future__ import annotations
 

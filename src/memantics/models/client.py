@@ -1,12 +1,8 @@
-"""How actions open a client: a model, its call log in a folder, the cache, and progress.
+"""A model client for multi-step chains: call log, cache, price, progress and cost estimates.
 
-Take the steps of a chain with one model: logged, bounded, and never the same call twice.
-
-The call log (``calls.jsonl`` in the folder of the build) holds every call by content address. A
-chain that was killed is simply run again: what the call log holds is not asked anew. Its lines can
-be replayed with ``recorded/FOLDER/calls.jsonl``.
-
-Estimate the tokens of requests and replies without a tokenizer.
+The call log (``calls.jsonl`` in the output folder) holds every call by content hash. A chain that
+was killed is run again: logged calls are not repeated. ``recorded/FOLDER/calls.jsonl`` replays
+the log as a model. Tokens are estimated without a tokenizer.
 """
 
 from __future__ import annotations
@@ -295,7 +291,7 @@ def _read_call_log(path: Path) -> dict[str, int]:
     return known
 
 
-# How models are called: which server, how many calls at once, prices, and the cache.
+# Settings of model calls: server, concurrent calls, prices and cache.
 
 _PARAM = Flag(
     "A field of the request, such as max_tokens=512 or reasoning_effort=low.",
@@ -433,10 +429,10 @@ def share_watch(watch: Watch | None, count: int) -> list[Watch | None]:
     return [make(place) for place in range(count)]
 
 
-# What a build will send, before it asks: tried on a few memes with invented answers.
+# Cost estimate of a build, from a trial on a few memes with invented answers.
 #
-# Nothing is sent. Later steps hold what earlier ones answered, so the figure is a guess; text and
-# images are counted as :mod:`memantics.evaluation.planning` counts them, repairs are not.
+# Nothing is sent. Later steps include the answers of earlier ones, so the estimate is rough. Text
+# and images are counted as in :mod:`memantics.evaluation.planning`; repairs are not counted.
 
 SAMPLE = 3  # memes that are tried
 

@@ -1,11 +1,9 @@
-"""The kinds of editors: names to objects. The embedded one needs ``vision`` and lives elsewhere.
+"""Image editors by name: ``openai-images/NAME`` and ``diffusers/PATH``.
 
-``openai-images/NAME``: any server with an OpenAI-compatible image-edit endpoint.
-
-``diffusers/PATH``: an instruction or inpainting pipeline in a local folder (extra: edit).
-
-Nothing is downloaded and no code of the folder is run: only safetensors weights and the classes
-of the diffusers library itself are loaded.
+``openai-images`` calls any server with an OpenAI-compatible image-edit endpoint. ``diffusers`` runs
+an instruction or inpainting pipeline from a local folder (extra ``edit``): nothing is downloaded
+and no code of the folder runs, only safetensors weights and classes of diffusers itself are
+loaded. The ``embedded`` editor needs ``understanding`` and is opened there.
 """
 
 from __future__ import annotations
@@ -339,8 +337,6 @@ def open_editor(name: str, settings: ModelSettings) -> Editor:
 
 
 def _open_images(name: str, settings: ModelSettings) -> Editor:
-    # merged
-
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
         raise InputError(
@@ -353,7 +349,5 @@ def _open_images(name: str, settings: ModelSettings) -> Editor:
 
 
 def _open_folder(path: str, settings: ModelSettings) -> Editor:
-    # merged
-
     made = read_params(DiffusersSettings, settings.params, "diffusers/… editors", "--editor-param")
     return DiffusersEditor(Path(path), made)

@@ -1,10 +1,7 @@
-"""The engine that asks a model: content address, cache, limiter, retries, counts, orderly stop.
+"""The engine that calls a model: content hash, cache, rate limiter, retries, counts, orderly stop.
 
-Two fronts use it: :mod:`memantics.evaluation.ask` for the items of a task,
-:mod:`memantics.models.client` for
-the steps of a chain. They differ in what they write down and how they go on after a kill.
-
-Calls to one model: as many at once as it bears, repeated while they may still succeed.
+:mod:`memantics.evaluation.ask` uses it for the items of a task, :mod:`memantics.models.client` for
+the steps of a chain. They differ in what they log and how they resume after a kill.
 """
 
 from __future__ import annotations
@@ -27,6 +24,8 @@ from memantics.core.text import mend_surrogates
 from memantics.models.cache import Cache, cache_key
 
 Verdict = Literal["answered", "overloaded", "other"]
+Value = TypeVar("Value")
+CUT_OFF = "the chain of thought was cut off at the token limit: there is no answer"
 
 
 class Clock(Protocol):
@@ -282,7 +281,7 @@ class Caller:
             ) from fault
 
 
-# How far a run is, for whoever watches it.
+# Progress of a run.
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,10 +341,6 @@ class Progress:
     def cost(self, prices: tuple[float, float]) -> float:
         """What this start cost; prices are per million tokens in and out."""
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
-
-
-Value = TypeVar("Value")
-CUT_OFF = "the chain of thought was cut off at the token limit: there is no answer"
 
 
 @dataclass(frozen=True, slots=True)

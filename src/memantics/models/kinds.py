@@ -1,11 +1,8 @@
-"""What a kind of model is, and what a user may say about a model.
+"""Model kinds (``openai``, ``local``, ``recorded``, …): open a model by its name ``KIND/NAME``.
 
-A kind is a module with a record ``KIND`` that :mod:`memantics.models.kinds` names, or one that
-another package names as an entry point of the group ``memantics.models``.
-
-Every kind of model: ours, and those of packages that are installed beside us.
-
-Between values and text: the reply that a form asks for, and what ``--param`` values say.
+A kind is a module with a record ``KIND``, listed in ``MODEL_KINDS`` or named by an installed
+package as an entry point of the group ``memantics.models``. The helpers read ``--param`` values and
+write the reply text that a form asks for.
 """
 
 from __future__ import annotations
@@ -22,6 +19,9 @@ from memantics.core.errors import InputError, Rejected, UnknownName, require_kno
 from memantics.core.model import Model
 from memantics.core.plugins import Plugins
 from memantics.core.records import Form
+
+if TYPE_CHECKING:
+    from memantics.models.wire import WireSettings
 
 
 def render_reply(form: Form, values: Mapping[str, JsonValue]) -> str:
@@ -95,7 +95,7 @@ def json_or_text(value: str) -> JsonValue:
     return parsed
 
 
-# Words of ``--param`` as settings: the record says what each may be, and refusals say the same.
+# ``--param`` values as settings: the record defines the allowed values, and errors list them.
 
 Params = TypeVar("Params", bound=BaseModel)
 
@@ -140,10 +140,6 @@ def _say_bounds(field: FieldInfo) -> str:
     bounds = [getattr(rule, end, None) for end in ("ge", "le") for rule in field.metadata]
     low, high = [bound for bound in bounds if bound is not None] or (None, None)
     return f"{number} from {low:,} to {high:,}" if low is not None else number
-
-
-if TYPE_CHECKING:
-    from memantics.models.wire import WireSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """``openai/NAME``: any server that speaks the OpenAI chat-completions format.
 
-Servers differ in what they take. One that refuses ``response_format`` is asked without it from
-then on; a name that is not among those it lists is refused before the first call.
-
-What a response that is no answer means: a refusal, a passing fault, or a hopeless one.
+A server that rejects ``response_format`` is called without it from then on. A model name that the
+server does not list is rejected before the first call. A response without an answer becomes a
+refusal, an error worth a retry, or a permanent error.
 """
 
 from __future__ import annotations
@@ -54,6 +53,10 @@ _QUOTA_WORDS = ("insufficient_quota", "billing_hard_limit_reached", "exceeded yo
 _BLIND_WORDS = ("image input is not supported", "does not support image")
 
 _ORDER = {key: place for place, key in enumerate(("error", "message", "detail", "msg"))}
+NO_FORMAT = "asked without response_format, which the server refuses"
+_FORMAT_WORDS = ("response_format", "json_schema", "json schema", "structured output", "guided")
+# Above this, aiohttp wants a file-like body, so that sending does not hold up the loop.
+_LARGE_BODY: Final = 2**20
 
 
 def judge_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
@@ -176,7 +179,7 @@ def judge_body(kind: str, headers: Mapping[str, str], data: bytes) -> ModelError
     return judge_status(status, headers, data)
 
 
-# The models that a server lists under ``/models``, and whether a name is one of them.
+# The models that a server lists under ``/models``, and the check of a name against them.
 
 _MOST_NAMED = 8
 _MOST_BYTES = 16 * 1024 * 1024
@@ -239,13 +242,6 @@ def refuse_name(name: str, server: str, listed: Sequence[str]) -> Unavailable:
         hint=f"{guess}it has: {', '.join(sorted(listed)[:_MOST_NAMED])}{more}"
         " (--param check_name=off asks all the same)",
     )
-
-
-NO_FORMAT = "asked without response_format, which the server refuses"
-_FORMAT_WORDS = ("response_format", "json_schema", "json schema", "structured output", "guided")
-
-# Above this, aiohttp wants a file-like body, so that sending does not hold up the loop.
-_LARGE_BODY: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)

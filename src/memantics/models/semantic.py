@@ -1,15 +1,10 @@
-"""Meaning compared by a neural network: BERTScore, and consistency by natural-language inference.
+"""Neural text metrics: BERTScore, consistency by natural-language inference, and perplexity.
 
-Both load any Hugging Face model from a folder on this machine; nothing is ever downloaded, and no
-code from such a folder is run. The packages (torch, transformers) are imported where they are
-used. Faults that a user can mend are ``ValueError`` with one line; a package that is absent is
-``ModuleNotFoundError``.
-
-Perplexity of texts under any language model in a folder of this machine, causal or masked.
-
-A masked model gives a pseudo-perplexity: every token is hidden in turn and predicted from all
-others. The two kinds are not comparable with each other, nor are two models; ``note`` says which
-one it was. Faults that a user can mend are ``ValueError`` with one line.
+Any Hugging Face model is loaded from a local folder: nothing is downloaded, and no code of the
+folder runs. torch and transformers are imported where they are used. A masked language model gives
+a pseudo-perplexity: each token is hidden in turn and predicted from all others. Perplexities of
+causal and masked models, or of two models, are not comparable; ``note`` names the model. Errors
+that a user can fix are ``ValueError`` with one line; a missing package is ``ModuleNotFoundError``.
 """
 
 from __future__ import annotations

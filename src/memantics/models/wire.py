@@ -1,10 +1,8 @@
-"""The OpenAI chat-completions format: requests to bytes, bytes to replies. No network here.
+"""The OpenAI chat-completions format: encode requests, decode replies, read option probabilities.
 
-Every server that matters speaks it (vLLM, SGLang, llama.cpp, Ollama, TGI, hosted providers), each
-with its own accent; reading is therefore lenient about what is absent and strict about what
-cannot be an answer.
-
-Probabilities of options, from the log-probabilities of tokens that a server returns.
+This module has no network code. vLLM, SGLang, llama.cpp, Ollama, TGI and hosted providers differ in
+details, so decoding tolerates missing fields and rejects what cannot be an answer. Probabilities of
+options come from the log-probabilities of tokens.
 """
 
 from __future__ import annotations
@@ -25,6 +23,10 @@ from memantics.core.records import Closed, Form, Image, Lenient, Message, Part, 
 from memantics.core.text import mend_surrogates
 
 _AROUND = " \t\r\n\"'`*()[]{}.,:;。，、：；（）【】「」“”"
+# Stands for image data while the rest is encoded; random, so that no caption can contain it.
+_SLOT = secrets.token_hex(16)
+NO_LOGPROBS = "the server gives no log-probabilities of options: replies are read instead"
+_OURS = frozenset({"model", "messages", "stream", "n"})
 
 
 class _Token(Lenient):
@@ -96,12 +98,6 @@ def match_key(token: str, keys: Sequence[str]) -> str | None:
             return key
     begun = [key for key in keys if key.casefold().startswith(said)]
     return begun[0] if len(begun) == 1 else None
-
-
-# Stands for image data while the rest is encoded; random, so that no caption can contain it.
-_SLOT = secrets.token_hex(16)
-NO_LOGPROBS = "the server gives no log-probabilities of options: replies are read instead"
-_OURS = frozenset({"model", "messages", "stream", "n"})
 
 
 def _find_encoder() -> Callable[[bytes], bytes]:

@@ -1,4 +1,4 @@
-"""Detectors of harmful memes: from a fast linear one to a network, each with its evidence."""
+"""Moderation of memes: train, evaluate and explain detectors and classifiers, screen, drift."""
 
 from __future__ import annotations
 

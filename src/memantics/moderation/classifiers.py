@@ -1,6 +1,6 @@
-"""Predictions of classifiers, and the classifiers in use by topic.
+"""Predictions of classifiers, and the detector and classifiers used by default, by topic.
 
-Which detector and which classifiers are used wherever none is named: small files in the home.
+The defaults are small files in the home folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One meme as a detector sees it, with its labels where they are known.
+"""Labelled memes as detectors read them, their readers, and splits for cross-validation.
 
-Ways to hold examples out. Ids order the blocks here, and here alone.
+Ids order the blocks of blocked cross-validation; nothing else uses them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ TYPE_IDS: tuple[Type, ...] = ("none", "targeted", "sexual", "offence", "dispirit
 MODALITIES: tuple[Modality, ...] = get_args(Modality)
 LABELS = ("harmless", "harmful")
 _DIGITS = re.compile(r"(\d+)")
+Split = Literal["blocks", "random"]
+Folds = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,10 +383,6 @@ def _read_modality(value: str | None, table: Path, number: int) -> Modality | No
             return known
     hint = f"known: {', '.join(MODALITIES)}"
     raise DataError(table.name, f"unknown modality {value!r}", row=number, hint=hint)
-
-
-Split = Literal["blocks", "random"]
-Folds = NDArray[np.int64]
 
 
 def split_random(strata: Sequence[str], count: int, seed: int = 0) -> Folds:

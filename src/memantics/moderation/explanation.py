@@ -1,14 +1,10 @@
-"""What moved a decision: pieces of the texts with signed contributions that add up.
+"""Feature attributions: exact shares for fast detectors, occlusion for networks.
 
-The score that is explained is the log-odds of "harmful", or of another label against the next
-likely one. The heads are polynomials of degree 1 or 2 in the pieces, and for those halving every
-piece gives exact shares (Aumann and Shapley's rule): contributions and the base add up to the
-score.
-
-What moved a network: how its score changes where a word or a part of the picture is hidden.
-
-Unlike the shares of a fast detector these do not add up: two words that say the same may each be
-left out without loss.
+The explained score is the log-odds of "harmful", or of another label against the next likely one.
+Fast heads are polynomials of degree 1 or 2 in their features, for which halving every feature gives
+exact shares (Aumann and Shapley's rule): attributions and the base add up to the score. For
+networks, words and parts of the image are hidden. Those attributions do not add up: of two words
+with the same meaning, each may be hidden without loss.
 """
 
 from __future__ import annotations
@@ -37,6 +33,10 @@ from memantics.moderation.kernel import Singles, margin_places
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 
 _ROUNDING = 0.01  # of sums in single precision
+Predict = Callable[[Sequence[Example]], list[Prediction]]
+_PIECE = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+_MOST = 40  # pieces of a text; longer texts are hidden several words at a time
+_SIDE = 4  # rows and columns of a picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,12 +328,6 @@ def _share(parts: Sequence[Part], example: Example) -> Iterator[FieldShare]:
                 characters[part.start : part.end] += part.contribution / (part.end - part.start)
         total = sum(part.contribution for part in group)
         yield FieldShare(field, text, tuple(characters.tolist()), total)
-
-
-Predict = Callable[[Sequence[Example]], list[Prediction]]
-_PIECE = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
-_MOST = 40  # pieces of a text; longer texts are hidden several words at a time
-_SIDE = 4  # rows and columns of a picture
 
 
 def explain_by_occlusion(

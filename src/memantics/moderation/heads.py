@@ -1,9 +1,8 @@
-"""Scores of several heads from what memes say: blocks of pieces, one kernel, dual weights.
+"""Linear and kernel heads over n-grams, embeddings and image features, for harm and other labels.
 
-What is common to the detector of harm and to classifiers for any other labels: settings and
-presets, rows of numbers, and the fit in which every ridge is rated on held-out examples.
-
-Pictures through a vision model of this machine (CLIP, SigLIP, …), beside meanings of texts.
+Detectors and classifiers share the settings and presets, the feature rows, and the fit, in which
+every ridge is rated on held-out examples. Images may go through a local vision model (CLIP,
+SigLIP, …).
 """
 
 from __future__ import annotations
@@ -36,6 +35,13 @@ from memantics.moderation.features import (
     read_field,
 )
 from memantics.moderation.kernel import Singles, SparseRows
+
+TypeHead = Literal["flat", "hierarchical"]
+Solver = Literal["kernel", "svm"]
+Ints = NDArray[np.int64]
+FEWEST = 8
+_CONSTANT = 0.2
+_SQUARE = kernels.Kernel(2)
 
 
 class SeeingEmbedder:
@@ -73,7 +79,7 @@ class SeeingEmbedder:
         return self._known[image]
 
 
-# Statistics of a picture's pixels: shape, light, colour and edges.
+# Pixel statistics of an image: shape, brightness, colour and edges.
 
 _SIDE = 64
 
@@ -118,14 +124,6 @@ def measure_image(path: Path) -> Singles:
     return row / np.float32(np.linalg.norm(row))
 
 
-TypeHead = Literal["flat", "hierarchical"]
-Solver = Literal["kernel", "svm"]
-Ints = NDArray[np.int64]
-FEWEST = 8
-_CONSTANT = 0.2
-_SQUARE = kernels.Kernel(2)
-
-
 @dataclass(frozen=True, slots=True)
 class FastSettings:
     """How a fast detector or a classifier is trained.
@@ -156,12 +154,12 @@ _CHARS = (
     FeatureBlock("text_caption", "chars", 0.7),
     FeatureBlock("image_caption", "chars", 0.5),
 )
-# Sounds outlive an obfuscation, characters do not.
+# Pinyin features survive an obfuscation, characters do not.
 _HEARD = (FeatureBlock("text", "chars", 0.5), *_CHARS[1:], FeatureBlock("text", "fuzzy", 1.0))
 _SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
 _MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
 _HEAVIER = tuple(Dense(value.source, round(1.9 * value.weight, 2)) for value in _MEANINGS)
-# For languages that part their words: words and pairs of words, and runs of letters inside words.
+# For languages with spaces between words: words, word pairs, and character n-grams inside words.
 _WORDS = (
     FeatureBlock("text", "phrases", 1.0),
     FeatureBlock("text", "subwords", 0.8),

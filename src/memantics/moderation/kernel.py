@@ -1,9 +1,8 @@
-"""Ridge regression of several targets at once under a low-degree kernel.
+"""Ridge regression of several targets under a low-degree kernel, on sparse rows in plain numpy.
 
 One factorisation serves every target, and the inverse gives exact predictions for held-out
-groups without fitting again: for a group g they are y_g minus (A⁻¹)_gg⁻¹ (A⁻¹ y)_g.
-
-Sparse rows in plain numpy: what judging a meme needs. Training hands them to scipy.
+groups without fitting again: for a group g they are y_g minus (A⁻¹)_gg⁻¹ (A⁻¹ y)_g. Prediction
+needs numpy alone; training uses scipy.
 """
 
 from __future__ import annotations
@@ -26,6 +25,11 @@ if TYPE_CHECKING:
 Singles = NDArray[np.float32]
 Places = NDArray[np.int64]
 _SHARE = 8
+Ints = NDArray[np.int64]
+MOST = 20_000
+_CONSTANT = np.float32(0.2)
+HARMFUL = "harmful"
+_FEWEST = 5
 
 
 @dataclass(frozen=True)
@@ -141,11 +145,6 @@ class SparseRows:
         sizes = self.ends[np.asarray(rows) + 1] - starts
         before = np.cumsum(sizes) - sizes
         return np.repeat(starts - before, sizes) + np.arange(sizes.sum()), sizes
-
-
-Ints = NDArray[np.int64]
-MOST = 20_000
-_CONSTANT = np.float32(0.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,10 +400,6 @@ def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> Li
 def to_rows(sparse: SparseRows, dense: Singles | None) -> Rows:
     """Rows with a dense part of no columns where there is none."""
     return Rows(sparse, np.zeros((len(sparse), 0), np.float32) if dense is None else dense)
-
-
-HARMFUL = "harmful"
-_FEWEST = 5
 
 
 @dataclass(frozen=True, slots=True)

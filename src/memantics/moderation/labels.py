@@ -1,6 +1,7 @@
-"""Labelled memes as what is learnt from: one label each or several, rare ones put together.
+"""Training labels from memes and annotators' decisions, and the evaluation of classifiers.
 
-How good a classifier is: figures with clustered intervals, by class, beside trivial answers.
+A meme has one label or several; rare labels are merged. Metrics have clustered confidence
+intervals, by class, beside trivial baselines.
 """
 
 from __future__ import annotations

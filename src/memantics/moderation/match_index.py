@@ -1,14 +1,11 @@
-"""A memory of decided memes: copies of them get the same label at once, without training.
+"""Hash matching against decided memes: copies get the same label at once, without training.
 
-It lies in a folder beside the detector's file. ``precedents.jsonl`` has one line for each; sorted
-arrays of digests and hashes are mapped, not loaded. A picture that looks alike counts only with the
-same text, or one of the same meaning: siblings of one template differ in nothing else. Where the
-text of a precedent is not known (lists of hashes), people are to decide.
-
-Hashes of 256 bits that differ in few bits, found fast among a million.
-
-Of 31 different bits at most one lies in some of the sixteen parts of 16 bits: looking up each part,
-and each part with one bit changed, finds all. The arrays are mapped, not loaded.
+The index is a folder beside the detector's file: one JSON line per decided meme, and sorted arrays
+of digests and hashes that are memory-mapped. A similar image counts only with the same text or one
+of the same meaning, since memes on one template differ in nothing else. Where the text of a decided
+meme is unknown (hash lists), the match needs human review. Hashes have 256 bits in sixteen parts of
+16 bits: of up to 31 different bits, at most one is in some part, so looking up each part, and each
+part with one bit changed, finds all matches among a million.
 """
 
 from __future__ import annotations
@@ -39,6 +36,24 @@ MOST_APART = 31  # bits: more would need another look-up
 _PARTS = 16
 _FLIPS = np.array([0, *(1 << bit for bit in range(16))], np.uint16)
 Wide = NDArray[np.uint64]
+ENDING = ".precedents"
+NEAR_BITS = 6  # recompressed and rescaled copies stay within (docs/research/precedents.md)
+SAME_TEXT = 90.0  # of 100: how alike the texts of two copies are
+NEAR_SENSE = 24  # bits of 256 in which texts of the same meaning differ at most
+_MOST_NEAR = 256  # pictures whose texts are compared
+_LINES = "precedents.jsonl"
+_TURNS = tuple(f"look-{turn}" for turn in range(4))
+_KINDS = ("sha", "text", *_TURNS)
+_WIDE = ("pdq", "sense")
+How = Literal[
+    "the same bytes",
+    "the same text",
+    "the same picture with the same text",
+    "the same picture with a text of the same meaning",
+    "a text of the same meaning",
+    "the same picture, whose text is not known",
+]
+Places = NDArray[np.int64]
 
 
 class WideIndex:
@@ -117,26 +132,6 @@ def save_array(path: Path, values: NDArray[Any]) -> None:
     file = io.BytesIO()
     np.save(file, values)
     replace_file(path, file.getvalue(), "precedents", "--detector")
-
-
-ENDING = ".precedents"
-NEAR_BITS = 6  # recompressed and rescaled copies stay within (docs/research/precedents.md)
-SAME_TEXT = 90.0  # of 100: how alike the texts of two copies are
-NEAR_SENSE = 24  # bits of 256 in which texts of the same meaning differ at most
-_MOST_NEAR = 256  # pictures whose texts are compared
-_LINES = "precedents.jsonl"
-_TURNS = tuple(f"look-{turn}" for turn in range(4))
-_KINDS = ("sha", "text", *_TURNS)
-_WIDE = ("pdq", "sense")
-How = Literal[
-    "the same bytes",
-    "the same text",
-    "the same picture with the same text",
-    "the same picture with a text of the same meaning",
-    "a text of the same meaning",
-    "the same picture, whose text is not known",
-]
-Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
-"""Obfuscations undone before a text is judged: what people read, not how it was typed.
+"""Text obfuscation: undo it before a text is scored, and add obfuscated copies for training.
 
-Each step changes only what is no ordinary writing, and says so. Steps that could change ordinary
-texts (letters pulled apart, digits for letters) are taken only where they give words that the
-detector learnt.
-
-Texts in obfuscation: written another way so that people still read them, and learnt that way.
+Each undoing step changes only unusual writing, and reports it. Steps that could change ordinary
+text (letters pulled apart, digits for letters) apply only where they give words that the detector
+learnt.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Thresholds by what they keep: precision and recall on memes that were held out in training.
+"""Operating points: precision and recall along thresholds, and error rates by target group.
 
-Whom a detector fails: harmful memes that it misses, and harmless ones that it accuses.
-
-Harmless memes attack nobody. False alarms of a group are therefore counted among the harmless memes
-that use its words: those that memes against it use far more often than all others do (log-odds
-with a prior: Monroe, Colaresi and Quinn 2008, "Fightin' Words").
+Rates are measured on memes that were held out in training. Harmless memes attack nobody, so the
+false positive rate of a group is measured on harmless memes that use its words: those that memes
+against it use far more often than all others (log-odds with a prior: Monroe, Colaresi and Quinn
+2008, "Fightin' Words").
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ _WORDS = 6
 _SURE = 2.5  # deviations from "as often as elsewhere"
 _PRIOR = 10.0
 _FULL = _PRIOR + 1  # so that a word of every text has finite odds
+NEAR = 0.1  # of a threshold: what people look at first
+FEW = 0.1  # a recall below which a rule is hardly worth its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +145,6 @@ def _show_target(rate: Rate) -> tuple[str, str, str]:
         return f"{rate.count:,}", "–", "–"
     span = f"{100 * rate.low:.1f}–{100 * rate.high:.1f}"
     return f"{rate.count:,}", f"{100 * rate.value:.1f}", span
-
-
-NEAR = 0.1  # of a threshold: what people look at first
-FEW = 0.1  # a recall below which a rule is hardly worth its name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""What a screening found, on one page: shares, scores, types, and the memes worth a look.
+"""HTML pages of moderation: evaluations, explanations, screening summaries and drift.
 
-Pages about detectors: an evaluation with its error browser, and one explained decision.
+An evaluation page has metrics, a calibration curve and an error browser. A screening page has
+proportions, scores, types and notable memes.
 """
 
 from __future__ import annotations
@@ -28,8 +29,20 @@ from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.web.page import Thumbnail, fill_page, make_thumbnails
 from memantics.web.plot import draw
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _MOST_ERRORS = 400
 _MOST_IMAGES = 24 * 1024 * 1024
+# Columns of the verdicts that the page needs.
+COLUMNS = (
+    "id", "status", "reason", "text", "language", "label", "probability", "type", "readings",
+    "phash", "family", "out_of_domain",
+)  # fmt: skip
+STYLES = ("page.css", "screening.css")
+_BINS = 20
+_SHOWN = 12
+_Kept = tuple[float, int, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,20 +195,6 @@ def _write(out: Path, name: str, values: dict[str, object]) -> None:
     write_text(out, fill_page(name, ("page.css", "detector.css"), "", **values), flag="--page")
 
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-# What of each verdict the page needs.
-COLUMNS = (
-    "id", "status", "reason", "text", "language", "label", "probability", "type", "readings",
-    "phash", "family", "out_of_domain",
-)  # fmt: skip
-STYLES = ("page.css", "screening.css")
-_BINS = 20
-_SHOWN = 12
-_Kept = tuple[float, int, Mapping[str, Any]]
-
-
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Counts over all verdicts, and a few of them: memory does not grow with their number.
@@ -325,7 +324,7 @@ def write_summary(summary: Summary, facts: Mapping[str, Any], out: Path) -> None
     write_text(out, page, "summary")
 
 
-# Two screenings beside each other, on one page: pictures, tests, and the memes behind a shift.
+# The drift page: two screenings side by side, with images, tests and the memes behind a shift.
 
 _MOST_BARS = 20
 

@@ -1,9 +1,8 @@
-"""What groups of memes do to a score: how far a group tells the label, and what is left without.
+"""Group-disjoint evaluation: how far groups of memes predict labels and inflate scores.
 
-Every judge is scored twice on all memes: with folds drawn at random, as papers do, and with folds
-that part no group. The difference is what a score owes to memes of the same group in training.
-
-Groups of memes that a fair split keeps together: templates, times, sources, authors, texts.
+Groups are templates, times, sources, authors or texts. Every judge is scored twice on all memes:
+with random folds, as papers do, and with group-disjoint folds. The difference is the part of the
+score that depends on memes of the same group in training.
 """
 
 from __future__ import annotations
@@ -54,6 +53,15 @@ WORDS: dict[GroupKind, str] = {
     "author": "memes of one author",
     "text": "memes with nearly one text (Jaccard 0.8 on words or Chinese characters)",
 }
+ALPHA = 0.025  # the other half of five false alarms in a hundred pages is left to tasks
+KNOW, BREAK = 0.02, 0.1  # from which size on a finding is worth knowing, or breaks a score
+_BESIDE = 10  # neighbours on each side in the order of collection
+_DRAWS = 500
+_EDGES = (0.2, 0.4, 0.6, 0.8)
+_FEW = 20
+_MACRO, _ACCURACY = Figure("macro_f1"), Figure("accuracy")
+WORDING = FindingWords(__file__)
+_SOUND = f"It concerns less than {KNOW:g} of the set, or cannot be told from chance."
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +171,6 @@ def make_split(data: Loaded, grouping: Grouping) -> SplitFile:
         checksum=sum_split((row.id, row.part) for row in rows),
         rows=rows,
     )
-
-
-ALPHA = 0.025  # the other half of five false alarms in a hundred pages is left to tasks
-KNOW, BREAK = 0.02, 0.1  # from which size on a finding is worth knowing, or breaks a score
-_BESIDE = 10  # neighbours on each side in the order of collection
-_DRAWS = 500
-_EDGES = (0.2, 0.4, 0.6, 0.8)
-_FEW = 20
-_MACRO, _ACCURACY = Figure("macro_f1"), Figure("accuracy")
-WORDING = FindingWords(__file__)
-_SOUND = f"It concerns less than {KNOW:g} of the set, or cannot be told from chance."
 
 
 class Draft(NamedTuple):

@@ -1,11 +1,9 @@
-"""How easily a detector is evaded, what that costs, and how much near-duplicates flatter it.
-
-The stress test: does hiding words behind their sound get harmful captions past a judge?
+"""Robustness of detectors: obfuscation, near-duplicates in training, and a homophone stress test.
 
 PunMemeCN reports that models find fewer harmful memes where the harm is in a pun. Its harmful
-subsets are not released, so the test makes its own pairs: harmful captions as they are, and the
-same captions with words swapped for others that sound alike. A judge is any function from text
-to a verdict; with readings it also hears what the caption says aloud.
+subsets are not released, so the stress test makes its own pairs: harmful captions as they are, and
+the same captions with words replaced by homophones. A judge is any function from text to a verdict;
+with homophone readings it also gets the intended reading.
 """
 
 from __future__ import annotations
@@ -141,7 +139,6 @@ Attack = Callable[[str, Sequence[str], int], str]
 
 def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
     """Write the targets with other characters that sound alike (the phonetics package's)."""
-    # merged
     from memantics.understanding.phonetics.reading import Settings
 
     return obfuscation(text, targets, seed=seed, settings=Settings(model="dictionary"))

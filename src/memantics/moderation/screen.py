@@ -1,8 +1,6 @@
-"""``screen``: images or texts in, verdicts out, a million at a time, each meme once.
+"""``screen``: verdicts for millions of images or texts, each meme once, as Parquet parts.
 
-The review queue of a screening: the memes that need a human decision.
-
-Memes and what was found about them as files that other tools read.
+It can also write a queue of memes that need human review, and files for other tools.
 """
 
 from __future__ import annotations
@@ -62,11 +60,19 @@ from memantics.understanding.templates import Face, find_kin
 
 __all__ = ["ScaleProgress", "ScreenSettings", "Screened", "open_engine", "read_rows", "screen"]
 
-# The memes of a screening that people are to look at, as a queue of the annotation app.
-
 REVIEW = "review"
 WORKFLOW = "review-harm"
 DOUBT = "the detector is in doubt"
+Format = Literal["webdataset", "imagefolder"]
+_IN_ONE_FILE = 1000
+FAMILIES = "families.parquet"
+FLAGGED = ("harmful", "review")
+_TEXTS, _IMAGES = 1000, 100  # memes in a shard of many
+_NESTED = ("types", "because")  # a table of metadata is flat
+_MOST_PICTURES = 20_000  # that are compared with each other, the most frequent first
+
+
+# Memes of a screening that need human review, as a queue for the annotation app.
 
 
 def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
@@ -120,10 +126,6 @@ def _explain(row: Row) -> str:
 def _is_for_people(row: Row, point: OperatingPoint) -> bool:
     not_scored = row["status"] == "not_scored" and point.review is not None
     return row["label"] == "review" or not_scored
-
-
-Format = Literal["webdataset", "imagefolder"]
-_IN_ONE_FILE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +190,6 @@ def _write_images(folder: Path, samples: Iterator[Sample]) -> int:
             lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             number += 1
     return number
-
-
-FAMILIES = "families.parquet"
-FLAGGED = ("harmful", "review")
-_TEXTS, _IMAGES = 1000, 100  # memes in a shard of many
-_NESTED = ("types", "because")  # a table of metadata is flat
-_MOST_PICTURES = 20_000  # that are compared with each other, the most frequent first
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,8 @@
-"""A trained model of labels as one file; ``archive`` says how such files are made and checked.
+"""Trained detectors and classifiers as one file: a ZIP of plain arrays and JSON, checked on load.
 
-Harm and any other labels lie in files of one format. Those of earlier versions, in which harm and
-other labels had a format each, are read as well.
-
-Trained models as one file: a zip of plain arrays and JSON, checked before it is believed.
-
-``model.json`` says which format, which settings and the SHA-256 of every other part. Arrays are
-``.npy`` without objects; nothing is ever unpickled.
+``model.json`` holds the format, the settings and the SHA-256 of every other part. Arrays are
+``.npy`` without objects; nothing is ever unpickled. Harm and other labels share one format; files
+of the two earlier formats are read as well.
 """
 
 from __future__ import annotations
@@ -50,6 +46,9 @@ _DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runti
 Array = NDArray[Any]
 Parts = Mapping[str, bytes]
 _SETTINGS = TypeAdapter(FastSettings)
+FORMAT = ("memantics-detector", 2)
+_OLD_HARM, _OLD_LABELS = ("memantics-fast-detector", 1), ("memantics-classifier", 1)
+_EVERY = (FORMAT, _OLD_HARM, _OLD_LABELS)
 
 
 class Manifest(BaseModel):
@@ -364,11 +363,6 @@ def _rebuild_scorer(
     if dense.dtype == np.int8:
         dense = _grow(dense, _spread_factors(extractor, dense.shape[1]))
     return KernelScorer(Rows(known, dense), settings.kernel, duals)
-
-
-FORMAT = ("memantics-detector", 2)
-_OLD_HARM, _OLD_LABELS = ("memantics-fast-detector", 1), ("memantics-classifier", 1)
-_EVERY = (FORMAT, _OLD_HARM, _OLD_LABELS)
 
 
 class _Manifest(Manifest):

@@ -1,7 +1,4 @@
-"""What is judged, its picture while a detector looks at it, and the decided meme it copies.
-
-Why a text is not judged, and what a text says aloud.
-"""
+"""The text and image that a detector scores, why it cannot, and the matched decided meme."""
 
 from __future__ import annotations
 

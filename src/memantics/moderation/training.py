@@ -1,7 +1,4 @@
-"""Training a detector of harm or of any other labels: its options, what judges, figures, card.
-
-Predictions as a table and as a file, detectors as single files, and the one used by default.
-"""
+"""Training of detectors and classifiers, export, predictions, and the default detector."""
 
 from __future__ import annotations
 

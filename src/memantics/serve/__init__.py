@@ -1,7 +1,7 @@
-"""The service: HTTP interfaces and pages over the actions. ``memantics serve`` starts it.
+"""The HTTP service: moderation and analysis endpoints, jobs, and web pages.
 
-``app.build_app(settings)`` makes the application. Nothing here is imported before the extra
-``serve`` is known to be there: see :func:`require_extra`.
+``app.build_app(settings)`` makes the application. Modules here need the extra ``serve``: call
+:func:`require_extra` before importing them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Coming in with a browser: a form that asks for a token and keeps it in a cookie.
+"""Access to the service: tokens, scopes, rate limits, cross-origin checks and the login form.
 
-Who may come in: tokens, scopes, rates, and browsers of other sites.
+The form stores a valid token in a cookie that scripts cannot read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Analysis, puns, reappraisal and questions to knowledge over HTTP.
-
-Jobs over HTTP: how one stands, its progress as it happens, its end.
-"""
+"""HTTP routes for analysis, puns, reappraisal and SPARQL queries, and for the status of jobs."""
 
 from __future__ import annotations
 
@@ -39,6 +36,10 @@ router = APIRouter(prefix="/v1", responses=ERRORS)
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {"model": inputs.JobRecord, "description": "Accepted as a job; see Location."}
 }
+jobs_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], responses=ERRORS)
+_LOOK = 0.3
+_QUIET = 10.0
+_SCOPES: dict[str, Scope] = {"analyze": "analyze", "reappraise": "reappraise"}
 
 
 @router.post(
@@ -160,12 +161,6 @@ async def accept(
 def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A value as JSON."""
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
-
-
-jobs_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], responses=ERRORS)
-_LOOK = 0.3
-_QUIET = 10.0
-_SCOPES: dict[str, Scope] = {"analyze": "analyze", "reappraise": "reappraise"}
 
 
 async def find_job(request: Request, service: Service) -> StoredJob:

@@ -1,6 +1,6 @@
-"""The application: routers, what surrounds them, and what lives as long as it does.
+"""The ASGI application of the service, its lifespan, and its OpenAPI document.
 
-The OpenAPI document, and a page that shows it without any script or other host.
+The document is also shown as a page without scripts or other hosts.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ from memantics.workbench import Studio
 
 document_router = APIRouter(include_in_schema=False)
 OPEN = ("/healthz", "/readyz")
+HERE = Path(__file__).parent
+# Packages with templates: the style of drawings, the list of statements about a meme.
+KNOWLEDGE = Path(str(files("memantics.understanding.knowledge")))  # the style of its drawings
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
@@ -136,11 +139,6 @@ def show_kind(schema: Mapping[str, Any]) -> str:
     if schema.get("type") == "array":
         return f"list of {show_kind(schema.get('items', {}))}"
     return str(schema.get("format") or schema.get("type", "anything"))
-
-
-HERE = Path(__file__).parent
-# Rooms that bring parts of pages: the style of drawings, the list of what is said about a meme.
-KNOWLEDGE = Path(str(files("memantics.understanding.knowledge")))  # the style of its drawings
 
 
 def build_app(settings: ServeSettings) -> FastAPI:
@@ -240,7 +238,7 @@ async def _answer(_request: Request, error: Exception) -> Response:
     return answer_refusal(error)
 
 
-# Start the service: take the port, say where it is, serve until told to stop.
+# Start the service: bind the port, print the URL, serve until stopped.
 
 GRACE = 40  # seconds: longer than a request may take
 

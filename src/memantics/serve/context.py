@@ -1,6 +1,6 @@
-"""What every request of the service can reach.
+"""Shared state of the running service, and its Prometheus metrics.
 
-Figures for Prometheus: requests, verdicts, queues, batches, jobs.
+The metrics count requests, verdicts, queues, batches and jobs.
 """
 
 from __future__ import annotations

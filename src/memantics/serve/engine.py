@@ -1,9 +1,7 @@
-"""Everything that is loaded once and shared by all requests of a process.
+"""Models that are loaded once per process, and batching of work from many requests.
 
-Work of many requests, done together: bounded, in batches, each with one thread.
-
-While a batch is being worked on, what comes in waits and makes the next one: nothing is delayed to
-fill a batch, and batches grow with the load.
+While a batch is processed, new items wait and form the next one: nothing is delayed to fill a
+batch, and batches grow with the load. Each queue is bounded and has one thread.
 """
 
 from __future__ import annotations
@@ -28,6 +26,10 @@ from memantics.workbench import LocalParts
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
+T = TypeVar("T")
+_TEXTS, _IMAGES = 64, 4
+_THREADS = 4
+_FEW, _SHORT = 2000, 0.01  # characters, seconds: judged without another thread
 
 
 class Batcher(Generic[Item, Found]):
@@ -138,12 +140,6 @@ class Batcher(Generic[Item, Found]):
         while self._running:
             await asyncio.wait(self._running)
         self._threads.shutdown(wait=True)
-
-
-T = TypeVar("T")
-_TEXTS, _IMAGES = 64, 4
-_THREADS = 4
-_FEW, _SHORT = 2000, 0.01  # characters, seconds: judged without another thread
 
 
 class Engine:

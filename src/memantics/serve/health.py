@@ -1,6 +1,6 @@
-"""Whether the service lives and is ready, and its figures, for those that watch over it.
+"""Health and metrics endpoints, and reloading of detectors while the service runs.
 
-Swapping detectors while the service runs: ``POST /v1/detectors/reload``, or SIGHUP.
+``POST /v1/detectors/reload`` or SIGHUP reloads them.
 """
 
 from __future__ import annotations

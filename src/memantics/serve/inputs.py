@@ -1,9 +1,8 @@
-"""What clients send: JSON or a form, images as data URLs, as base64 or as files.
+"""Request bodies: JSON or forms, images as data URLs, base64, files or URLs of allowed hosts.
 
-Images from other hosts: only from those that the operator named, and only public ones.
-
-The resolver itself refuses addresses of this machine and of private networks, so that the address
-that was checked is the address that is connected to, whatever the name says a moment later.
+Images are fetched only from hosts that the operator named, and only from public addresses. The
+resolver itself rejects addresses of this machine and of private networks. The checked address is
+therefore the one that is connected to, even if the name resolves differently a moment later.
 """
 
 from __future__ import annotations
@@ -48,6 +47,16 @@ from memantics.workbench import Analysis
 Lookup = Callable[[str, int], Awaitable[list[str]]]
 _SECONDS = 10.0
 _PORTS = {"http": 80, "https": 443}
+Body = TypeVar("Body", bound=BaseModel)
+Made = TypeVar("Made")
+FILE = "image"
+FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+_FIELDS = 20
+_SHORT = 64 * 1024  # bytes that are read as JSON without another thread
+_VALUES = 50_000  # commas in texts count too: as many as nobody writes
+_PIECE = 64 * 1024  # bytes in which values are counted before somebody else gets a turn
+_SHOWN = "upload"
+_LONG = ThreadPoolExecutor(1, "long")
 
 
 def is_public(address: str) -> bool:
@@ -174,18 +183,6 @@ def _is_number(host: str) -> bool:
     except OSError:
         return ":" in host
     return True
-
-
-Body = TypeVar("Body", bound=BaseModel)
-Made = TypeVar("Made")
-FILE = "image"
-FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
-_FIELDS = 20
-_SHORT = 64 * 1024  # bytes that are read as JSON without another thread
-_VALUES = 50_000  # commas in texts count too: as many as nobody writes
-_PIECE = 64 * 1024  # bytes in which values are counted before somebody else gets a turn
-_SHOWN = "upload"
-_LONG = ThreadPoolExecutor(1, "long")
 
 
 class ClosedBody(BaseModel):
@@ -321,7 +318,7 @@ def _both(schema: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-# What the interfaces take and give, as schemas; the records of the Python API fill them.
+# Schemas of requests and responses, derived from the records of the Python API.
 
 _IMAGE = "The image: a data URL, or its bytes as base64."
 

@@ -1,9 +1,8 @@
-"""Jobs on disk: what was accepted is in a database before the client hears of it.
+"""Jobs on disk, and the runner that executes them.
 
-Several processes may share the folder. A job that runs is leased; where the process that runs it
-dies, the lease ends and another takes the job up again.
-
-Runs jobs, each in a thread with an event loop of its own, a few at a time.
+An accepted job is in the database before the client gets its reply. Several processes may share the
+folder: a running job is leased, and where its process dies, the lease ends and another process
+takes the job. Each job runs in a thread with its own event loop, a few at a time.
 """
 
 from __future__ import annotations
@@ -57,6 +56,11 @@ _TABLE = """CREATE TABLE IF NOT EXISTS jobs (
     options TEXT NOT NULL, created REAL NOT NULL, ended REAL, expires REAL,
     tries INTEGER NOT NULL DEFAULT 0, lease REAL, done INTEGER NOT NULL DEFAULT 0,
     total INTEGER, result TEXT, reason TEXT NOT NULL DEFAULT '')"""
+SLOTS = 2
+_BEAT = 0.5
+_PURGE = 60.0
+_REST = 1.0  # seconds after a database error
+_ENDINGS = 10  # times to write down how a job ended; after that its lease ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +269,6 @@ class JobStore:
 
 def _lost(job: str) -> StoredJob:
     raise StoreError(f"job {job} is gone", hint="send it again")
-
-
-SLOTS = 2
-_BEAT = 0.5
-_PURGE = 60.0
-_REST = 1.0  # seconds after a database error
-_ENDINGS = 10  # times to write down how a job ended; after that its lease ends
 
 
 class Runner:

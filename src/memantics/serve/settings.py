@@ -1,13 +1,12 @@
-"""How the service is run: where it listens, what it answers with, what it lets in.
+"""Settings of the service: listening address, models, limits and client tokens.
 
-Tokens of clients: kept as digests, each with its scopes and its rate.
-
-A file of tokens is TOML, one table for each::
+Tokens are stored as digests, each with its scopes and rate. A token file is TOML, one table per
+client::
 
     [shop]
     sha256 = "…"
     scopes = ["moderate"]
-    rate = 600  # requests a minute
+    rate = 600  # requests per minute
 
 The variable ``MEMANTICS_TOKENS`` may hold the same text.
 """
@@ -44,6 +43,10 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 RATE = 600.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+PORT = 8080
+MEGABYTE = 1024 * 1024
+# These paths accept any host name: health probes of an orchestrator call by IP address.
+HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +139,6 @@ def _write(token: Token) -> str:
     scopes = ", ".join(f'"{scope}"' for scope in token.scopes)
     facts = f'sha256 = "{token.sha256}"\nscopes = [{scopes}]\nrate = {token.rate:g}\n'
     return f"[{token.name}]\n{facts}"
-
-
-PORT = 8080
-MEGABYTE = 1024 * 1024
-# Under these any host name is answered: health checks of an orchestrator call by address.
-HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What memes say, show and mean: OCR and text roles, homophones, knowledge, reappraisal."""
+"""Understanding of memes: OCR and text roles, homophone readings, knowledge, reappraisal."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Look into a knowledge store: search it, ask it, and show one meme with its graph.
+"""The knowledge store in Python: import, search, query, validate, draw and export knowledge.
 
-Knowledge about memes: a store that is imported into, asked, checked, drawn and exported.
+``StoreReader`` lists and shows the memes of a store, and :func:`retrieve` finds nearby memes.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ __all__ = [
 ]
 _SHOWN = 15
 SAMPLE, SAMPLE_SOURCE = "sample", "sample data"
+_SMALL, _LARGE = 320, 720
+_SUMMARY = 200
 
 
 @dataclass(frozen=True)
@@ -285,7 +287,7 @@ def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
     )
 
 
-# Find known memes, and what was said of them, near a meme.
+# Retrieval of known memes near a meme, with their statements.
 
 Known = str | Path | Pool | Sequence[str | Path]
 
@@ -375,10 +377,6 @@ def tabulate_near(found: Sequence[NearMeme]) -> Table:
         rows.append((meme.meme, near, bits, meme.text[:60], (told or [""])[0][:60], meme.source))
     columns = ("meme", ">nearness", ">bits", "says", "intends", "source")
     return Table(columns, tuple(rows))
-
-
-_SMALL, _LARGE = 320, 720
-_SUMMARY = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Turn negative memes around: captions rewritten in place, panels and layout kept."""
+"""``reappraise``: rewrite negative memes in place, with panels and layout kept."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The contact sheet of a meme as one self-contained page: the original and its kinder versions.
-
-What is said of reappraised memes, line by line: checks, flaws, sources, versions.
-
-Several versions of a meme: the page to choose from, and choices as preferences of people.
-"""
+"""Kinder versions of a meme: the contact sheet page, tables of checks, and stored choices."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every web app of ours stands on: server, headers, limits, logs, templates, words, style."""
+"""What both web apps share: server, headers, limits, logs, templates, messages and styles."""

@@ -1,6 +1,7 @@
-"""Self-contained HTML pages: they work offline under a policy that runs only our script.
+"""Self-contained HTML pages: templates, embedded thumbnails and the content security policy.
 
-Images as they enter the page: small, each once, and never trusted.
+Pages work offline, under a policy that runs only our script. Each image is embedded once, shrunk
+and decoded within bounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The server that runs an app, and the layers around it.
-
-Where an app listens, under which names it is called, and which proxies it believes.
-"""
+"""The HTTP server of both web apps: listening address, host names, trusted proxies, workers."""
 
 from __future__ import annotations
 
@@ -31,6 +28,13 @@ from memantics.web.shell import Limits, Shell, Watch
 
 BACKLOG = 512
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+GRACE = 20
+SWITCH = 0.001  # seconds after which a thread that computes lets another one in
+HEAD_SECONDS = 20.0
+WRITE_SECONDS = 30.0
+LEAST_READ = 16 * 1024  # bytes of an answer that a client takes in that time
+MOST_CONNECTIONS = 512  # beyond that requests get 503; beyond twice as many nobody is let in
+MOST_LOST = 10  # processes that may die before the service gives up
 
 
 def is_local(host: str) -> bool:
@@ -116,7 +120,7 @@ def listen(host: str, port: int) -> socket.socket:
     return taken
 
 
-# A connection that sends what is written in one turn of the loop as one piece.
+# A connection that sends everything written in one turn of the event loop as one piece.
 
 _PIECE = 64 * 1024  # bytes that are not held back
 
@@ -154,15 +158,6 @@ class GatheringTransport:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
-
-
-GRACE = 20
-SWITCH = 0.001  # seconds after which a thread that computes lets another one in
-HEAD_SECONDS = 20.0
-WRITE_SECONDS = 30.0
-LEAST_READ = 16 * 1024  # bytes of an answer that a client takes in that time
-MOST_CONNECTIONS = 512  # beyond that requests get 503; beyond twice as many nobody is let in
-MOST_LOST = 10  # processes that may die before the service gives up
 
 
 def wrap(

@@ -1,6 +1,6 @@
-"""What surrounds every request: hosts, sizes, headers, a line in the log.
+"""The outermost ASGI layer of both web apps: host check, body limits, headers, access log, forms.
 
-Forms that browsers and programs send: read as UTF-8 alone, with few and short fields.
+Forms are read as UTF-8 only, with a limited number and length of fields.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), interest-cohort=()"),
 )
+Watch = Callable[[Scope, int, float], None]
+PROGRAM_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+SECRET_BYTES = 4096  # the longest field of a form that carries a token or a password
+TEXT_BYTES = 1024 * 1024
+_NAMES = frozenset({"", "utf-8", "utf8"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +72,6 @@ class Limits:
     secret_paths: tuple[str, ...] = ()
     body_seconds: float = 60.0
     program_paths: tuple[str, ...] = ()
-
-
-Watch = Callable[[Scope, int, float], None]
-
-
-PROGRAM_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
 class Cut(Exception):
@@ -244,11 +243,6 @@ async def _refuse(send: Send, status: int, text: bytes, *more: tuple[bytes, byte
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text})
-
-
-SECRET_BYTES = 4096  # the longest field of a form that carries a token or a password
-TEXT_BYTES = 1024 * 1024
-_NAMES = frozenset({"", "utf-8", "utf8"})
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What joins the packages: analyze one meme, the studio page, the demonstration."""
+"""Functions that combine the packages: ``analyze``, the studio, the demo and sharded analyses."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Say what memes say, show, mean, intend and pun on, and whom they may hurt.
+"""``analyze``: the text, image content, meaning, intent, puns and harm of memes in one result.
 
-Analyses as one self-contained page: image, verdicts, and the graph of what a meme means.
-
-An analysis in short lines, each with a title and a tone: for a terminal, a chat, a mail.
+An analysis can be written as a self-contained page with a graph of the meaning. For a terminal, a
+chat or an e-mail it is a list of short lines, each with a title and a tone.
 """
 
 from __future__ import annotations
@@ -57,6 +56,9 @@ from memantics.understanding.vision.appearance import YuNet
 from memantics.understanding.vision.roles import read_image_text
 from memantics.web.page import Shown, fill_page, make_thumbnail
 
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
 __all__ = [
     "Analyses",
     "Analysis",
@@ -73,6 +75,9 @@ _SIDE = 640
 
 
 Warn = Callable[[Path], str]
+_LISTED = 3
+Tone = Literal["", "dim", "red", "yellow", "green"]
+Line = tuple[str, str, Tone]
 
 
 def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") -> str:
@@ -107,8 +112,6 @@ def _make_sheet(findings: Findings, warning: str) -> Shown:
     }
 
 
-if TYPE_CHECKING:
-    from pydantic import JsonValue
 CALL_LOG = Path("builds/analyze")
 
 
@@ -491,11 +494,6 @@ def _open_screen(detector: Detector) -> Callable[[Meme, ImageReading], Harm | st
         )
 
     return screen
-
-
-_LISTED = 3
-Tone = Literal["", "dim", "red", "yellow", "green"]
-Line = tuple[str, str, Tone]
 
 
 def describe(found: Analysis) -> Iterator[Line]:

@@ -1,6 +1,6 @@
-"""``demo``: a tour of what Memantics does, on the memes that ship with it, as one page.
+"""``demo``: take the sample data through every part of Memantics, offline, and write a start page.
 
-The start page of ``memantics demo``: memes, puns, kinder versions, benchmarks.
+The page shows memes, puns, kinder versions and benchmarks, in English and in Chinese.
 """
 
 from __future__ import annotations
@@ -43,10 +43,14 @@ from memantics.workbench.analyze import analyze
 
 __all__ = ["Tour", "copy_samples", "demo"]
 
-# The words of the start page in one language, and our English sentences said in it.
-
 Language = Literal["en", "zh"]
 _CERTAIN = 0.99
+_SIDE = 480
+_NAMES = {"en": "English", "zh": "中文"}
+_OTHER: dict[Language, Language] = {"en": "zh", "zh": "en"}
+
+
+# Texts of the start page in one language, and translations of English sentences.
 
 
 class TourWords(NamedTuple):
@@ -105,11 +109,6 @@ def read_words(language: Language) -> TourWords:
         said,
         tuple((re.compile(one["pattern"]), one[language]) for one in faults),
     )
-
-
-_SIDE = 480
-_NAMES = {"en": "English", "zh": "中文"}
-_OTHER: dict[Language, Language] = {"en": "zh", "zh": "en"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""The pages on which people annotate."""
+"""The web pages of the annotation app."""

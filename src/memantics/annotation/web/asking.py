@@ -1,10 +1,9 @@
-"""One request as the pages see it, and the one way in which all of them are served.
+"""Request handling of the annotation pages: session, form check, handler, errors, working time.
 
-Every route is a plain function from an :class:`Ask` to a response. Around it, in this order:
-who is it, does the form come from us, then the function; what the data layer refuses becomes a
-page that says so. Bodies are read before, database work runs in a thread.
-
-Since when people work without a rest.
+Every route is a function from an :class:`Ask` to a response. For each request, the session is
+looked up first, then the origin of the form is checked, then the function runs. Input that the
+data layer rejects becomes an error page. Bodies are read before, and database work runs in a
+thread.
 """
 
 from __future__ import annotations
@@ -44,6 +43,12 @@ from memantics.web.site import Catalogue, choose_language
 
 REST = 300.0
 PEOPLE = 10_000
+MAX_FIELDS = 2000
+LONGEST = 2000  # characters of a field that says nothing else
+MAX_FILES = 200
+WORKERS = 16
+MOST = 2**31 - 1
+Method = Literal["GET", "POST"]
 
 
 @dataclass(slots=True)
@@ -73,14 +78,6 @@ class Pauses:
         """The person was told, or took a break: count anew."""
         with self._lock:
             self._spans.pop(person, None)
-
-
-MAX_FIELDS = 2000
-LONGEST = 2000  # characters of a field that says nothing else
-MAX_FILES = 200
-WORKERS = 16
-MOST = 2**31 - 1
-Method = Literal["GET", "POST"]
 
 
 @dataclass(slots=True)

@@ -1,1 +1,1 @@
-"""MemeIntent: what the author of a meme wants to say, in words."""
+"""MemeIntent: free-text intents of meme authors, background knowledge and image descriptions."""

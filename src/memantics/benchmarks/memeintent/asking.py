@@ -1,6 +1,6 @@
-"""What models are asked about a meme: options read and checked, items, requests.
+"""Items and requests of MemeIntent tasks: options, prompts, context and few-shot demonstrations.
 
-Examples that are shown before a question: ours, or those of the user, with pictures.
+Demonstrations are ours or the user's TOML file, with images.
 """
 
 from __future__ import annotations
@@ -29,6 +29,16 @@ from memantics.core.task import BertSettings, Direction, Need, NliSettings, Serv
 from memantics.metrics.text import Smoothing, Tokenizer, find_constant_text
 
 _SHAPE = "[[demonstration]] with text, image_caption, background, intent, and perhaps image"
+FOLDER = Path(__file__).parent
+QUESTIONS = {
+    "intent": "What does the author of this meme do with it?",
+    "background": "What must one know to understand this meme?",
+    "caption": "What does the picture of this meme show?",
+}
+# What a prompt may give, in this order.
+GIVEN = ("text", "image_caption", "background")
+Fed = Mapping[str, Mapping[str, str]]
+_HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
 
 
 class Demonstration(BaseModel):
@@ -225,18 +235,6 @@ def _number(option: str, text: str, low: int, high: int) -> int:
         f"option {option}: {text!r} is no number from {low} to {high:,}",
         hint=f"such as --set {option}={max(low, min(high, 100))}",
     )
-
-
-FOLDER = Path(__file__).parent
-QUESTIONS = {
-    "intent": "What does the author of this meme do with it?",
-    "background": "What must one know to understand this meme?",
-    "caption": "What does the picture of this meme show?",
-}
-# What a prompt may give, in this order.
-GIVEN = ("text", "image_caption", "background")
-Fed = Mapping[str, Mapping[str, str]]
-_HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
 
 
 class IntentPrompts(NamedTuple):

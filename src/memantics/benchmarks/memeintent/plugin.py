@@ -1,7 +1,4 @@
-"""What MemeIntent offers to the registry.
-
-MemeIntent: what the author does with a meme, what one must know for it, what it shows.
-"""
+"""The MemeIntent plugin: tasks ``intent``, ``background`` and ``caption``, and its label source."""
 
 from __future__ import annotations
 
@@ -93,7 +90,7 @@ def parse_reply(text: str, *, first_line: bool) -> JsonValue:
     return body
 
 
-# What classifiers can learn from MemeIntent: what the author does with a meme, in one verb.
+# Labels for classifiers: what the author does with a meme, as one verb.
 
 
 def find_verb(intent: str) -> str:

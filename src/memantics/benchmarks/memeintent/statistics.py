@@ -1,6 +1,6 @@
-"""What a copy of the MemeIntent release holds, and the paper's figures recomputed from it.
+"""MemeIntent's survey, the paper's statistics recomputed, and audit findings on its data.
 
-What only MemeIntent's own data can show: how far one sentence for all memes goes.
+The findings measure the ROUGE-L of one constant text for all memes, and empty backgrounds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from memantics.metrics.text import best, find_best_constant, rouge_l, strip_pref
 
 COMPLETE = 950
 _GET_IMAGES = "Request them from SemEval-2021 Task 6 and name their folder."
+SHOWN = {"intent": {"role": "text", "captions": "data"}}
+PLAIN = "the meme makes fun of something"
+_WORDS = FindingWords(__file__)
 
 
 def survey(release: IntentRelease) -> Found:
@@ -101,11 +104,6 @@ def _mean(values: Sequence[int]) -> float | None:
 def _deviation(values: Sequence[int]) -> float | None:
     """Over the population, as in the paper."""
     return round(figures.pstdev(values), 3) if values else None
-
-
-SHOWN = {"intent": {"role": "text", "captions": "data"}}
-PLAIN = "the meme makes fun of something"
-_WORDS = FindingWords(__file__)
 
 
 def pictures(release: IntentRelease) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""MER-Bench: turning a negative meme into a positive one, and judging how well that went."""
+"""MER-Bench: reappraisal of negative memes into positive ones, and ratings of the results."""

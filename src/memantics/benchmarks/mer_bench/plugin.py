@@ -1,7 +1,4 @@
-"""What MER-Bench offers to the registry.
-
-MER-Bench: judging how well a meme was turned from a bad mood into a good one.
-"""
+"""The MER-Bench plugin: task ``judge`` (rate a reappraised meme), and its label sources."""
 
 from __future__ import annotations
 
@@ -205,10 +202,10 @@ def _is_official(chosen: Mapping[str, str]) -> bool:
     return chosen.get("wording") == "official"
 
 
-# What classifiers can learn from MER-Bench: from the caption alone.
+# Labels for classifiers, from the caption alone.
 #
-# The index also describes each picture, but in words that were written while its emotion was named:
-# a classifier that learnt from them would read the answer.
+# The index also describes each image, but in words that were written while its emotion was named:
+# a classifier trained on them would read the answer.
 
 
 def _read(

@@ -1,6 +1,6 @@
-"""What a copy of the MER-Bench release holds, and the paper's figures recomputed from it.
+"""MER-Bench's survey, the paper's statistics recomputed, and audit findings on its data.
 
-What only MER-Bench's own data can show: how even its memes are, and what its scale allows.
+The findings cover unbalanced emotions, duplicate captions, repeated layouts and the rating scale.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from memantics.metrics.interval import wilson
 from memantics.metrics.reappraisal import components
 
 COMPLETE = 3117
+_WORDS = FindingWords(__file__)
+RATED = frozenset({"vgq", "vea", "tgq", "tea", "lc", "hgq", "pes", "label"})
 
 
 def survey(release: load.ReappraisalRelease) -> Found:
@@ -121,10 +123,6 @@ def _kept(release: load.ReappraisalRelease) -> int | None:
         and all(release.find_edited(editor, row) is not None for editor in editors)
         for row in release.rows
     )
-
-
-_WORDS = FindingWords(__file__)
-RATED = frozenset({"vgq", "vea", "tgq", "tea", "lc", "hgq", "pes", "label"})
 
 
 def findings(release: ReappraisalRelease) -> tuple[Finding, ...]:

@@ -1,1 +1,1 @@
-"""M-QUEST: questions about memes over ten dimensions of meaning, and their knowledge bases."""
+"""M-QUEST: multiple-choice questions on ten dimensions of a meme's meaning, and knowledge bases."""

@@ -1,7 +1,4 @@
-"""What M-QUEST offers to the registry.
-
-M-QUEST: four-way questions about a meme, over ten dimensions of its meaning.
-"""
+"""The M-QUEST plugin: task ``qa`` (four-way questions, ten dimensions of meaning) and labels."""
 
 from __future__ import annotations
 
@@ -195,9 +192,9 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     )
 
 
-# The authors' own prompt, read from the script of their second repository, which asks models.
+# The authors' prompt, read from the inference script of their second repository.
 #
-# Nothing of it is run: only the texts of ``_format_prompt`` are taken.
+# The script is not run: only the texts of ``_format_prompt`` are taken.
 
 SCRIPTS = ("VLMs_inference.py", "HF_inference/VLMs_inferences.py")
 REPOSITORY = "VLMs_meme-inference"
@@ -247,7 +244,7 @@ def _read(body: list[ast.stmt]) -> Iterator[str]:
             yield read_text(one.value, _HOLES) or ""
 
 
-# What classifiers can learn from M-QUEST's knowledge bases, from what is printed on the memes.
+# Labels for classifiers from the knowledge bases; the input is the text printed on a meme.
 
 NONE = "none"
 # The prompts of the release spell it so, and the knowledge bases follow.

@@ -1,6 +1,6 @@
-"""What a copy of the M-QUEST release holds, and the paper's figures recomputed from it.
+"""M-QUEST's survey, the paper's statistics recomputed, and audit findings on its questions.
 
-What only M-QUEST's own data can show: where its questions come from.
+The findings cover ungrounded questions, class names in questions, and repeated questions.
 """
 
 from __future__ import annotations
@@ -26,6 +26,42 @@ from memantics.core.records import Score
 from memantics.core.releases import RAW, REFINED, meme_of
 
 COMPLETE_MEMES = 1000
+NAMESPACES = {"example": "multimodal-taxonomy", "general": "memes-ontology/general"}
+LABELS = (
+    "Harmful",
+    "Hateful",
+    "Mysogynous",
+    "Abusive",
+    "Islamophobia",
+    "Propaganda",
+    "Misogynous",
+)
+# What the four materialisers were asked for, and about which classes; how their files spell them.
+MATERIALISERS = {
+    "AnalogicalMapping": "Materialiser",
+    "Emotion": "Materialised",
+    "Scene": "Materialiser",
+    "Toxicity": "Materialiser",
+}
+_TRIPLE = re.compile(r"\s*:(\S+)\s+:\S+\s+:([^\s;,.]+)")
+MATERIALISED = frozenset(
+    {
+        *("hasMappedEntity", "hasMappingEntity", "mappedOnto"),
+        *("hasExpressor", "hasParticipant", "hasToxicElement"),
+    }
+)
+# The paper's own counts, on which some of its other figures rest.
+FINAL_COUNTS = (307, 45, 49, 44, 35, 35, 30, 28, 20, 16)
+EXTENSION = (251, 180)
+VALIDATED = (76, 76, 74, 64, 60, 56, 56, 40, 32)
+# Fitted to the percentages of Table 2, which prints no counts.
+TOXICITY_HITS = (45, 70, 154, 168, 221, 246, 259, 266)
+Figures = dict[str, JsonValue]
+_WORDS = FindingWords(__file__)
+GENERATED = "huggingface_api"
+# Parts of the names of individuals that say nothing about a meme.
+_NO_NAMES = frozenset({"text", "word", "scene", "instance", "dimension", "image", "visual"})
+_INNER_CAPITAL = re.compile("[a-z][A-Z]")
 
 
 def survey(release: MquestRelease) -> Found:
@@ -111,40 +147,6 @@ def _notes(release: MquestRelease, images: int) -> list[str]:
             "never released."
         )
     return notes
-
-
-NAMESPACES = {"example": "multimodal-taxonomy", "general": "memes-ontology/general"}
-LABELS = (
-    "Harmful",
-    "Hateful",
-    "Mysogynous",
-    "Abusive",
-    "Islamophobia",
-    "Propaganda",
-    "Misogynous",
-)
-# What the four materialisers were asked for, and about which classes; how their files spell them.
-MATERIALISERS = {
-    "AnalogicalMapping": "Materialiser",
-    "Emotion": "Materialised",
-    "Scene": "Materialiser",
-    "Toxicity": "Materialiser",
-}
-_TRIPLE = re.compile(r"\s*:(\S+)\s+:\S+\s+:([^\s;,.]+)")
-MATERIALISED = frozenset(
-    {
-        *("hasMappedEntity", "hasMappingEntity", "mappedOnto"),
-        *("hasExpressor", "hasParticipant", "hasToxicElement"),
-    }
-)
-# The paper's own counts, on which some of its other figures rest.
-FINAL_COUNTS = (307, 45, 49, 44, 35, 35, 30, 28, 20, 16)
-EXTENSION = (251, 180)
-VALIDATED = (76, 76, 74, 64, 60, 56, 56, 40, 32)
-# Fitted to the percentages of Table 2, which prints no counts.
-TOXICITY_HITS = (45, 70, 154, 168, 221, 246, 259, 266)
-
-Figures = dict[str, JsonValue]
 
 
 def statistics(release: MquestRelease) -> Figures:
@@ -402,13 +404,6 @@ def _arithmetic() -> Figures:
 
 def _percent(part: int, whole: int, digits: int) -> float | None:
     return round(100 * part / whole, digits) if whole else None
-
-
-_WORDS = FindingWords(__file__)
-GENERATED = "huggingface_api"
-# Parts of the names of individuals that say nothing about a meme.
-_NO_NAMES = frozenset({"text", "word", "scene", "instance", "dimension", "image", "visual"})
-_INNER_CAPITAL = re.compile("[a-z][A-Z]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""PunMemeCN: Chinese pun memes, their hard-negatives, sentiments and chats."""
+"""PunMemeCN: Chinese pun memes with hard negatives, sentiments and chats."""

@@ -1,6 +1,7 @@
-"""Open a copy of PunMemeCN, in any of its official layouts.
+"""Reader of PunMemeCN in any official layout: memes in groups of three, chats that end in a meme.
 
-The records of PunMemeCN: memes in groups of three, and chats that end in a meme.
+Faults in the released chats are repaired and counted. Chats with an unknown option are left out
+and listed.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Conversation:
     lines: tuple[str, ...]
 
 
-# Chat turns as released, and the slips in them mended.
+# Chat turns as released, with their slips repaired.
 #
 # A turn is ``甲：…`` or ``乙：…``; the last one is a bare speaker tag, where the meme goes.
 

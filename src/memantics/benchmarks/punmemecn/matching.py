@@ -1,6 +1,7 @@
-"""How captions are compared: by characters, by runs, and by their sound.
+"""Comparison of captions by characters, common substrings and pinyin, and parsing of replies.
 
-Reading replies. Nothing is evaluated and nothing is guessed; the official rules by name.
+Replies are never evaluated as code and never guessed. The rules of the official scripts are
+available by name.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from memantics.core.task import Unparsed
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _LABEL = re.compile(r"(?:->|→|拼音\s*[:：]|pinyin\s*[:：])", re.IGNORECASE)
+_LONGEST = 20_000
+_LONGEST_LITERAL = 4096
+_OBJECTS = 50
 
 
 def keep_chinese(text: str) -> str:
@@ -126,11 +130,6 @@ def recall(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> float:
     """
     both = Counter(wanted) & Counter(found)
     return both.total() / len(wanted) if wanted else 1.0
-
-
-_LONGEST = 20_000
-_LONGEST_LITERAL = 4096
-_OBJECTS = 50
 
 
 def find_objects(text: str) -> Iterator[Mapping[str, JsonValue]]:

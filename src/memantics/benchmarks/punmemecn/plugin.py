@@ -1,7 +1,4 @@
-"""What PunMemeCN offers to the registry.
-
-PunMemeCN's tasks: four on puns, two on what puns presuppose, and a stress test.
-"""
+"""The PunMemeCN plugin: four tasks on puns, two on what puns presuppose, a stress test, labels."""
 
 from __future__ import annotations
 
@@ -81,7 +78,7 @@ def _hear(task: Task, setup: TaskSetup) -> Task:
     )
 
 
-# What classifiers can learn from PunMemeCN; a pun and its two hard-negatives are one group.
+# Labels for classifiers; a pun and its two hard negatives are one group.
 
 
 def _read(label_of: Callable[[PunMeme], str]) -> Callable[[PunRelease], Iterator[LabelledMeme]]:

@@ -1,1 +1,1 @@
-"""ToxiCN MM: Chinese memes with the harm they do, its type, modality and target."""
+"""ToxiCN MM: Chinese memes labelled for harm, its type, modality and target."""

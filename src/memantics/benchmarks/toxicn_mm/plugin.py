@@ -1,6 +1,6 @@
-"""What ToxiCN MM offers to the registry.
+"""The ToxiCN MM plugin: is a Chinese meme harmful, what type of harm, against whom.
 
-ToxiCN MM: is a Chinese meme harmful, in which way, and whom is it aimed at?
+It holds the tasks ``detection``, ``type`` and ``target``, their parsers, metrics and labels.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from memantics.metrics.classification import (
     multiclass_intervals,
 )
 
-# What the classes of ToxiCN MM are called, in both languages, and what replies may call them.
+# Names of the classes in both languages, and their aliases in replies.
 
 HARMFUL, HARMLESS = "harmful", "harmless"
 NOBODY = "none"
@@ -69,7 +69,7 @@ TARGET_ALIASES: Mapping[str, list[str]] = {
 }
 
 
-# From replies to classes. A reply that denies what it names is no answer.
+# Parsers of replies. A reply that denies the class it names is not an answer.
 
 
 def find_conclusion(text: str, reasons: str) -> str:
@@ -145,7 +145,7 @@ def parse_strictly(text: str, keys: Mapping[str, str]) -> str:
     raise Unparsed(f"reply is not one of {', '.join(keys)}")
 
 
-# Outcomes of the three tasks to figures.
+# Metrics of the three tasks.
 
 MACRO_NOTE = "unweighted mean over the classes that occur"
 HARMFUL_NOTE = "F1 of the harmful class; no answer is a miss, not a claim of harm"
@@ -347,7 +347,7 @@ def _parse(name: str, text: str, form: records.Form, keys: Mapping[str, str] | N
     return parse_type(text, form) if name == "type" else parse_target(text, form)
 
 
-# What classifiers can learn from ToxiCN MM, from texts and both captions.
+# Labels for classifiers, from texts and both captions.
 
 
 def _read(

@@ -1,6 +1,6 @@
-"""What a copy of ToxiCN MM holds, and the paper's figures recomputed from it.
+"""ToxiCN MM's survey, the paper's statistics recomputed, and audit findings on its data.
 
-What only ToxiCN MM's own data can show: what file numbers and label versions give away.
+The findings measure how far file numbers predict labels, and how labels changed between versions.
 """
 
 from __future__ import annotations
@@ -38,6 +38,20 @@ from memantics.metrics.classification import (
 )
 
 SIZES = {"train": 9_600, "test": 2_400}
+HARMS = tuple(name for name in TYPES if name != "none")
+PARTS = (*SPLITS, "total")
+TABLE_B7: dict[str, list[str]] = CLASSES["table_b7"]
+NOT_RELEASED = (
+    "agreement.harmful",
+    "agreement.type",
+    "agreement.modality",
+    "table5.resnet.type.macro_f1",
+    "table5.fusion_ks.harmful.macro_f1",
+    "tableC1.visualglm.macro_f1",
+)
+SHOWN = {name: {"input": "captions"} for name in ("detection", "type", "target")}
+NEIGHBOURS = 20
+_WORDS = FindingWords(__file__)
 
 
 def survey(release: HarmRelease) -> Found:
@@ -90,19 +104,6 @@ def _notes(release: HarmRelease, images: int, memes: int) -> list[str]:
         if len(part) != SIZES[split]
     ]
     return notes
-
-
-HARMS = tuple(name for name in TYPES if name != "none")
-PARTS = (*SPLITS, "total")
-TABLE_B7: dict[str, list[str]] = CLASSES["table_b7"]
-NOT_RELEASED = (
-    "agreement.harmful",
-    "agreement.type",
-    "agreement.modality",
-    "table5.resnet.type.macro_f1",
-    "table5.fusion_ks.harmful.macro_f1",
-    "tableC1.visualglm.macro_f1",
-)
 
 
 def statistics(release: HarmRelease) -> dict[str, JsonValue]:
@@ -310,11 +311,6 @@ def _leakage(release: HarmRelease) -> dict[str, JsonValue]:
         if leaked and near is not None
         else None,
     }
-
-
-SHOWN = {name: {"input": "captions"} for name in ("detection", "type", "target")}
-NEIGHBOURS = 20
-_WORDS = FindingWords(__file__)
 
 
 def pictures(release: HarmRelease) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Chats that end in a meme: written by a model, kept within rules, with near wrong answers."""
+"""Chats that end in a meme: generation by a model, rules, selection and hard distractors."""

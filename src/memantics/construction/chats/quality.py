@@ -1,9 +1,7 @@
-"""Figures of any file of chats: fluency, coherence of neighbouring turns, diversity.
+"""``build chat-quality``: fluency, coherence of neighbouring turns and diversity of chat files.
 
-The paper's Table 1 for PunMemeCN's own files, for those of ``build chats``, and for dialogue data
-sets of the common shapes (a list of utterances under one of several names).
-
-``build chat-quality``: fluency, coherence and diversity of any file of chats.
+It computes the paper's Table 1 for PunMemeCN's files, for output of ``build chats``, and for
+dialogue data sets that hold a list of utterances under one of several names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The rules of a chat, checked in code; each says what it saw, so that a model can mend it.
+"""Records of chat construction, and the rules that a generated chat must keep.
 
-The records of chat building.
+Each broken rule names what was found and where, so that a model can repair the chat.
 """
 
 from __future__ import annotations
@@ -28,6 +28,20 @@ from memantics.models.drafts import DraftSource
 TARGETS = ("self", "both", "other")
 TYPES = ("positive", "neutral", "negative")
 Vectors = NDArray[np.float32]
+RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
+_LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
+_LONG_RUN = 6
+_MARKUP = re.compile(
+    r"!\[|\]\(|https?://|<\w+>|\.(?:png|jpe?g|gif|webp)\b|\[[^\]]{0,20}\]|【[^】]{0,20}】", re.I
+)
+_MENTION = re.compile(
+    r"\b(?:memes?|stickers?|gifs?|emojis?)\b|\b(?:this|the) (?:picture|image)\b"
+    r"|表情包|梗图|动图|这张图|这图",
+    re.I,
+)
+Words = Callable[[str], Iterable[str]]
+# Messages before the meme, at least and at most, and characters in each.
+LEAST, MOST, LONGEST = 2, 5, 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,24 +125,6 @@ class Flow(Protocol):
     def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The figure of each pair."""
         ...
-
-
-RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
-_LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
-_LONG_RUN = 6
-_MARKUP = re.compile(
-    r"!\[|\]\(|https?://|<\w+>|\.(?:png|jpe?g|gif|webp)\b|\[[^\]]{0,20}\]|【[^】]{0,20}】", re.I
-)
-_MENTION = re.compile(
-    r"\b(?:memes?|stickers?|gifs?|emojis?)\b|\b(?:this|the) (?:picture|image)\b"
-    r"|表情包|梗图|动图|这张图|这图",
-    re.I,
-)
-Words = Callable[[str], Iterable[str]]
-
-
-# Messages before the meme, at least and at most, and characters in each.
-LEAST, MOST, LONGEST = 2, 5, 160
 
 
 @dataclass(frozen=True, slots=True)

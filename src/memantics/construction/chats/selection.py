@@ -1,6 +1,6 @@
-"""Which of the written chats stay: measured, ranked among their own, varied in topic and words.
+"""Selection of generated chats: score, rank and filter them for variety of topics and words.
 
-The embedders and language models that choose chats and their wrong answers, opened by name.
+The embedders and language models behind the scores are opened by name.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""From a folder of images to memes that can be worked with: read, told apart, filtered."""
+"""Collection: read a folder of images, find duplicates and templates, filter by rules."""

@@ -1,6 +1,6 @@
-"""From a folder of images to memes that can be worked with; nothing is deleted.
+"""``collect``: from a folder of images to a usable set of memes, and a page of what was rejected.
 
-What a collection dropped and why, as one self-contained page; images are blurred until asked.
+No file is deleted. The page lists rejected memes by rule, with images blurred until clicked.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Minimal pairs: memes that differ in one thing, from templates of functionality."""
+"""Minimal pairs: memes that differ in one thing, from templates of functional tests."""

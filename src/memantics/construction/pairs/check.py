@@ -1,6 +1,6 @@
-"""``build pairs`` and ``detector check``: minimal pairs of memes, and who is consistent on them.
+"""``build pairs`` and ``detector check``: write minimal pairs, and measure consistency on them.
 
-Consistency on minimal pairs as one page: a table by kind, and failing pairs, blurred.
+The result page has a table by kind and shows failing pairs, blurred.
 """
 
 from __future__ import annotations

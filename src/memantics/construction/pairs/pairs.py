@@ -1,6 +1,6 @@
-"""Minimal pairs on pictures: one caption set anew in its place and look, and read back.
+"""Minimal pairs: templates filled from word lists, drawn in the place and style of a caption.
 
-Texts of minimal pairs: templates of functionality, filled from lists of words.
+Each drawn text is read back by OCR.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speec
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
 SAME: frozenset[PairKind] = frozenset({"spelling", "emoji", "spacing"})  # what must not change
 Language = Literal["en", "zh"]
+Read = Callable[[Image.Image], Sequence[TextLine]]
+Draw = Callable[[Image.Image, pages.LetteredCaption, str], tuple[Image.Image, PixelBox]]
+_ALIKE = 0.1  # by which the sides of two panels may differ
+CLEAR = 0.9  # of the letters: less of them read back, and the text is set on a plate
 
 
 class PairWords(Closed):
@@ -148,12 +152,6 @@ def _fill(template: PairTemplate, words: PairWords, turn: int) -> PairTexts:
         first=template.first.format(**chosen),
         second=template.second.format(**chosen),
     )
-
-
-Read = Callable[[Image.Image], Sequence[TextLine]]
-Draw = Callable[[Image.Image, pages.LetteredCaption, str], tuple[Image.Image, PixelBox]]
-_ALIKE = 0.1  # by which the sides of two panels may differ
-CLEAR = 0.9  # of the letters: less of them read back, and the text is set on a plate
 
 
 class PairCanvas(NamedTuple):

@@ -1,1 +1,1 @@
-"""Publishing: reviewed drafts become a benchmark that runs at once, and a data set for others."""
+"""Publishing: turn reviewed drafts into a runnable benchmark folder and a data set for others."""

@@ -1,6 +1,7 @@
-"""The hub's formats: Parquet with the images inside, and ``metadata.jsonl`` beside a folder.
+"""The published data: memes, tables and card facts, written as Parquet and ``metadata.jsonl``.
 
-What is published, whatever family it belongs to: memes, tables of records, and facts.
+Parquet files hold the images; ``metadata.jsonl`` goes beside a folder of images, as the Hugging
+Face ``imagefolder`` convention has it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from memantics.benchmarks.writing import PublishedMeme, Record, read_png
 from memantics.core.errors import DataError, InputError
 from memantics.core.images import read_bytes
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 NAME = re.compile(r"[a-z][a-z0-9_]{1,40}")
+MEMES = "memes"
+_GROUP = 256  # rows in memory at once: images are the bulk of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +91,6 @@ def copy_images(memes: Iterable[PublishedMeme], folder: Path) -> int:
         (folder / meme.file).write_bytes(read_png(meme.image))
         count += 1
     return count
-
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-MEMES = "memes"
-_GROUP = 256  # rows in memory at once: images are the bulk of it
 
 
 @dataclass(frozen=True, slots=True)

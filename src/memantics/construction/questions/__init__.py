@@ -1,1 +1,1 @@
-"""Questions grounded in what is known about memes, with a critic that sends them back."""
+"""Multiple-choice questions grounded in knowledge about memes, checked by a critic."""

@@ -1,9 +1,8 @@
-"""Items on their way to questions: which options stand beside the key, and where the key stands.
+"""Question drafts, the choice of their distractors, and the position of the correct option.
 
-Have questions written: each slot one step, sent back with the critic's words until it is sound.
-
-A wrong option at fault does not cost the draft while enough others are left. A draft that the
-model does not mend is kept if it lacks nothing but wrong options: others may lend (``lending``).
+Each draft is one step, returned to the model with the critic's remarks until it passes. A faulty
+distractor is dropped while enough others are left. A draft that the model does not repair is kept
+if it lacks only distractors: other questions may supply them (``lending``).
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
-"""A cheap solver that never sees a meme: what the wording of options gives away, cross-validated.
+"""Blind baselines for built questions: a cross-validated solver on wording, and trials by a model.
 
-It learns from the built set itself, memes kept apart, and says how many keys it finds in memes it
-did not learn from. Chance is one in four.
-
-The critic that asks a model: can a question be solved without the meme, or against the facts?
-
-``blind`` asks twice, from the wording alone, with the options in two orders: who finds the key
-both times did not guess. ``told`` asks once with all that is known and no meme: an answer other
-than the key says that the knowledge contradicts it. ``seen`` asks once with the meme and nothing
-that is known: whether the knowledge was needed is noted. Several questions go into one call:
-blind ones about different memes, the others about one.
+The solver learns from the built set with memes kept apart and never sees a meme; chance level is
+one in four. A model is tried in three ways. ``blind`` asks twice from the wording alone, with the
+options in two orders: finding the correct option both times is not a guess. ``told`` asks once with
+all that is known and no meme: another answer means that the knowledge contradicts the key.
+``seen`` asks once with the meme alone, and records whether the knowledge was needed. Several
+questions go into one call: blind ones about different memes, the others about one meme.
 """
 
 from __future__ import annotations
@@ -50,6 +46,8 @@ _STEPS = 60
 _RATE = 0.1
 Row = dict[str, float]
 Numbers = NDArray[np.int64]
+Order = tuple[int, ...]
+Ask = Callable[[Posed, QuestionSettings, QuestionSubject], Request]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +220,6 @@ class SaidLetters(Closed):
     """The letters of several questions, in their order."""
 
     answers: list[str]
-
-
-Order = tuple[int, ...]
-Ask = Callable[[Posed, QuestionSettings, QuestionSubject], Request]
 
 
 def read_letter(text: str, options: Sequence[str] = ("",) * len(LETTERS)) -> str:

@@ -1,6 +1,6 @@
-"""The fonts that ship with us: captions are set in them, and pages bring one for Chinese along.
+"""Fonts that ship with the package: captions are set in them, and pages embed one for Chinese.
 
-Browsers on servers and in containers often have no Chinese font and would show boxes.
+Browsers on servers and in containers often have no Chinese font and would show empty boxes.
 """
 
 from __future__ import annotations

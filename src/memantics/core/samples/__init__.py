@@ -1,6 +1,6 @@
-"""The sample data: memes that we drew and annotated ourselves, CC0, to try things on.
+"""The sample data: memes that we drew and annotated ourselves (CC0), for trying things out.
 
-It is a sample, not a benchmark: every page that shows a score on it says so.
+It is not a benchmark, and every page that shows a score on it states that.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Audits: what a benchmark measures besides what it means to measure."""
+"""Audit checks: shortcuts, leaks, blind answers, option order, label errors, impossible tables."""

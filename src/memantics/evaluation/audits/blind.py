@@ -1,6 +1,6 @@
-"""What models answer without the image, in other orders of options, and as judges asked again.
+"""Audit checks by changed runs: without image or text, in other option orders, judged again.
 
-Who can answer without what: from runs with one thing changed to the share that needs both.
+Runs with one thing changed give the proportion of items that need both image and text.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _said(outcome: Outcome) -> str:
     return texts.get(str(outcome.value), f"\0{outcome.value}")
 
 
-# Is a judge of one mind? The same edit again, presented otherwise, and with images swapped.
+# Consistency of a judge: the same edit again, presented otherwise, and with images swapped.
 
 _LEAST = 0.05
 

@@ -1,6 +1,6 @@
-"""What is audited, the tasks of a benchmark with images and without, and how models are asked.
+"""The subject of an audit: tasks with and without images, calls to models, and rows of findings.
 
-Rows of findings: shares and means with intervals that keep a meme's items together.
+Proportions and means have confidence intervals that keep the items of one meme together.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ def find_all_text(item: Item) -> str:
     return " ".join(item.form.context.values()).strip()
 
 
-# Ask a model what an audit wants to know; answers are kept like those of any run.
+# Model calls of an audit; answers are stored like those of any run.
 
 Watch = Callable[[str, int], Callable[[Progress], None]]
 

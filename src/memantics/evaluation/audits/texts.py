@@ -1,9 +1,7 @@
-"""How far words alone go: a small learner that sees the texts of other memes, and no image.
+"""Audit checks on text: shortcuts that a text-only learner finds, near-duplicates across splits.
 
-Naive Bayes over word and character pieces, in five folds that keep a meme's items together. It
-knows nothing of the world, so what it finds lies in how the data were written.
-
-Texts that come twice: from train into test, and from one meme to another.
+The learner is naive Bayes over words and character n-grams, in five folds that keep the items of
+one meme together. It has no world knowledge, so what it finds is in how the data were written.
 """
 
 from __future__ import annotations
@@ -32,6 +30,8 @@ from memantics.metrics.naive_bayes import Features, NaiveBayes
 THRESHOLD = 0.8
 _SHORTEST = 4
 _WORDS = FindingWords(__file__)
+FOLDS = 5
+FEWEST = 40
 
 
 def find_leaks(exam: Exam) -> tuple[list[Finding], list[Gap]]:
@@ -96,10 +96,6 @@ def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:
         if len(set(split_pieces(text))) >= _SHORTEST:
             seen.setdefault(f"{item.group}\0{text}", (item, text))
     return list(seen.values())
-
-
-FOLDS = 5
-FEWEST = 40
 
 
 def find_text_shortcuts(exam: Exam, chance: Chance) -> tuple[list[Finding], list[Gap]]:

@@ -1,1 +1,1 @@
-"""Scores as tables, plots and one self-contained page."""
+"""Reports of runs: leaderboards, tables, plots, galleries and self-contained pages."""

@@ -1,6 +1,6 @@
-"""Runs side by side: the rows that every table, plot and page of a report is made of.
+"""Leaderboard rows of runs, computed baselines and published results.
 
-Published figures as rows beside our own: reference, never ranked as a run.
+Published results are shown as references and never ranked as runs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from memantics.evaluation.reports.runs import Run, differing_options
 from memantics.metrics.feasibility import Claims, is_impossible
 
 Published = Mapping[str, Sequence[PublishedRow]]
+TRIVIAL = "baseline/"
+EDITOR = "editor"
+_NONE: Published = {}
 
 
 def match_published(runs: Sequence[Run], published: Published) -> list[tuple[str, PublishedRow]]:
@@ -70,11 +73,6 @@ def _tell_rows_apart(rows: Sequence[PublishedRow], taken: set[str]) -> list[str]
         taken.add(unique)
         names.append(unique)
     return names
-
-
-TRIVIAL = "baseline/"
-EDITOR = "editor"
-_NONE: Published = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
-"""Models × tasks in one table: figures, intervals, marks of significance, footnotes.
+"""The models × tasks table as LaTeX, Markdown, CSV and HTML, with intervals and significance marks.
 
-A mark says how surely a model is below the best one of its column; the best is bold where it is
-significantly better than every other. P-values come corrected over all pairs of the table.
-
-The table of models × tasks as LaTeX, Markdown, CSV and HTML.
+A mark shows how significantly a model is below the best of its column. The best is bold where it
+is significantly better than every other. P-values are corrected over all pairs of the table.
 """
 
 from __future__ import annotations
@@ -27,6 +25,10 @@ LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 # By task's slug and the labels of two rows, in either order: the corrected p-value.
 Tested = Mapping[tuple[str, str, str], float | None]
 _BEST_TRIVIAL = "best trivial baseline"
+TableStyle = Literal["booktabs", "acl", "neurips"]
+TABLE_STYLES: tuple[TableStyle, ...] = ("booktabs", "acl", "neurips")
+# Tasks that fit side by side, with their intervals below the figures.
+_ACROSS: Mapping[TableStyle, int] = {"booktabs": 5, "acl": 6, "neurips": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +250,6 @@ def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple
     if any(board.sample for board in boards):
         said.append(SAMPLE_NOTE)
     return tuple(said)
-
-
-TableStyle = Literal["booktabs", "acl", "neurips"]
-TABLE_STYLES: tuple[TableStyle, ...] = ("booktabs", "acl", "neurips")
-# Tasks that fit side by side, with their intervals below the figures.
-_ACROSS: Mapping[TableStyle, int] = {"booktabs": 5, "acl": 6, "neurips": 4}
 
 
 def render_latex_table(made: ModelTable, style: TableStyle = "booktabs") -> str:

@@ -1,7 +1,4 @@
-"""The same rows as Markdown, CSV, JSON and for a terminal of 80 columns.
-
-The forms in which runs are shown besides the page: tables of ours, pages of other packages.
-"""
+"""Leaderboards as Markdown, CSV, JSON and terminal tables of 80 columns, and the report forms."""
 
 from __future__ import annotations
 

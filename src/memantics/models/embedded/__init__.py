@@ -1,1 +1,1 @@
-"""``embedded/reader``: an offline, deterministic baseline for every kind of task; not a VLM."""
+"""``embedded/reader``: an offline, deterministic baseline for every type of task; not a VLM."""

@@ -1,8 +1,7 @@
-"""Words that carry a mood: VADER for English, a small list of our own for Chinese.
+"""Lexicon sentiment of texts for the embedded reader, and its protocol for homophone readings.
 
-The list (``words.toml``) holds everyday words; what it misses, the reader misses.
-
-What a caption may be heard as: the protocol of the reader's ear.
+English uses VADER, Chinese a small word list (``words.toml``). The list holds everyday
+words only, so the reader misses all others.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""A loaded model: prompts in, replies out, one batch at a time.
+"""Batched generation with a loaded transformers model.
 
-In one batch, each request keeps its own temperature, seed and length. ``generate`` is run
-greedily. A row with a temperature gets Gumbel noise on its logits, whose largest entry is then a
-draw from the softmax; the noise comes from the row's own generator, so that a seed gives the same
-draws whatever else is in the batch.
-
-Models without a chat template (BLIP-2, InstructBLIP): one picture and one plain prompt.
+Within a batch, each request keeps its own temperature, seed and length. ``generate`` runs greedily.
+A row with a temperature gets Gumbel noise on its logits, so that the largest entry is a draw from
+the softmax. The noise comes from the row's own generator: a seed gives the same draws whatever else
+is in the batch. Models without a chat template (BLIP-2, InstructBLIP) get one image and one plain
+prompt.
 """
 
 from __future__ import annotations

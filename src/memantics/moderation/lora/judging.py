@@ -1,6 +1,6 @@
-"""What a model says of memes: by the likelier of two words, or by what it writes.
+"""Prompts, splits and verdicts of a LoRA-tuned model, and the tuned model as a detector.
 
-What a model is asked about a meme, what it should say, and what it said.
+A verdict is the likelier of two words, or parsed from the text that the model writes.
 """
 
 from __future__ import annotations
@@ -31,6 +31,14 @@ from memantics.moderation.neural import machine
 
 # The paper's split of its 653 groups; other numbers are cut in the same proportion.
 TRAIN_GROUPS, ALL_GROUPS = 500, 653
+Question = Literal["pun", "harm"]
+Style = Literal["image", "caption", "reasons"]
+Language = Literal["zh", "en"]
+QUESTIONS: tuple[Question, ...] = get_args(Question)
+STYLES: tuple[Style, ...] = get_args(Style)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+WORDS: dict[Language, tuple[str, str]] = {"zh": ("否", "是"), "en": ("No", "Yes")}
+_MARKS: dict[Language, tuple[str, str]] = {"zh": ("", "判断："), "en": ("", "Verdict: ")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +123,6 @@ def split_groups(
                 hint="give more memes of both classes, or another seed",
             )
     return split
-
-
-Question = Literal["pun", "harm"]
-Style = Literal["image", "caption", "reasons"]
-Language = Literal["zh", "en"]
-QUESTIONS: tuple[Question, ...] = get_args(Question)
-LANGUAGES: tuple[Language, ...] = get_args(Language)
-WORDS: dict[Language, tuple[str, str]] = {"zh": ("否", "是"), "en": ("No", "Yes")}
-_MARKS: dict[Language, tuple[str, str]] = {"zh": ("", "判断："), "en": ("", "Verdict: ")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,7 +480,7 @@ def rate(verdicts: Sequence[LoraVerdict]) -> Rates:
     )
 
 
-# A tuned vision-language model as a detector: its folder opened, examples in, predictions out.
+# A tuned vision-language model as a detector.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
-"""LoRA: a local model learns to answer, by a few small matrices beside its own weights.
+"""LoRA tuning of a local model: for yes/no detection, and for tasks answered in free text.
 
-LoRA for tasks that are answered in words: a model learns to write what annotators wrote.
-
-A lesson is a request as the task sends it and one of its gold texts. Held-out memes are answered
-before and after, and scored by the task itself.
+For free text, a training example is a request as the task sends it with one of its gold texts.
+Held-out memes are answered before and after tuning, and scored by the task itself.
 """
 
 from __future__ import annotations
@@ -47,9 +45,15 @@ from memantics.moderation.neural.machine import find_versions, get_torch
 from memantics.moderation.neural.seeds import hash_folder
 from memantics.moderation.neural.training import Epoch, hold_folder, write_folder, write_whole
 
-# The card of a tuned model: what it was asked, whose data it learnt from, how it was judged.
-
 CARD = "CARD.md"
+MERGED, RUNNING = "merged", "training"
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+Say = Callable[[str], None]
+REPLIES = "replies.jsonl"
+_BATCH, _LONGEST = 8, 512
+
+
+# The card of a tuned model: its prompt, its training data, and its evaluation.
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +89,6 @@ def write_card(
     }
     text = fill_template(__file__, "card.md", {}, said=said, table=table, invalid=invalid)
     return write_text(folder / CARD, text, "model card")
-
-
-MERGED, RUNNING = "merged", "training"
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,10 +402,6 @@ def _show(rates: judging.Rates) -> tuple[str, ...]:
     figures = (rates.tpr, rates.tnr, rates.f1, rates.macro_f1)
     cells = ("–" if value is None else f"{value:.3f}" for value in figures)
     return (f"{rates.memes:,}", *cells, str(rates.unparsed))
-
-
-REPLIES = "replies.jsonl"
-_BATCH, _LONGEST = 8, 512
 
 
 @dataclass(frozen=True, slots=True)

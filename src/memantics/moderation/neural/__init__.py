@@ -1,1 +1,1 @@
-"""Networks that detect harmful memes (extra ``detector``); exported ones need no PyTorch."""
+"""Neural detectors of harmful memes (extra ``detector``); exported ones run without PyTorch."""

@@ -1,11 +1,9 @@
-"""The network: encoders, how captions join the inline text, and one linear layer.
+"""The network: text and image encoders, fusion of captions with the inline text, one linear layer.
 
-Classes are made inside functions: without PyTorch they cannot even be named.
-
-Encoders from folders: BERT-like texts, ViT-like images, CLIP for both; or small, from nothing.
-
-A trained detector's folder keeps each encoder's config, tokenizer and image preparation beside
-its own weights, so it is opened with the same functions and needs the first folder no more.
+Encoders are loaded from folders (BERT-like texts, ViT-like images, CLIP for both) or made small
+from scratch. A trained detector's folder holds each encoder's config, tokenizer and image
+preprocessing beside its own weights, so it does not need the first folder. Classes are made inside
+functions, because without PyTorch their bases do not exist.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""A trained detector: its folder (``detector.json``, weights, encoders), or one exported file.
+"""Trained networks on disk: a folder, or one exported file that needs no PyTorch.
 
-An exported file is asked with onnxruntime: neither PyTorch nor transformers is needed.
-
-A trained detector as one file that is asked without PyTorch: a ZIP with an ONNX graph.
-
-Inside: ``detector.json`` (the facts, and the checksums of the others), ``model.onnx``, and where
-the network reads texts or images ``tokenizer.json`` and ``preprocessor_config.json``.
+A folder holds ``detector.json``, weights and encoders. An exported file is a ZIP with
+``detector.json`` (the facts, and the checksums of the other files), ``model.onnx`` and, where the
+network reads texts or images, ``tokenizer.json`` and ``preprocessor_config.json``. It runs with
+onnxruntime, without PyTorch or transformers.
 """
 
 from __future__ import annotations
@@ -50,6 +48,9 @@ from memantics.moderation.neural.training import write_whole
 
 FORMAT = 1
 FACTS = "detector.json"
+GRAPH = "model.onnx"
+_LARGEST = 4 << 30
+_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +186,6 @@ def check_files(place: Path, facts: SavedFacts) -> None:
             raise StoreError(
                 f"{path} does not belong to the detector", hint="remove it, or fetch it again"
             )
-
-
-GRAPH = "model.onnx"
-_LARGEST = 4 << 30
-_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Several seeds of one network over the same parts, in one command; each goes on after a kill.
+"""Train one network with several seeds on the same splits, and write a model card.
 
-A model card for a trained network: what it learnt from, what chose it, what it is not.
+Each seed resumes after a kill. The card names the training data, the selection and the limits.
 """
 
 from __future__ import annotations
@@ -48,6 +48,13 @@ from memantics.moderation.neural.training import (
 )
 
 PREDICTIONS, RUNNING = "predictions.jsonl", "training"
+CARD = "CARD.md"
+_JOINED = {
+    "attention": "the text's tokens attend to the captions' tokens",
+    "pooled": "the paper's formula as printed, in which captions cancel out",
+    "sum": "vectors are added, as in the official code",
+    "none": "captions are not read",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,15 +360,6 @@ def _locked(out: Path, ranks: machine.Ranks) -> Iterator[None]:
 
 def _silent(line: str) -> None:
     del line
-
-
-CARD = "CARD.md"
-_JOINED = {
-    "attention": "the text's tokens attend to the captions' tokens",
-    "pooled": "the paper's formula as printed, in which captions cancel out",
-    "sum": "vectors are added, as in the official code",
-    "none": "captions are not read",
-}
 
 
 def write_card(trained: TrainedSeeds, data: Loaded) -> Path:

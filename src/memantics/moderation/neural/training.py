@@ -1,12 +1,10 @@
-"""One training: one seed, from the first step or from its last checkpoint to the last epoch.
-
-What a training writes while it runs: everything that the next step depends on, as tensors.
+"""The training loop of one seed, and its checkpoints.
 
 A checkpoint is a folder ``step-N`` with weights, both moments of the optimiser (safetensors, so
 nothing is ever unpickled) and ``progress.json`` with their SHA-256. The file ``latest`` names the
-last whole one; it is replaced in one step, so a kill at any moment leaves a checkpoint to go on
-from. Order, dropout and learning rate are functions of the seed and the number of the step, so
-that number is the state of the sampler, the scheduler and every random generator, on each rank.
+last complete one and is replaced in one step, so a kill at any moment leaves a checkpoint to resume
+from. Order, dropout and learning rate are functions of the seed and the step number, so that number
+is the state of the sampler, the scheduler and every random generator, on each rank.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The same work over many memes: sources, shards, a manifest, and engines that run shards."""
+"""Sharded work over many memes: sources, shards, a manifest, and engines that run shards."""

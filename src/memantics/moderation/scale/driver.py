@@ -1,6 +1,6 @@
-"""Run work over a source: cut it into shards, skip what is finished, and write down what ends.
+"""The driver of sharded work: cut a source into shards, skip finished ones, record results.
 
-Which shards are finished: an append-only file that survives a kill at any moment.
+Finished shards are recorded in an append-only manifest that survives a kill at any moment.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Engines run shards: a pool of processes on this machine, or Ray on any number of them.
-
-Ray as an engine (extra ``ray``): the same shards on any number of machines.
-"""
+"""Engines that run shards: a process pool on this machine, or Ray on any number (extra ``ray``)."""
 
 from __future__ import annotations
 
@@ -36,10 +33,14 @@ from memantics.moderation.scale.records import (
     part_path,
 )
 
-# Run one shard: every reference becomes exactly one row of one Parquet part.
-
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_STARTS = 3  # a worker may be killed while it starts, not each time
+_worker: tuple[Work, Process, Path] | None = None
+
+
+# Run one shard: every reference becomes exactly one row of one Parquet part.
 
 
 def run_shard(
@@ -136,11 +137,6 @@ class ShardEngine(Protocol):
     def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
         """Parts of all orders; an order whose worker dies is tried again, then row by row."""
         ...
-
-
-_STARTS = 3  # a worker may be killed while it starts, not each time
-
-_worker: tuple[Work, Process, Path] | None = None
 
 
 def _open_worker(work: Work, folder: Path) -> None:

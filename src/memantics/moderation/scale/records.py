@@ -1,6 +1,6 @@
-"""What travels between the driver and its workers: references to memes, shards, finished parts.
+"""Records between the driver and its workers: references to memes, shards and finished parts.
 
-Bring the bytes of a meme to the worker that looks at it.
+Workers fetch the bytes of a meme themselves.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from memantics.core.text import escape_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 Row = dict[str, Any]
 Process = Callable[[Sequence["Ref"]], list[Row]]
@@ -138,9 +139,6 @@ def part_path(folder: Path, shard: Shard) -> Path:
     """Where the part of a shard lies."""
     return folder / "parts" / shard.name
 
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
 
 _ROWS_AT_ONCE = 16  # of images in a table: a whole row group may take gigabytes
 

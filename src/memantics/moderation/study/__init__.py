@@ -1,1 +1,1 @@
-"""Studies of detectors: many variants trained alike on the same memes, tested once, compared."""
+"""Studies of detectors: variants trained on the same data, tested once, and compared."""

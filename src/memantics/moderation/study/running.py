@@ -1,6 +1,7 @@
-"""Run a study: every variant on the same parts, tested once; what is done is not done again.
+"""Run a study (every variant on the same splits, tested once), and compute its metrics.
 
-Figures of a study: means over seeds, intervals over memes, and two kinds of tests.
+Finished parts are not repeated. Metrics are means over seeds with confidence intervals over memes,
+and variants are compared by two kinds of tests.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ from memantics.moderation.study.variants import (
 
 Places = NDArray[np.int64]
 _DRAWS = 2000
+STUDY = "study.json"
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +246,6 @@ def correct(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
         for row, by_meme, by_seed in zip(rows, memes, seeds, strict=True):
             mended[row] = replace(found[row], corrected=by_meme, seeds_corrected=by_seed)
     return tuple(mended)
-
-
-STUDY = "study.json"
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

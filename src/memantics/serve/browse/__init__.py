@@ -1,4 +1,4 @@
-"""Pages on which a knowledge store and a folder of runs are read."""
+"""Web pages to browse a knowledge store and a folder of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on which a person drops a meme."""
+"""The studio: a web page to which a person uploads a meme and sees every result for it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The studio's page and what it asks for, part by part. Nothing that comes in is kept.
+"""HTTP routes of the studio: the page, each part of a meme's result, and the saved page.
 
-What a person saves from the studio: one self-contained page, made of the parts they saw.
+Nothing that comes in is stored, except choices where the operator asked for them. A saved page is
+self-contained and made of the parts that the user saw.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ from memantics.workbench import KinderFound
 
 _HERE = Path(__file__).parent
 MOST_PICTURE = 40 * 1024 * 1024  # characters of a picture as a data URL
+NAME = "this picture"
+# The first row: puns, a harmful one, several panels, both languages. Kinder versions of them pass
+# every check, or are declined with the reason.
+FIRST: dict[Language, tuple[str, ...]] = {
+    "en": ("en-030", "en-004", "en-035", "CN90001", "en-016", "en-009", "CN90007", "zh-004"),
+    "zh": ("CN90001", "zh-004", "CN90007", "CN90009", "CN90003", "en-030", "CN90008", "en-035"),
+}
+_MOST_TEXT = 4000
 
 
 class StudioRecord(BaseModel):
@@ -111,16 +120,6 @@ def read_url(url: str) -> bytes:
 def _level(share: float) -> str:
     size = min(4, int(abs(share) * 5))
     return f"{'h' if share > 0 else 'g'}{size}" if size else ""
-
-
-NAME = "this picture"
-# The first row: puns, a harmful one, several panels, both languages. Kinder versions of them pass
-# every check, or are declined with the reason.
-FIRST: dict[Language, tuple[str, ...]] = {
-    "en": ("en-030", "en-004", "en-035", "CN90001", "en-016", "en-009", "CN90007", "zh-004"),
-    "zh": ("CN90001", "zh-004", "CN90007", "CN90009", "CN90003", "en-030", "CN90008", "en-035"),
-}
-_MOST_TEXT = 4000
 
 
 class Said(BaseModel):

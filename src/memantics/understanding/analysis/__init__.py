@@ -1,1 +1,1 @@
-"""One meme, everything at once: what it says, shows, means, intends, and whom it may hurt."""
+"""The parts of ``analyze``: text, image content, meaning, intent, emotion and harm of one meme."""

@@ -1,6 +1,6 @@
-"""The two questions that no other chain asks: is it harmful, and what does it feel like.
+"""Model questions of ``analyze`` that no other chain asks: harm, emotion and puns.
 
-What counts as harmful: one taxonomy and threshold (``harm.toml``) for every prompt that asks.
+``harm.toml`` is the one taxonomy and threshold of harm for every prompt.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ from memantics.understanding.knowledge.records import Knowledge
 # What counts as toxic: the six kinds as M-QUEST's paper defines them, or what "analyze" calls harm.
 ToxicityRule = Literal["paper", "reviewer"]
 _ANY = "Harmful"  # the kind of toxicity that says no more than that there is harm
+NONE = "none"
+Emotion = Literal[
+    "happy", "calm", "relaxed", "excited", "sad", "angry", "tense", "bored", "neutral"
+]
+_MOST_ELEMENTS = 8
 
 
 class HarmTerm(NamedTuple):
@@ -76,13 +81,6 @@ def agrees(type_: str, kind: str) -> bool:
     (True, False, True)
     """
     return type_ not in HARM_TERMS or not kind or kind in HARM_TERMS[type_].kinds
-
-
-NONE = "none"
-Emotion = Literal[
-    "happy", "calm", "relaxed", "excited", "sad", "angry", "tense", "bored", "neutral"
-]
-_MOST_ELEMENTS = 8
 
 
 class _HarmReply(Closed):
@@ -197,7 +195,7 @@ def _show(meme: Meme, known: Knowledge | None, *dimensions: Dimension) -> dict[s
     return {"material": told, "caution": caution}
 
 
-# One structured question about puns: which word has two readings, and which of them is seen?
+# One structured question about puns: the word with two readings, and the one that is shown.
 
 
 class _Reply(Closed):

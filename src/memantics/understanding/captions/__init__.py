@@ -1,1 +1,1 @@
-"""What the words of a meme mean and what its picture shows, by any model, with provenance."""
+"""Caption mining: what a meme's words mean and its image shows, by any model, with provenance."""

@@ -1,1 +1,1 @@
-"""Knowledge from memes: one structured call for each dimension, in a declared order."""
+"""Knowledge extraction from memes: one structured call per dimension, in a declared order."""

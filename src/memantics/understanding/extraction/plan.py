@@ -1,8 +1,6 @@
-"""In which order the dimensions of a meme are asked for, and what each step is told.
+"""The extraction plan and its requests: order of the dimensions, known facts, and a strict schema.
 
-What a step sends: the meme, what is known already as compact typed lists, and a strict schema.
-
-Printed text, notes, background files and earlier answers are material between marks
+Printed text, notes, background files and earlier answers are enclosed between marks
 (:func:`~memantics.core.prompt.enclose`); the prompt says that nothing in there is an instruction.
 """
 
@@ -39,6 +37,14 @@ from memantics.understanding.knowledge.ontology.vocabulary import (
 from memantics.understanding.knowledge.records import Individual
 
 Refine = Literal["same", "second", "off"]
+# A list of allowed targets makes dangling references impossible where decoding is constrained;
+# servers bound how long such lists may be.
+_MOST_LISTED = 400
+# Characters of a description that later steps are told; what can be seen needs none.
+_TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
+MOST_ARRANGED = 50
+_THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
+Known = Mapping[Dimension, Sequence[Individual] | None]
 
 
 def list_relations(
@@ -263,15 +269,6 @@ def _sort(steps: list[PlannedStep]) -> Iterator[PlannedStep]:
         yield ready
 
 
-# A list of allowed targets makes dangling references impossible where decoding is constrained;
-# servers bound how long such lists may be.
-_MOST_LISTED = 400
-# Characters of a description that later steps are told; what can be seen needs none.
-_TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
-
-MOST_ARRANGED = 50
-_THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
-Known = Mapping[Dimension, Sequence[Individual] | None]
 """What is known by dimension; None: that step brought no answer."""
 
 

@@ -1,1 +1,1 @@
-"""Drafts of why a meme was made, and of what one must know to see it."""
+"""Drafts of the intents of a meme, and of the background knowledge that it needs."""

@@ -1,1 +1,1 @@
-"""Knowledge about memes: records, a store, reading and writing, checks, figures and drawings."""
+"""Knowledge about memes: records, store, readers and writers, queries, validation and drawings."""

@@ -1,9 +1,8 @@
-"""Where the cards of a drawing go: in columns, with few crossings, and lines between the cards.
+"""Layout of knowledge graphs: choose the cards, and place them in columns with few crossings.
 
-The classic layered method: long lines get a place of their own in every column that they cross,
-orders follow the neighbours' mean, and heights are the least-squares answer that keeps the order.
-
-The cards of a drawing: which individuals are shown, and what stands on each card.
+It is the classic layered method: long lines get a place of their own in every column that they
+cross, the order follows the mean of the neighbours, and heights are the least-squares solution that
+keeps the order.
 """
 
 from __future__ import annotations
@@ -28,6 +27,16 @@ from memantics.understanding.knowledge.records import Individual, Knowledge, Rel
 _NARROW = frozenset("ijlftrI.,;:'’‘|!()[]{}·- ")
 _BROAD = frozenset("mwMW@%—…")
 _PIECES = re.compile(r"\s+|[^\s\u2e80-\uffef]+|[\u2e80-\uffef]")
+# A card's measures, in pixels at full size.
+PAD, HEAD, STEP, ROW = 12.0, 25.0, 17.0, 19.0
+TEXT, SMALL = 13.5, 11.5
+_BOLD = TEXT * 1.07
+_MOST, _MOST_OF_ONE, _CROWD = 90, 30, 7
+_OWN = "a dimension of this build's own"
+GAP = 16.0
+_LANE = 9.0
+_SWEEPS = 14
+_STEPS = 14
 
 
 def tame(text: str) -> str:
@@ -100,13 +109,6 @@ def _cut(line: str, width: float, size: float) -> str:
     while line and measure_text(line + "…", size) > width:
         line = line[:-1]
     return line.rstrip() + "…"
-
-
-# A card's measures, in pixels at full size.
-PAD, HEAD, STEP, ROW = 12.0, 25.0, 17.0, 19.0
-TEXT, SMALL = 13.5, 11.5
-_BOLD = TEXT * 1.07
-_MOST, _MOST_OF_ONE, _CROWD = 90, 30, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +269,6 @@ def make_legend(knowledge: Knowledge) -> tuple[Legend, ...]:
         )
         for name, count in knowledge.counts().items()
     )
-
-
-_OWN = "a dimension of this build's own"
-
-
-GAP = 16.0
-_LANE = 9.0
-_SWEEPS = 14
-_STEPS = 14
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,9 @@
 """Reader of M-QUEST's knowledge bases: raw JSON and refined Turtle of either namespace.
 
-Individuals come from the raw file, or from the refined one where that is all there is;
-statements from both. Nothing is dropped: what our ontology has no word for keeps its own, what
-leads nowhere is kept and listed, and the copy of the official ontology in every file is counted
-and set aside.
-
-Official knowledge bases become knowledge of ours: names resolve, relations get our names.
+Individuals come from the raw file, or from the refined one where only that exists; statements come
+from both. Names are resolved and relations get the names of our ontology. Nothing is dropped: terms
+outside our ontology keep their names, dangling references are kept and listed, and the copy of
+the official ontology in every file is counted and left out.
 """
 
 from __future__ import annotations
@@ -33,6 +31,15 @@ from memantics.understanding.knowledge.ontology.vocabulary import (
 from memantics.understanding.knowledge.records import Individual, Provenance
 
 _WORTH = 4_096
+_TEXTS: Mapping[str, str] = {
+    f"{mquest.RDFS}label": "label",
+    f"{mquest.RDFS}comment": "description",
+}
+_NOTES = ("extractionMethod", "extractedFrom", "extractionTimestamp")
+COLLECTION = "mquest"
+WARNING = "Memes of this collection may attack people; they are shown for research only."
+# Other words of the official files for what our ontology calls differently.
+_RENAMED: Mapping[str, str] = {"hasProjectedEntity": "projectedOnto"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +200,6 @@ def _read_head(text: bytes) -> Head | None:
     return Head(text, (prefixes + base).encode(), frozenset(terms), copied)
 
 
-_TEXTS: Mapping[str, str] = {
-    f"{mquest.RDFS}label": "label",
-    f"{mquest.RDFS}comment": "description",
-}
-_NOTES = ("extractionMethod", "extractedFrom", "extractionTimestamp")
-
-
 @dataclass
 class _RefinedReader:
     path: Path
@@ -278,12 +278,6 @@ class _RefinedReader:
 
 def _local(iri: str) -> str:
     return mquest.split_iri(iri)[1]
-
-
-COLLECTION = "mquest"
-WARNING = "Memes of this collection may attack people; they are shown for research only."
-# Other words of the official files for what our ontology calls differently.
-_RENAMED: Mapping[str, str] = {"hasProjectedEntity": "projectedOnto"}
 
 
 @dataclass(frozen=True, slots=True)

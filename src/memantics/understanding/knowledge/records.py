@@ -1,9 +1,8 @@
-"""What is known about one meme: individuals, the relations between them, and who said so.
+"""Knowledge about one meme: individuals, relations and provenance, and their IRIs.
 
 Names are unique in their meme *and* dimension: ``person`` may be seen (VisualMaterial) and be
-addressed (TargetCommunity), and these are two individuals.
-
-IRIs of memes and of what is said about them: minted per meme, safe for any name, reversible.
+addressed (TargetCommunity), and these are two individuals. IRIs are minted per meme, safe for any
+name, and reversible.
 """
 
 from __future__ import annotations

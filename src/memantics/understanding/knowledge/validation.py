@@ -1,6 +1,6 @@
-"""Does knowledge keep the rules? The shapes of the ontology, asked of every graph at once.
+"""Validation of knowledge against the ontology's shapes, and counts of what a store holds.
 
-What a store holds, in figures: individuals, relations, kinds, and what leads nowhere.
+The counts cover individuals, relations, kinds and dangling references.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ from memantics.understanding.knowledge.records import (
     unescape,
 )
 from memantics.understanding.knowledge.store import GraphStore, read_ontology
+
+if TYPE_CHECKING:
+    from pyoxigraph import BlankNode, NamedNode, Triple
+    from pyoxigraph import Literal as Text
+
+    Term = NamedNode | BlankNode | Text | Triple
 
 _MEMES = f'FILTER(STRSTARTS(STR(?graph), "{MEME}"))'
 _INDIVIDUALS = f"""
@@ -151,11 +157,6 @@ def list_dangling(store: GraphStore, timeout: float = PATIENCE) -> Iterator[Dang
 # The shapes file is the only source of rules. A construct that this compiler does not know is
 # refused, never skipped; a test holds its verdicts against an independent SHACL engine.
 
-if TYPE_CHECKING:
-    from pyoxigraph import BlankNode, NamedNode, Triple
-    from pyoxigraph import Literal as Text
-
-    Term = NamedNode | BlankNode | Text | Triple
 
 Severity = Literal["Violation", "Warning", "Info"]
 SH = "http://www.w3.org/ns/shacl#"

@@ -1,1 +1,1 @@
-"""Homophones: what a caption may mean when it is read aloud."""
+"""Homophone readings: what a caption may mean by its sound, and pun detection."""

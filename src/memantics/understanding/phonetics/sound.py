@@ -1,12 +1,9 @@
-"""Mandarin syllables: their parts, and how far apart two of them sound.
+"""Mandarin syllables, distances between them, and an index of words by sound.
 
-Distances are in one unit for all parts: 0 is the same toneless syllable, about 0.4 a merger that
-many speakers have (n/l, zh/z, in/ing, …), about 1 one clearly different part.
-
-Words by their sound: given what is heard, the words that sound the same or nearly so.
-
-All arrays: a word of n characters has one row in the table of length n, sorted by its syllables
-packed into one integer, so that a search is a few binary searches and the memory stays small.
+Distances have one unit for all parts: 0 is the same toneless syllable, about 0.4 a merger that
+many speakers have (n/l, zh/z, in/ing, …), about 1 one clearly different part. The index is made of
+arrays: a word of n characters has one row in the table of length n, sorted by its syllables packed
+into one integer. A search is a few binary searches, and memory use stays small.
 """
 
 from __future__ import annotations
@@ -21,6 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from memantics.core.data import toml_beside
+
+_TONE_MARKS = {"\u0304": 1, "\u0301": 2, "\u030c": 3, "\u0300": 4}
+_MAX_READINGS = 4
+MAX_WORD = 6
+_BITS = 9
+RARE_READING = 0.3  # what it costs to take a character in its second reading, per rank
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
 
 
 def parse_table(text: str) -> dict[str, str]:
@@ -154,10 +159,6 @@ def describe_difference(first: str, second: str) -> str:
     return f"{first}/{second} {word}"
 
 
-_TONE_MARKS = {"\u0304": 1, "\u0301": 2, "\u030c": 3, "\u0300": 4}
-_MAX_READINGS = 4
-
-
 @dataclass(frozen=True, slots=True)
 class SyllableSound:
     """One syllable as it is said: toneless pinyin (ü as v) and tone 1 to 5."""
@@ -250,14 +251,6 @@ def _unusual_phrases() -> Iterator[tuple[str, tuple[SyllableSound, ...]]]:
         known = [usual.get(ord(character), "") for character in phrase]
         if marked != known and len(marked) == len(phrase):
             yield phrase, tuple(parse_marked(part) for part in marked)
-
-
-MAX_WORD = 6
-_BITS = 9
-RARE_READING = 0.3  # what it costs to take a character in its second reading, per rank
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

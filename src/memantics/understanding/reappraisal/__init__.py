@@ -1,5 +1,5 @@
-"""Reappraisal: a negative meme turned around, with its layout kept by construction.
+"""Reappraisal: turn a negative meme into a kinder one, with its layout kept.
 
-Three stages: what a meme feels like, a plan to turn it around, and the new picture. Each ends in
-a file that a person can correct before the next one begins.
+The three stages are the emotion of the meme, a plan, and the new image. Each ends in a file that
+a person can correct before the next stage begins.
 """

@@ -1,8 +1,6 @@
-"""One meme through all stages, and many memes one after the other.
+"""Reappraisal of memes through all stages, and the checks that a finished result must pass.
 
-When a reappraisal may be called done: every check that a result must pass, and what to do else.
-
-Thresholds were set on drawn cases and on pairs that were looked at (docs/research/reappraisal.md).
+Thresholds were set on drawn cases and on pairs inspected by eye (docs/research/reappraisal.md).
 """
 
 from __future__ import annotations
@@ -77,6 +75,11 @@ _MAIN = 0.6  # of the largest text: a rewritten caption is at least that large
 _SEEN = 0.5  # certainty of an OCR from which larger lettering was there, whatever it says
 _OWN_WORDS = "Write the caption yourself: edit plan.json, or use --interactive"
 _BY_HAND = "Finish it by hand, starting from meme.png, or choose another picture"
+MOST_PIXELS = 4_000_000  # a larger picture is reduced: time and memory grow with its area
+_SETTINGS = 3  # how often captions are set and read back at most
+_RULES = 4  # raise it when the same plan gives another picture
+_TRIED = 3  # plans that are drawn at most where one is wanted
+_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that other words may mend
 
 
 def find_flaws(
@@ -177,13 +180,6 @@ def _check_feeling(checks: Checks, asked: Taken[Mood] | None) -> Iterator[Flaw]:
     elif asked is not None and asked.value is None:
         what = f"whether faces go with the captions was asked and not answered: {asked.status}"
         yield Flaw(check="mood", what=what, advice="Run it again, or look yourself (--no-mood)")
-
-
-MOST_PIXELS = 4_000_000  # a larger picture is reduced: time and memory grow with its area
-_SETTINGS = 3  # how often captions are set and read back at most
-_RULES = 4  # raise it when the same plan gives another picture
-_TRIED = 3  # plans that are drawn at most where one is wanted
-_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that other words may mend
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
-"""Reappraisals as drafts of a data set: records in MER-Bench's terms, and a queue for people.
+"""Reappraisals as drafts of a data set: MER-Bench records, a review queue, and regeneration.
 
-Memes that people sent back: the same plan with their corrections, and a new picture.
+Memes that annotators sent back keep their plan with the corrections, and get a new image.
 """
 
 from __future__ import annotations
@@ -35,6 +35,14 @@ from memantics.understanding.reappraisal.workshop import Reappraisal, Stage
 
 DRAFTS, QUEUE, EDITED = "reappraisal.jsonl", "queue", "edited"
 WORKFLOW = "verify-stages"
+AGAIN = "to be made again"
+_DRAWN = ("target_emotion", "rewritten", "plan")
+_FEELING = {
+    "source_emotion": "emotion",
+    "description": "description",
+    "visual_type": "visual_type",
+    "polarity": "polarity",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +154,6 @@ def _copy(draft: ReappraisalDraft, editor: str, queue: Path) -> str:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(read_bytes(draft.edits[editor]))
     return name
-
-
-AGAIN = "to be made again"
-_DRAWN = ("target_emotion", "rewritten", "plan")
-_FEELING = {
-    "source_emotion": "emotion",
-    "description": "description",
-    "visual_type": "visual_type",
-    "polarity": "polarity",
-}
 
 
 def list_sent_back(review: Review) -> Iterator[Reviewed]:

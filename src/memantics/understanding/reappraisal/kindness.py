@@ -1,9 +1,8 @@
-"""A second opinion on whether new captions sound kinder: it shares no word list with the planner.
+"""Scores of how kind captions sound: a lexicon meter, and a classifier as a second opinion.
 
-Logistic regression on multilingual sentence vectors. ``python -m perf.kindness`` fits it on what
-people wrote and called negative or positive (docs/research/reappraisal.md has the figures).
-
-How kind a text sounds: one interface, and the lexicon that ships behind it.
+The classifier shares no word list with the planner. It is logistic regression on multilingual
+sentence embeddings, fitted by ``python -m perf.kindness`` on texts that people wrote and labelled
+negative or positive (metrics: docs/research/reappraisal.md).
 """
 
 from __future__ import annotations
@@ -26,6 +25,10 @@ from memantics.understanding.vision.regions import has_chinese
 
 _PER_CAUSE = 0.4  # of valence: what one cause of a bad feeling in a text takes away
 _PER_INSULT = 0.3
+WEIGHTS = Path(__file__).parent / "kindness.json"
+_LONGEST = 40  # characters: puns are short, and hearing takes time
+_SITES = re.compile(r"\S*\.(?:com|net|org|me|cn)\S*|@\w+|imgflip|mematic|memegenerator|quickmeme")
+_MARKS = re.compile(r"[^\w\s']")
 
 
 class FeelingMeter(Protocol):
@@ -63,12 +66,6 @@ def feel(text: str) -> TextMood:
 @cache
 def _load() -> MoodWords:
     return MoodWords()
-
-
-WEIGHTS = Path(__file__).parent / "kindness.json"
-_LONGEST = 40  # characters: puns are short, and hearing takes time
-_SITES = re.compile(r"\S*\.(?:com|net|org|me|cn)\S*|@\w+|imgflip|mematic|memegenerator|quickmeme")
-_MARKS = re.compile(r"[^\w\s']")
 
 
 def clean_caption(text: str) -> str:

@@ -1,9 +1,7 @@
-"""What each stage of a reappraisal says, as it stands in its file.
+"""Records of the reappraisal stages, and their files in the folder of one reappraisal.
 
-The folder of one reappraisal: a file for each stage, made so that people can correct them.
-
-A stage's file names the hash of what it was made from. Where that still holds, the stage is not
-taken again; a person who edits a file therefore keeps the edit, and all later stages follow it.
+Each stage's file holds the hash of its inputs. While that hash matches, the stage is not repeated:
+an edit by a person is kept, and all later stages follow it.
 """
 
 from __future__ import annotations
@@ -37,6 +35,13 @@ PAIRS: dict[Emotion, Target] = {
     "tense": "relaxed",
     "bored": "excited",
 }
+Look = Literal[Target, Emotion, "neutral", "none"]
+LOOKS: tuple[Look, ...] = (*TARGETS, *EMOTIONS, "neutral", "none")
+FEELING, PLAN, CHECKS = "feeling.json", "plan.json", "checks.json"
+MEME, BOTH = "meme.png", "before-after.png"
+VERSIONS, SHEET, PAGE = "versions.json", "versions.png", "versions.html"
+Shape = TypeVar("Shape", bound=BaseModel)
+StageStatus = Literal["done", "flawed", "failed", "declined"]
 
 
 def find_source(target: str) -> Emotion:
@@ -141,10 +146,6 @@ class CaptionCheck(Closed):
     size: float = 1.0
 
 
-Look = Literal[Target, Emotion, "neutral", "none"]
-LOOKS: tuple[Look, ...] = (*TARGETS, *EMOTIONS, "neutral", "none")
-
-
 class Mood(Closed):
     """Whether the faces of a result go with its captions, as a model that sees it says."""
 
@@ -235,13 +236,6 @@ def settle_offers(
             drawn = flawed.get(text, "") if text in flawed else offer.lost
             others.append(offer.model_copy(update={"lost": drawn or offer.lost or rank}))
     return best.plan.model_copy(update={"others": others})
-
-
-FEELING, PLAN, CHECKS = "feeling.json", "plan.json", "checks.json"
-MEME, BOTH = "meme.png", "before-after.png"
-VERSIONS, SHEET, PAGE = "versions.json", "versions.png", "versions.html"
-Shape = TypeVar("Shape", bound=BaseModel)
-StageStatus = Literal["done", "flawed", "failed", "declined"]
 
 
 class StageFile(Closed):

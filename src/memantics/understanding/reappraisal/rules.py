@@ -1,9 +1,7 @@
-"""The rules of a plan.
+"""Rules of a reappraisal plan, and the gate that admits only clearly negative memes.
 
-Each fault is a sentence that whoever made the plan can act on. A reappraised meme stays a meme and
-preaches nothing: text of motivational posters is a fault.
-
-Only clearly negative memes are turned around: what people said of them, meme by meme.
+Each fault is a sentence on which the planner can act. A reappraised meme stays a meme: text of
+motivational posters is a fault. The gate uses annotators' emotion labels per meme.
 """
 
 from __future__ import annotations
@@ -24,6 +22,25 @@ from memantics.understanding.reappraisal.records import PAIRS, Emotion, Reapprai
 from memantics.understanding.vision.page import Page
 from memantics.understanding.vision.regions import has_chinese
 from memantics.understanding.vision.typesetting import fit_text
+
+_MOTTOS = toml_beside(__file__, "mottos.toml")
+_MOTTO = re.compile(
+    rf"\b(?:{'|'.join(_MOTTOS['english'])})\b|{'|'.join(_MOTTOS['chinese'])}", re.IGNORECASE
+)
+_STOP = """the a an and or but of to in on at is are was were be been am i you he she it we they
+me my your his her its our their this that these those with for from as so if when what who how why
+not no do does did just all can will would have has had get got out up than then there about
+very too more most me us them him by into over again don dont im ive youre its thats"""
+_COMMON = frozenset(_STOP.split())
+_WORD = re.compile(r"[a-z0-9']+")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
+_ADDED = re.compile(
+    r"[啊呀呢嘛哦啦呗哈吧哟咯了哒喔么]|放心|没事|真好|挺好|不急|不气|加油|"
+    r"\b(?:lol|haha\w*|yay|wow|easy|easily|fine|happily|gently|all good|no worries|no rush|game on"
+    r"|how sweet|and i like it|and i smile|and that is fine|take it easy)\b",
+    re.IGNORECASE,
+)
+_PIECE = re.compile(r"[\w'’]+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +80,6 @@ def pass_gate(memes: Sequence[Meme], verdicts: Path | None) -> FeelingGate:
     return FeelingGate(tuple(kept), emotions, left_out)
 
 
-_MOTTOS = toml_beside(__file__, "mottos.toml")
-_MOTTO = re.compile(
-    rf"\b(?:{'|'.join(_MOTTOS['english'])})\b|{'|'.join(_MOTTOS['chinese'])}", re.IGNORECASE
-)
-
-
 def find_motto(text: str, source: str = "") -> str | None:
     """The first poster phrase in a text; what the source says already is no offence.
 
@@ -81,15 +92,6 @@ def find_motto(text: str, source: str = "") -> str | None:
         if match.group().casefold() not in source.casefold():
             return match.group()
     return None
-
-
-_STOP = """the a an and or but of to in on at is are was were be been am i you he she it we they
-me my your his her its our their this that these those with for from as so if when what who how why
-not no do does did just all can will would have has had get got out up than then there about
-very too more most me us them him by into over again don dont im ive youre its thats"""
-_COMMON = frozenset(_STOP.split())
-_WORD = re.compile(r"[a-z0-9']+")
-_HAN = re.compile(r"[\u3400-\u9fff]+")
 
 
 def find_faults(plan: ReappraisalPlan, emotion: Emotion, page: Page) -> list[str]:
@@ -150,15 +152,6 @@ def _check_words(plan: ReappraisalPlan, page: Page) -> list[str]:
     if not keeps_scenario(before, after):
         faults.append("the new captions keep no word of the old ones: stay with the same scenario")
     return faults
-
-
-_ADDED = re.compile(
-    r"[啊呀呢嘛哦啦呗哈吧哟咯了哒喔么]|放心|没事|真好|挺好|不急|不气|加油|"
-    r"\b(?:lol|haha\w*|yay|wow|easy|easily|fine|happily|gently|all good|no worries|no rush|game on"
-    r"|how sweet|and i like it|and i smile|and that is fine|take it easy)\b",
-    re.IGNORECASE,
-)
-_PIECE = re.compile(r"[\w'’]+|[^\w\s]")
 
 
 def only_adds(old: str, new: str) -> bool:

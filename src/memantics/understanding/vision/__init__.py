@@ -1,1 +1,1 @@
-"""What can be told from a meme's pixels without a model: panels, caption regions, layout."""
+"""Image analysis and typesetting without a model: panels, captions, letters, fonts and layout."""

@@ -1,8 +1,7 @@
-"""What a picture looks like, as far as pixels tell: size, layout, colours, how it was made.
+"""Image appearance from pixels: size, layout, colours, medium, type of image, nudity and faces.
 
-Nudity is told by a network that the user installs: it does not ship with Memantics.
-
-Faces by YuNet, whose ONNX file the user brings: OpenCV 5 ships no detector of faces any more.
+Two networks do not ship with Memantics: the nudity check comes from a package that the user
+installs, and YuNet, the face detector, from an ONNX file of the user, since OpenCV 5 ships none.
 """
 
 from __future__ import annotations
@@ -27,6 +26,19 @@ from memantics.understanding.vision.panels import Region
 
 _SURE = 0.6  # score from which a find counts
 FaceBox = tuple[float, float, float, float]
+Shares = NDArray[np.float64]
+PictureKind = Literal[
+    "", "photograph", "drawing or screenshot", "screenshot", "screenshot of a chat", "text only"
+]
+_SIDE = 96
+_MOST, _LEAST = 3, 0.1  # colours that are named, and the share from which one is
+MEDIUM_ACCURACY = "right on 37 of 37 memes (always “drawing”: 29)"
+# Where hues end, in degrees; dark orange is brown, light or bluish red is pink.
+_HUES = ((15, "red"), (42, "orange"), (70, "yellow"), (165, "green"), (258, "blue"))
+_LATER = ((300, "purple"), (345, "pink"), (361, "red"))
+_DARK, _PALE, _LIGHT, _MUDDY = 0.2, 0.14, 0.88, 0.68
+_FEWEST, _BARE = 2, 0.97  # lines of an interface; share of one colour around the text
+_INDENT = 0.12  # of the width: bubbles of a chat stand at one side and leave the other free
 
 
 class YuNet:
@@ -60,15 +72,6 @@ class YuNet:
             ) from error
         found = [] if rows is None else rows.tolist()
         return [(x, y, x + w, y + h) for x, y, w, h, *_ in found]
-
-
-Shares = NDArray[np.float64]
-PictureKind = Literal[
-    "", "photograph", "drawing or screenshot", "screenshot", "screenshot of a chat", "text only"
-]
-_SIDE = 96
-_MOST, _LEAST = 3, 0.1  # colours that are named, and the share from which one is
-MEDIUM_ACCURACY = "right on 37 of 37 memes (always “drawing”: 29)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +129,6 @@ def describe_layout(size: tuple[int, int], panels: Sequence[Region]) -> str:
     return f"{size[0]} × {size[1]} pixels, {shape}{bar}"
 
 
-# Where hues end, in degrees; dark orange is brown, light or bluish red is pink.
-_HUES = ((15, "red"), (42, "orange"), (70, "yellow"), (165, "green"), (258, "blue"))
-_LATER = ((300, "purple"), (345, "pink"), (361, "red"))
-_DARK, _PALE, _LIGHT, _MUDDY = 0.2, 0.14, 0.88, 0.68
-
-
 def name_colours(image: Image.Image) -> tuple[tuple[str, float], ...]:
     """The main colours by their everyday names with their shares, the commonest first.
 
@@ -176,10 +173,6 @@ def tell_medium(image: Image.Image) -> PictureKind:
     """Whether a picture is drawn or photographed; empty in between, where that cannot be told."""
     flat = measure_flatness(image)
     return "photograph" if flat <= _PHOTO else "drawing or screenshot" if flat >= _DRAWN else ""
-
-
-_FEWEST, _BARE = 2, 0.97  # lines of an interface; share of one colour around the text
-_INDENT = 0.12  # of the width: bubbles of a chat stand at one side and leave the other free
 
 
 def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> PictureKind:

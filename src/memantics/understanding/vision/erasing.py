@@ -1,6 +1,7 @@
-"""Pictures for probes: a white one of the same size, and one whose text is painted over.
+"""Removal of captions from images, and changed images for perturbation tests.
 
-Letters taken out of a picture: one ground is filled, anything else is painted over.
+Letters on a plain background are filled with its colour, others are inpainted. The perturbations
+are a white image of the same size, and an image whose text is painted over.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A meme as a page: its panels and captions measured, and captions set anew in their places.
+"""A meme as a page of panels and captions, and captions reset in their place and text style.
 
-The look of a caption found by drawing: of several looks, the one most like the original.
-
-Colours, weight and spacing measured from pixels alone go wrong on photographs and with fonts that
-we do not have. Here the old text is set again in each look and laid over the picture.
+The style is found by drawing: colours, weight and spacing measured from pixels alone fail on
+photographs and with missing fonts. The old text is therefore drawn in each candidate style, and
+the one most similar to the original is taken.
 """
 
 from __future__ import annotations
@@ -37,6 +36,9 @@ _WEIGHTS = (0.0, 0.012, 0.024)  # of the size, on each side of a stroke
 _RIM, _SOLID = 0.05, 200  # of the size: what is looked at around letters; of 255: not an edge
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
 _INSETS = (0.02, 0.08)  # of a line's height: what OCR boxes are wider than letters
+_CLEAR = 110  # of 255: colours of letters and plate that differ by less are hard to read
+_MARGIN = 0.12  # of a plate's height: what is free around its letters
+MOST_CAPTIONS = 40  # each is measured letter by letter
 
 
 def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[Ink, Lettering]:
@@ -153,13 +155,6 @@ def _move(ink: Ink, x: int, y: int) -> Ink:
     return replace(
         ink, zone=shift(ink.zone), box=shift(ink.box), lines=tuple(map(shift, ink.lines))
     )
-
-
-_CLEAR = 110  # of 255: colours of letters and plate that differ by less are hard to read
-_MARGIN = 0.12  # of a plate's height: what is free around its letters
-
-
-MOST_CAPTIONS = 40  # each is measured letter by letter
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
-"""Where captions stand, and whether an edited meme has the layout of its source.
+"""Caption regions: OCR lines joined into captions, and the layout of an edit beside its source.
 
-Boxes come from any OCR, as plain numbers; sizes are taken out, so that an edit of another size
-can still be compared with its source.
-
-Captions: lines of text from any OCR, joined into the blocks that readers see as one text.
+Boxes come from any OCR as plain numbers. Sizes are normalised, so that an edit of another size can
+be compared with its source.
 """
 
 from __future__ import annotations
@@ -20,6 +18,23 @@ from memantics.understanding.vision.panels import Region, count_panels
 PixelBox = tuple[int, int, int, int]
 # Any OCR: the bytes of an image file and its name, to the boxes of its lines.
 FindLines = Callable[[bytes, str], Sequence[PixelBox]]
+_GAP = 0.9  # of a line's height: lines nearer than that belong to one caption
+MATCH = 0.25  # a rewritten caption is longer or shorter, so half an overlap is too much to ask
+_LINE_GAP = 0.75  # of a line's height: lines of one caption are nearer than that
+_BESIDE = 0.9
+_ALIKE = 1.65  # lines of one caption are of like height
+_ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
+_SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
+_SIGNATURE = 0.07  # of the picture's height
+_SITE = re.compile(
+    r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
+    r"|\bmematic\b|\b9gag\b|\breddit\b|\bu/\w+|\br/\w+|微博|小红书|抖音|快手|知乎|公众号",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(r"[^\W\d_]")
+_CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+# Any OCR: the bytes of an image file and its name, to lines in reading order.
+ReadLines = Callable[[bytes, str], Sequence[TextLine]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +71,6 @@ class LayoutCheck:
                 captions = join_lines(self._find_lines(data, path.name), image.size)
             self._known[key] = Layout(count_panels(image), captions)
         return self._known[key]
-
-
-_GAP = 0.9  # of a line's height: lines nearer than that belong to one caption
-MATCH = 0.25  # a rewritten caption is longer or shorter, so half an overlap is too much to ask
 
 
 def measure_overlap(one: Region, other: Region) -> float:
@@ -157,25 +168,6 @@ def share_matched(before: Sequence[Region], after: Sequence[Region]) -> float:
             first.add(i)
             second.add(j)
     return 2 * len(first) / (len(before) + len(after))
-
-
-_LINE_GAP = 0.75  # of a line's height: lines of one caption are nearer than that
-_BESIDE = 0.9
-_ALIKE = 1.65  # lines of one caption are of like height
-_ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
-_SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
-_SIGNATURE = 0.07  # of the picture's height
-_SITE = re.compile(
-    r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
-    r"|\bmematic\b|\b9gag\b|\breddit\b|\bu/\w+|\br/\w+|微博|小红书|抖音|快手|知乎|公众号",
-    re.IGNORECASE,
-)
-_LETTER = re.compile(r"[^\W\d_]")
-_CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-
-
-# Any OCR: the bytes of an image file and its name, to lines in reading order.
-ReadLines = Callable[[bytes, str], Sequence[TextLine]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""Which pixels are letters: colours that a caption has and its surroundings lack.
+"""Letter segmentation: pixels of a caption's letters, nearby punctuation, and box borders.
 
-Marks that an OCR does not read: punctuation beside a line, and the borders of boxes.
-
-Punctuation belongs to the caption and goes with it; a border belongs to the picture and stays.
+Letters have colours that their surroundings lack. Punctuation that OCR misses belongs to the
+caption; a border belongs to the image and stays.
 """
 
 from __future__ import annotations
@@ -34,6 +33,15 @@ _REACH, _GAP = 1.3, 0.55  # of a line's height: how far marks are looked for, an
 _WIDEST = 0.62
 _LONG, _TALL = 2.6, 1.6  # of a line's height: no stroke of a letter is as long as that
 _THIN = 0.16
+_HEIGHT = 36  # pixels: enough to tell letters, and quick
+_PADS_DOWN = (0.02, 0.09, 0.16, 0.23)  # of the height of a box: OCR boxes are loose
+_PADS_ACROSS = (0.0, 0.08, 0.16, 0.26)
+Plane = NDArray[np.float32]
+Shade = NDArray[np.int64]
+FLAT = 24  # channels of one colour differ by less, also in a JPEG
+_LABEL, _LETTERS = 0.5, 0.7  # of a label's lines are its ground, and of the rest its letters
+_ENRICHED = 1.7
+_MATCH = 0.22  # of a drawn text with the picture: less is chance
 
 
 def take_in_marks(
@@ -165,12 +173,6 @@ def _find_rules(ink: Mask, long: int, thin: int) -> Mask:
     return rules
 
 
-_HEIGHT = 36  # pixels: enough to tell letters, and quick
-_PADS_DOWN = (0.02, 0.09, 0.16, 0.23)  # of the height of a box: OCR boxes are loose
-_PADS_ACROSS = (0.0, 0.08, 0.16, 0.26)
-Plane = NDArray[np.float32]
-
-
 def lay_text(crop: Pixels, text: str, box: PixelBox) -> tuple[float, Mask]:
     """Lay a text over its box in the best way: how well it matches (0 to 1), and its letters."""
     body: Mask = np.zeros(crop.shape[:2], bool)
@@ -221,13 +223,6 @@ def _plate(text: str, face: Typeface) -> Image.Image:
     plate = Image.new("L", (max(1, right - left), max(1, bottom - top)))
     ImageDraw.Draw(plate).text((-left, -top), text, font=font, fill=255)
     return plate
-
-
-Shade = NDArray[np.int64]
-FLAT = 24  # channels of one colour differ by less, also in a JPEG
-_LABEL, _LETTERS = 0.5, 0.7  # of a label's lines are its ground, and of the rest its letters
-_ENRICHED = 1.7
-_MATCH = 0.22  # of a drawn text with the picture: less is chance
 
 
 def find_letters(

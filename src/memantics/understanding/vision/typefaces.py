@@ -1,6 +1,6 @@
-"""Fonts: the few that ship with us, a system font for what they lack, and which one matches.
+"""Fonts: those that ship, a system font for missing characters, font matching, and drawn emoji.
 
-Emoji that stand for letters or sounds in a caption; drawn here, since our fonts have none.
+Emoji that stand for letters or sounds are drawn here, since the fonts have none.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What can be said about a meme: our ontology (``meme.ttl``), its shapes, and its vocabulary."""
+"""The ontology of memes (``meme.ttl``), its SHACL shapes, and its vocabulary."""
