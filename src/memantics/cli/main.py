@@ -16,7 +16,13 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from memantics import __version__
 from memantics.cli.terminal import guard_streams, say, tell
-from memantics.core.errors import InputError, MemanticsError, Unavailable, explain_os_error
+from memantics.core.errors import (
+    InputError,
+    MemanticsError,
+    Unavailable,
+    explain_absence,
+    explain_os_error,
+)
 
 _TABLE: dict[str, list[str]] = tomllib.loads(
     Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
@@ -42,17 +48,25 @@ BUILD = "Build a benchmark from memes: knowledge, questions, and drafts for peop
 
 # Types as the help names them; a flag takes nothing.
 _TYPES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH", "bool": ""}
-_type_of = TyperOption.display_type
+# What Typer raises for wrong words: its name changed with 0.26 and 0.29, its subclass's did not.
+_WrongWords: type[Exception] = next(
+    kind
+    for kind in typer.BadParameter.__mro__
+    if issubclass(kind, Exception) and kind.__base__ is Exception
+)
+_type_of: Callable[[Any, Any], str] | None = getattr(TyperOption, "display_type", None)
 
 
 def _name_type(self: Any, ctx: Any) -> str:
     """``PATH…`` for Typer's ``<list[Path]>``, and the values where there are few."""
+    assert _type_of is not None
     label = _type_of(self, ctx).strip("<>").removesuffix(" range")
     inner = label.removeprefix("list[").removesuffix("]") if label.startswith("list[") else label
     return _TYPES.get(inner.lower(), inner) + "…" * (inner != label)
 
 
-TyperArgument.display_type = TyperOption.display_type = _name_type  # type: ignore[method-assign]
+if _type_of is not None:  # before 0.29 Typer names types as Click does: TEXT, INTEGER, PATH
+    TyperArgument.display_type = TyperOption.display_type = _name_type  # type: ignore[method-assign]
 
 
 class LazyGroup(TyperGroup):
@@ -149,9 +163,9 @@ def main() -> None:
 
 def _main() -> NoReturn:
     try:
-        code = make_app()(prog_name="memantics", standalone_mode=False)
+        code = _run_command()
         sys.stdout.flush()
-    except typer.TyperException as error:
+    except _WrongWords as error:
         _refuse(error)
     except (InputError, Unavailable) as error:
         _fail(str(error), 2)
@@ -179,7 +193,15 @@ def _main() -> NoReturn:
     sys.exit(code)
 
 
-def _refuse(error: typer.TyperException) -> NoReturn:
+def _run_command() -> Any:
+    """Run what the words name; a package of an extra that is absent is named by its extra."""
+    try:
+        return make_app()(prog_name="memantics", standalone_mode=False)
+    except ModuleNotFoundError as error:
+        raise (explain_absence(error) or error) from error
+
+
+def _refuse(error: Any) -> NoReturn:
     """One line, as for all that a user can fix, in the place of Typer's box."""
     said = " ".join(error.format_message().split()).rstrip(".")
     context: typer.Context | None = getattr(error, "ctx", None)

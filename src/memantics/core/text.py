@@ -10,7 +10,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, need_offline
 
 if TYPE_CHECKING:
     from jieba import Tokenizer
@@ -168,6 +168,7 @@ def cut_chinese(text: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _load_cutter() -> Tokenizer:
+    need_offline("jieba")
     with warnings.catch_warnings():
         # Its own source warns when it is compiled; that is not the user's concern.
         warnings.simplefilter("ignore")

@@ -16,7 +16,7 @@ from typing import Any, overload
 from pydantic import JsonValue
 
 from memantics.benchmarks.registry import find_published
-from memantics.core.errors import DataError, InputError, MemanticsError, Unavailable
+from memantics.core.errors import InputError, MemanticsError, Unavailable
 from memantics.core.registry import home
 from memantics.core.result import Result, Table, make_frame, to_plain
 from memantics.core.rundir import RUN, last_answers, read_facts
@@ -362,7 +362,7 @@ async def evaluate_suite_async(
 evaluate_suite = make_sync(evaluate_suite_async)
 
 
-def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, DataError]) -> Runs:
+def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, InputError]) -> Runs:
     """The runs that were asked for; raises where none of them has scores."""
     for end in ends:
         if end.fault is not None:

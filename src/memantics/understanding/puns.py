@@ -177,16 +177,15 @@ _UNSEEN = "the picture was not looked at: name a model that sees it (model), or 
 
 
 @cache
-def _open_embedder() -> SentenceEncoder | None:
-    from memantics.models.embedded.encoder import SentenceEncoder, open_encoder
+def _open_embedder() -> SentenceEncoder:
+    from memantics.models.embedded.encoder import SentenceEncoder
 
-    encoder = open_encoder()
-    return encoder if isinstance(encoder, SentenceEncoder) else None
+    return SentenceEncoder()
 
 
-def _embed(caption: str) -> Sequence[float] | None:
-    encoder = _open_embedder()
-    return None if encoder is None else encoder.encode([caption])[0].tolist()
+def _embed(caption: str) -> Sequence[float]:
+    vector: list[float] = _open_embedder().encode([caption])[0].tolist()
+    return vector
 
 
 async def _ask(

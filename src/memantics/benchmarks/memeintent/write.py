@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from memantics.benchmarks import writing
-from memantics.core.language import BY_SCRIPT, guess_language
+from memantics.core.language import read_script
 from memantics.core.queue import Review
 
 PREFIX = "the meme "
@@ -58,7 +58,7 @@ def complete(intent: str) -> str:
     >>> complete("吐槽地铁晚点")
     '吐槽地铁晚点'
     """
-    if guess_language(intent).language in BY_SCRIPT:
+    if read_script(intent):
         return intent
     head, rest = intent[: len(PREFIX)], intent[len(PREFIX) :]
     return PREFIX + (rest if head.casefold() == PREFIX else intent)

@@ -102,6 +102,7 @@ Found = TypeVar("Found")
 # The release's words, and those of Chinese questions that are built here.
 NONE_OPTIONS = ("none of the others", "其他都不对")
 _TOXIC_ELEMENT = re.compile(rb":hasToxicElement\s+:([^\s;,.]+)")
+_DECLARED = re.compile(rb"^:([^\s;,.]+)\s+(?:a|rdf:type)\s+([^;.]+?)\s*[;.]\s*$", re.MULTILINE)
 _MEME = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -215,13 +216,20 @@ class MquestRelease:
         """By meme, the dimensions of what its refined graph calls toxic elements, where any."""
         found: dict[str, frozenset[str]] = {}
         for path in self.refined:
-            # Most graphs state none: parsing them all would take as long as reading the questions.
-            names = {name.decode() for name in _TOXIC_ELEMENT.findall(read_file(path))}
-            if names:
-                individuals = knowledge.read_refined(path)
-                found[meme_of(path)] = frozenset(
-                    one.dimension for one in individuals if one.name in names
+            # Found in the text: parsing the graphs needs an extra, and takes as long as reading
+            # the questions.
+            text = read_file(path)
+            if names := set(_TOXIC_ELEMENT.findall(text)):
+                kinds = (
+                    kind
+                    for name, said in _DECLARED.findall(text)
+                    if name in names
+                    for kind in said.decode().split(",")
                 )
+                dimensions = (
+                    knowledge.find_dimension(kind.rpartition(":")[2].strip()) for kind in kinds
+                )
+                found[meme_of(path)] = frozenset(filter(None, dimensions))
         return found
 
     @cached_property

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -82,8 +83,9 @@ def survey(release: MquestRelease) -> Found:
         "knowledge bases": len(release.raw),
         "individuals": _count(release, "raw", repairs),
         "refined graphs": len(release.refined),
-        "individuals in refined graphs": _count(release, "refined", repairs),
     }
+    if find_spec("pyoxigraph") is not None:
+        counts["individuals in refined graphs"] = _count(release, "refined", repairs)
     data = [file.path for file in release.files] + [*release.raw, *release.refined]
     found = sum(f"{meme}.png" in release.pictures for meme in release.memes)
     return Found(
@@ -139,6 +141,8 @@ def _notes(release: MquestRelease, images: int) -> list[str]:
         notes.append("Raw knowledge bases are not in this copy.")
     if not release.refined and official:
         notes.append("Refined graphs are not in this copy.")
+    if release.refined and find_spec("pyoxigraph") is None:
+        notes.append("Refined graphs are not read: pip install 'memantics[offline]'.")
     if official and release.files:
         here = sum(file.id in release.selection for file in release.files)
         notes.append(
@@ -319,11 +323,13 @@ def _count_files(folder: Path) -> int | None:
 
 
 def _refined_figures(release: MquestRelease) -> Figures:
+    """What the refined graphs hold; None without the extra ``offline``, which reads them."""
+    readable = find_spec("pyoxigraph") is not None
     dimensions: Counter[str] = Counter()
     namespaces: dict[str, str] = {}
     made: list[tuple[str, str, str]] = []
     names: set[tuple[str, str]] = set()
-    for individual in release.individuals("refined"):
+    for individual in release.individuals("refined") if readable else ():
         dimensions[individual.dimension] += 1
         namespaces[individual.meme] = individual.namespace
         names.add((individual.meme, individual.name))
@@ -345,7 +351,7 @@ def _refined_figures(release: MquestRelease) -> Figures:
         **{f"materialised.{name}.dangling": dangling[name] for name in MATERIALISERS},
         **_output_figures(release, names),
     }
-    return figures if release.refined else dict.fromkeys(figures)
+    return figures if release.refined and readable else dict.fromkeys(figures)
 
 
 def _output_figures(release: MquestRelease, names: set[tuple[str, str]]) -> Figures:
@@ -377,7 +383,7 @@ def _output_figures(release: MquestRelease, names: set[tuple[str, str]]) -> Figu
 
 def _ontology_figures(release: MquestRelease) -> Figures:
     keys = ("ontology.triples", "ontology.classes", "ontology.object_properties")
-    if release.ontology is None:
+    if release.ontology is None or find_spec("pyoxigraph") is None:
         return dict.fromkeys(keys)
     return dict(zip(keys, count_ontology(release.ontology), strict=True))
 

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from memantics.benchmarks.parsing import parse_label
-from memantics.core.errors import MissingExtra
+from memantics.core.errors import MissingExtra, need_offline
 from memantics.core.language import find_converter
 from memantics.core.task import Unparsed
 
@@ -55,6 +55,7 @@ def spell(text: str) -> str:
     >>> spell("好巧，藕遇")
     'hǎo qiǎo ， ǒu yù'
     """
+    need_offline("pypinyin")
     from pypinyin import pinyin  # loaded at first use
 
     return " ".join(readings[0] for readings in pinyin(text))
@@ -66,6 +67,7 @@ def read_syllables(text: str) -> str:
     >>> read_syllables("拼音：Hǎo qiǎo, ou3 yu4!")
     'hǎo qiǎo ǒu yù'
     """
+    need_offline("pypinyin")
     from pypinyin.contrib.tone_convert import to_tone  # loaded at first use
 
     body = unicodedata.normalize("NFC", _LABEL.split(text)[-1]).lower()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Literal
 
 from pydantic import JsonValue
@@ -37,7 +38,13 @@ QUESTION = {
     "zh": "这张双关表情包的双关词是什么，它谐音什么词？",
     "en": "Which word does this pun meme play with, and which word is it meant to be heard as?",
 }
-Wrong = Literal["as printed", "another word of that sound", "a word of another sound", "nothing"]
+Wrong = Literal[
+    "as printed",
+    "another word of that sound",
+    "a word of another sound",
+    "another word",  # without the extra ``offline``: sounds cannot be compared
+    "nothing",
+]
 # The commonest wrong homophones that are listed one by one.
 LISTED = 40
 
@@ -145,12 +152,14 @@ def judge_wrong(said: str, caption: str) -> Wrong:
     >>> judge_wrong("多鱼", "蒸多鱼")
     'as printed'
     """
-    from pypinyin import lazy_pinyin  # loaded at first use
-
     if not said:
         return "nothing"
     if said in caption:
         return "as printed"
+    if find_spec("pypinyin") is None:
+        return "another word"
+    from pypinyin import lazy_pinyin  # loaded at first use
+
     sounds, spoken = lazy_pinyin(caption), lazy_pinyin(said)
     size = len(spoken)
     alike = any(sounds[at : at + size] == spoken for at in range(len(sounds) - size + 1))
@@ -205,12 +214,10 @@ def _confuse(named: Sequence[Named]) -> Iterator[Score]:
     """Of what sort the wrong homophones are, and which they are, the commonest first."""
     wrong = [value for value in named if not value.right and value.outcome.status == "answered"]
     kinds = Counter(judge_wrong(value.heard, plain(value.caption)) for value in wrong)
-    sorts: tuple[Wrong, ...] = (
-        "as printed",
-        "another word of that sound",
-        "a word of another sound",
-        "nothing",
-    )
+    others: tuple[Wrong, ...] = ("another word of that sound", "a word of another sound")
+    if find_spec("pypinyin") is None:
+        others = ("another word",)
+    sorts: tuple[Wrong, ...] = ("as printed", *others, "nothing")
     for kind in sorts if wrong else ():
         n, part = len(wrong), kinds[kind]
         note = f"{part} of {n} wrong ones"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -70,6 +71,8 @@ def _notes(release: PunRelease, images: int) -> list[str]:
             f"{memes - images:,} of {memes:,} images are not in this copy:"
             " tasks that need images can run on the rest only."
         )
+    if find_spec("pypinyin") is None or find_spec("jieba") is None:
+        notes.append("Sounds and words are not counted: pip install 'memantics[offline]'.")
     present = {path.name for path in release.files}
     notes += [
         f"{name} is not in this copy: there are no chats of the {level} level."
@@ -89,7 +92,10 @@ PUBLISHED = Path(__file__).parent / "expected" / "published.json"
 
 
 def statistics(release: PunRelease) -> dict[str, JsonValue]:
-    """Every figure under its key; None where this copy, or any copy, cannot tell."""
+    """Every figure under its key; None where this copy, or any copy, cannot tell.
+
+    Sounds and words need the extra ``offline``; their figures are None without it.
+    """
     puns = [meme for meme in release.memes if meme.is_pun]
     return {
         **_sizes(release.memes),
@@ -174,11 +180,9 @@ def _agreement(memes: Sequence[PunMeme], puns: Sequence[PunMeme]) -> dict[str, J
 
 
 def _captions(memes: Sequence[PunMeme], puns: Sequence[PunMeme]) -> dict[str, JsonValue]:
-    from pypinyin import lazy_pinyin  # loaded at first use
-
     changed = [(m.caption, m.reading) for m in puns if m.reading and m.reading != m.caption]
     level = [(printed, heard) for printed, heard in changed if len(printed) == len(heard)]
-    exact = sum(lazy_pinyin(printed) == lazy_pinyin(heard) for printed, heard in level)
+    exact = _count_same_sounds(level)
     readings = {meme.group: meme.reading for meme in puns}
     told = [meme for meme in memes if meme.role == "similar_text"]
     as_pun = Counter(meme.caption for meme in puns)
@@ -187,7 +191,7 @@ def _captions(memes: Sequence[PunMeme], puns: Sequence[PunMeme]) -> dict[str, Js
     return {
         "puns.homophone": len(changed),
         "puns.homophone.exact": exact,
-        "puns.homophone.fuzzy": len(level) - exact,
+        "puns.homophone.fuzzy": None if exact is None else len(level) - exact,
         "puns.homophone.length": len(changed) - len(level),
         "puns.polysemy": len(puns) - len(changed),
         "captions.length.pun": round(length / len(puns), 1) if puns else None,
@@ -233,8 +237,19 @@ def _conversations(release: PunRelease, puns: Sequence[PunMeme]) -> dict[str, Js
     }
 
 
+def _count_same_sounds(pairs: Sequence[tuple[str, str]]) -> int | None:
+    """How many of the pairs sound alike without tones; None without the extra ``offline``."""
+    if find_spec("pypinyin") is None:
+        return None
+    from pypinyin import lazy_pinyin  # loaded at first use
+
+    return sum(lazy_pinyin(printed) == lazy_pinyin(heard) for printed, heard in pairs)
+
+
 def _distinct(lines: Iterable[str]) -> dict[str, JsonValue]:
     """Distinct-1 and -2: different n-grams over all n-grams, within lines as released."""
+    if find_spec("jieba") is None:
+        return {"chats.distinct_1": None, "chats.distinct_2": None}
     plain = (line.removeprefix("甲：").removeprefix("乙：") for line in lines)
     found = measure_distinct(plain, cut_chinese)
     return {

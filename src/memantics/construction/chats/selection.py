@@ -31,7 +31,7 @@ from memantics.core.memes import Meme
 from memantics.core.parameters import Flag
 from memantics.metrics.grouping import find_near_duplicates
 from memantics.metrics.text import measure_distinct
-from memantics.models.embedded.encoder import open_encoder
+from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.models.semantic import BertScorer
 
 _BALANCE = 0.05  # of the rank: how much a topic that came more often than others is held back
@@ -257,7 +257,7 @@ class FileEncoder:
 @contextmanager
 def open_tools(tools: ChatTools) -> Iterator[tuple[Embedders, Gauges]]:
     """Open what was named, else the embedded sentence encoder and image layout."""
-    encoder: TextEmbedder = open_encoder()
+    encoder: TextEmbedder = SentenceEncoder()
     if tools.text_encoder is not None:
         from memantics.models.embedders import LocalTextEncoder
 

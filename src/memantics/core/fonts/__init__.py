@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
@@ -18,11 +19,13 @@ _SIGNS = re.compile("[\u2e80-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]")
 def embed_chinese(page: str) -> str:
     """A style rule that holds the glyphs of a page's Chinese characters; empty without any.
 
+    Without the extra ``offline`` it is empty, too: the reader's own fonts show the page then.
+
     >>> embed_chinese("no Chinese here"), embed_chinese("中文")[:10]
     ('', '@font-face')
     """
     signs = "".join(sorted(set(_SIGNS.findall(page))))
-    if not signs:
+    if not signs or find_spec("fontTools") is None:
         return ""
     from fontTools import subset
 

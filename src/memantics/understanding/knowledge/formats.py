@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 from pydantic import JsonValue
 
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import DataError, InputError, need_offline
 from memantics.core.text import QUOTE, refuse_nesting
 from memantics.understanding.knowledge.graph import node
 from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS
@@ -78,6 +78,7 @@ def check_nesting(data: bytes, form: Format, name: str) -> None:
 
 def parse(data: bytes, form: Format, name: str) -> Iterator[Quad]:
     """Read quads; an error says the file and the line."""
+    need_offline("pyoxigraph")
     import pyoxigraph
 
     check_nesting(data, form, name)
@@ -150,6 +151,7 @@ def _follow(
 
 def serialize(quads: Iterable[Quad], form: Format) -> bytes:
     """Write quads, the same ones always in the same order."""
+    need_offline("pyoxigraph")
     import pyoxigraph
 
     ordered = sorted(quads, key=str)

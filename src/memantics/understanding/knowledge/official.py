@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from memantics.core import releases as mquest
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, need_offline
 from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.core.releases import FileStatement
 from memantics.core.text import QUOTE, refuse_nesting
@@ -171,6 +171,7 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 def _read_head(text: bytes) -> Head | None:
+    need_offline("pyoxigraph")
     import pyoxigraph
 
     terms, copied = set[str](), 0
@@ -211,6 +212,7 @@ class _RefinedReader:
     terms: set[str] = field(default_factory=set)
 
     def read(self) -> Base:
+        need_offline("pyoxigraph")
         import pyoxigraph
 
         named = pyoxigraph.NamedNode

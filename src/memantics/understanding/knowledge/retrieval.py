@@ -22,7 +22,7 @@ from memantics.core.memes import MEMES, read_memes
 from memantics.core.registry import home
 from memantics.core.retrieval import FamilyUse, NearMeme, Passage, read_passages
 from memantics.metrics.rounding import VECTORS, settle
-from memantics.models.embedded.encoder import Encoder, Vectors, open_encoder
+from memantics.models.embedded.encoder import Encoder, SentenceEncoder, Vectors
 from memantics.understanding.knowledge.records import KNOWLEDGE, Knowledge, read_knowledge
 from memantics.understanding.knowledge.store import MARKER, GraphStore
 from memantics.understanding.vision.hashes import hash_image, measure_distance
@@ -53,7 +53,7 @@ class Pool:
     ) -> None:
         self.memes = tuple(memes)
         self.passages = tuple(passages)
-        self._encoder = encoder or open_encoder()
+        self._encoder = encoder or SentenceEncoder()
 
     def find_memes(
         self, text: str, image: Path | None = None, count: int = 5, without: Container[str] = ()

